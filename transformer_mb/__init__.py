@@ -1,0 +1,31 @@
+"""One Transformer, natively in several frameworks behind one interface.
+
+Names load on first use: importing this package imports no framework, and not even NumPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "TransformerConfig": "config",
+    "get_backend": "registry",
+    "load": "checkpoint",
+    "save": "checkpoint",
+    "presets": "presets",
+}
+__all__ = ["TransformerConfig", "get_backend", "load", "presets", "save"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+    return module if name == _HOMES[name] else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

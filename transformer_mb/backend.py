@@ -1,0 +1,200 @@
+"""The contract of a backend: NumPy in, NumPy out, with the inputs checked once for all of them.
+
+These calls are for comparison, porting and light use; training and decoding stay on the device.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .config import TransformerConfig
+from .decoding.beam import BeamSession, beam_search
+from .errors import DtypeError
+from .initialization import initial_weights
+from .inputs import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
+from .parameters import check_weights
+from .trainer import Trainer, TrainerOptions
+
+Weights = Mapping[str, np.ndarray]
+
+
+class Backend(ABC):
+    """One framework on one device in one dtype.
+
+    The framework's layer classes are attributes (``backend.MultiHeadAttention``), see ``interface.LAYERS``.
+
+    Args:
+        device: as the framework names it (``cpu``, ``cuda``, ``gpu:0``); None is the framework's default.
+        dtype: of weights and activations.
+    Raises:
+        DtypeError, DeviceError: naming what this backend offers here.
+    """
+
+    name: ClassVar[str]
+    dtypes: ClassVar[tuple[str, ...]]
+
+    def __init__(self, device: str | None = None, dtype: str = "float32"):
+        if dtype not in self.dtypes:
+            raise DtypeError(f"The dtype of backend {self.name} must be one of {', '.join(self.dtypes)}, but {dtype!r} came.")
+        self.dtype = dtype
+        self.device = self.find_device(device)
+
+    @classmethod
+    @abstractmethod
+    def version(cls) -> str:
+        """The framework's version."""
+
+    @classmethod
+    @abstractmethod
+    def devices(cls) -> list[str]:
+        """The devices that can be used here."""
+
+    @abstractmethod
+    def find_device(self, device: str | None) -> Any:
+        """The framework's own device object; raises DeviceError when it is not there."""
+
+    @abstractmethod
+    def create(self, config: TransformerConfig) -> Any:
+        """A native model with the framework's own storage, weights unset."""
+
+    @abstractmethod
+    def parameter_shapes(self, module: Any) -> dict[str, tuple[int, ...]]:
+        """Canonical parameter names of a model or a layer (relative to it), with canonical shapes."""
+
+    @abstractmethod
+    def get_weights(self, module: Any) -> dict[str, np.ndarray]:
+        """Weights of a model or a layer by canonical name, in canonical layout; bfloat16 and float16 as float32."""
+
+    @abstractmethod
+    def assign_weights(self, module: Any, weights: Weights) -> None:
+        """Copy weights in, names and shapes having been checked."""
+
+    @abstractmethod
+    def apply(self, layer: Any, *inputs: Any, training: bool = False, dropout_masks: Weights | None = None, **options: Any) -> Any:
+        """Run any layer or function on NumPy arrays (floats in this backend's dtype) and return NumPy arrays.
+
+        ``inputs`` and ``options`` may nest arrays in lists. ``dropout_masks`` are by path relative to the layer and
+        need ``training=True``.
+        """
+
+    @abstractmethod
+    def gradients(
+        self, layer: Any, inputs: Sequence[Any], cotangent: np.ndarray, training: bool = False, dropout_masks: Weights | None = None, **options: Any
+    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
+        """The layer's output and the gradients of sum(output * cotangent).
+
+        Returns: (output, gradient of each input (None for what is no float array), gradient of each parameter).
+        """
+
+    @abstractmethod
+    def trainer_from(self, model: Any, options: TrainerOptions) -> Trainer:
+        """A trainer of this framework."""
+
+    @abstractmethod
+    def run_encoder(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None) -> np.ndarray: ...
+
+    @abstractmethod
+    def run_logits(self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray) -> np.ndarray: ...
+
+    @abstractmethod
+    def run_attention(
+        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray | None
+    ) -> dict[str, list[np.ndarray]]: ...
+
+    @abstractmethod
+    def run_loss_and_gradients(self, model: Any, batch: Any, loss: Any, dropout_masks: Weights | None) -> tuple[float, dict[str, np.ndarray]]: ...
+
+    @abstractmethod
+    def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
+        """Generated ids [B, steps], everything from eos on being ignored by the caller."""
+
+    @abstractmethod
+    def start_beam(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int) -> BeamSession:
+        """A cached decoding of ``beam`` rows for each source."""
+
+    def build(self, config: TransformerConfig, seed: int = 0) -> Any:
+        """A native model with neutral initial weights: the same seed gives the same model in every backend."""
+        model = self.create(config)
+        self.set_weights(model, initial_weights(config, seed))
+        return model
+
+    def set_weights(self, module: Any, weights: Weights) -> None:
+        """Copy weights into a model or a layer; raises WeightsError, listing all that does not fit."""
+        check_weights(weights, self.parameter_shapes(module), f"This {type(module).__name__}")
+        self.assign_weights(module, weights)
+
+    def trainer(self, model: Any, **options: Any) -> Trainer:
+        """A trainer for the model; ``options`` are those of TrainerOptions."""
+        return self.trainer_from(model, TrainerOptions(**options))
+
+    def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:
+        """Encoder states [B, S, D] of source [B, S] int, in evaluation mode."""
+        config = model.config
+        check_side(config, "encoder", "encode")
+        source, valid_lens = check_source(config, source, source_valid_lens)
+        if token_types is not None:
+            token_types = check_tokens("token_types", token_types, max(config.token_types, 1), config.max_len)
+        return self.run_encoder(model, source, valid_lens, token_types)
+
+    def logits(self, model: Any, source: Any, source_valid_lens: Any, target: Any) -> np.ndarray:
+        """Logits [B, T, V] for target [B, T], in evaluation mode, causal, at true positions."""
+        source, valid_lens, target = self._model_inputs(model, "logits", source, source_valid_lens, target)
+        return self.run_logits(model, source, valid_lens, target)
+
+    def attention(self, model: Any, source: Any, source_valid_lens: Any, target: Any) -> dict[str, list[np.ndarray]]:
+        """Attention weights, one array a block: ``encoder`` [B,H,S,S], ``decoder_self`` [B,H,T,T], ``decoder_cross`` [B,H,T,S]."""
+        source, valid_lens, target = self._model_inputs(model, "attention", source, source_valid_lens, target)
+        return self.run_attention(model, source, valid_lens, target)
+
+    def loss_and_gradients(
+        self,
+        model: Any,
+        source: Any,
+        source_valid_lens: Any,
+        target_in: Any,
+        target_out: Any,
+        target_valid_lens: Any,
+        *,
+        normalization: str = "steps",
+        label_smoothing: float = 0.0,
+        dropout_masks: Weights | None = None,
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """The summed masked loss and its gradient for every parameter.
+
+        Without ``dropout_masks`` nothing is dropped; with them the model runs in training mode and drops these.
+        """
+        source, valid_lens, target = self._model_inputs(model, "loss_and_gradients", source, source_valid_lens, target_in)
+        labels = check_target(model.config, target_out, target.shape[0], "target_out")
+        target_valid_lens = check_lengths("target_valid_lens", target_valid_lens, *labels.shape)
+        loss = type(self).MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)  # type: ignore[attr-defined]
+        return self.run_loss_and_gradients(model, (source, valid_lens, target, labels, target_valid_lens), loss, dropout_masks)
+
+    def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:
+        """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long."""
+        source, valid_lens, max_steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
+        rows = self.run_greedy(model, source, valid_lens, max_steps).tolist()
+        eos = model.config.eos_id
+        return [row[: row.index(eos)] if eos in row else row for row in rows]
+
+    def beam(
+        self, model: Any, source: Any, source_valid_lens: Any, max_steps: int, beam: int = 4, length_penalty: float = 0.6
+    ) -> list[list[int]]:
+        """Beam search (see ``decoding.beam``); lists of ids without bos and eos."""
+        source, valid_lens, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
+        session = self.start_beam(model, source, valid_lens, max_steps, beam)
+        return beam_search(session, source.shape[0], beam, max_steps, length_penalty, model.config.start_id, model.config.eos_id)
+
+    def _model_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, target: Any) -> tuple[Any, Any, Any]:
+        check_side(model.config, "decoder", call)
+        source, valid_lens = check_source(model.config, source, valid_lens)
+        return source, valid_lens, check_target(model.config, target, None if source is None else source.shape[0])
+
+    def _decoding_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int) -> tuple[Any, Any, int]:
+        check_side(model.config, "decoder", call)
+        check_side(model.config, "encoder", call)
+        source, valid_lens = check_source(model.config, source, valid_lens)
+        return source, valid_lens, check_max_steps(model.config, max_steps)

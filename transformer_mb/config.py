@@ -1,0 +1,257 @@
+"""TransformerConfig: every architectural switch, checked when it is made, with its JSON form."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ConfigError
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "architecture": ("encoder_decoder", "encoder", "decoder"),
+    "norm_position": ("post", "pre"),
+    "norm_kind": ("layer_norm", "std_norm"),
+    "activation": ("relu", "gelu", "gelu_tanh", "silu"),
+    "position": ("sinusoidal", "learned"),
+    "sinusoid_layout": ("interleaved", "halves"),
+    "compat_decode": ("correct", "d2l"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """One Transformer, independent of any framework. The defaults are D2L's (chapter 10.7).
+
+    Args:
+        architecture: ``encoder_decoder``; ``encoder`` alone (BERT); ``decoder`` alone, without
+            cross-attention (GPT).
+        source_vocab_size, target_vocab_size: rows of the embedding tables; the side that the
+            architecture lacks stays None.
+        num_hiddens: D, the width of the model. ffn_num_hiddens: F, the width inside the FFN.
+        max_len: how many positions there are; longer sequences are refused.
+        norm_position: ``post`` normalises after the residual sum (Vaswani et al. 2017), ``pre``
+            before the sublayer.
+        final_norm: one more normalisation after the last block of each side.
+        norm_kind: ``layer_norm`` (biased variance, epsilon inside the root) or ``std_norm``
+            (unbiased standard deviation, epsilon added outside the root: the Annotated Transformer).
+        norm_affine: whether normalisations have a learned scale and shift.
+        embedding_norm: a normalisation after the embedding sum (BERT).
+        embedding_scale: multiply token embeddings by sqrt(D).
+        share_embeddings: one table for source and target. tie_output: the output projection is the
+            target embedding table.
+        padding_vector_zero: the pad row of the tables is zero and gets no gradient.
+        position_offset: number of the first position (RoBERTa starts at 2).
+        token_types: rows of the encoder's token-type table, 0 for none. pooler: BERT's tanh layer
+            over the first position, for architecture ``encoder``.
+        dropout: rate on sublayer outputs and embeddings; attention_dropout: on attention weights,
+            None means the same as dropout; ffn_dropout: after the FFN's activation.
+        decoder_start_id: the first token of a target, None means bos_id.
+        suppress_ids: tokens that decoding never produces.
+        compat_decode: ``d2l`` decodes as the book's code does: every step at position 0, and no
+            causal mask in evaluation.
+
+    Raises:
+        ConfigError: naming the field, what it must be and what came.
+    """
+
+    architecture: str = "encoder_decoder"
+    source_vocab_size: int | None = None
+    target_vocab_size: int | None = None
+    num_hiddens: int = 32
+    ffn_num_hiddens: int = 64
+    encoder_num_heads: int = 4
+    decoder_num_heads: int = 4
+    encoder_num_layers: int = 2
+    decoder_num_layers: int = 2
+    max_len: int = 1000
+    norm_position: str = "post"
+    norm_kind: str = "layer_norm"
+    norm_eps: float = 1e-5
+    norm_affine: bool = True
+    final_norm: bool = False
+    embedding_norm: bool = False
+    activation: str = "relu"
+    embedding_scale: bool = True
+    share_embeddings: bool = False
+    tie_output: bool = False
+    padding_vector_zero: bool = False
+    position: str = "sinusoidal"
+    sinusoid_layout: str = "interleaved"
+    position_offset: int = 0
+    encoder_attention_bias: bool = False
+    decoder_attention_bias: bool = False
+    ffn_bias: bool = True
+    output_bias: bool = True
+    token_types: int = 0
+    pooler: bool = False
+    dropout: float = 0.1
+    attention_dropout: float | None = None
+    ffn_dropout: float = 0.0
+    pad_id: int = 1
+    bos_id: int = 2
+    eos_id: int = 3
+    decoder_start_id: int | None = None
+    suppress_ids: tuple[int, ...] = ()
+    compat_decode: str = "correct"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "suppress_ids", tuple(self.suppress_ids))
+        _check_types(self)
+        _check_values(self)
+        _check_combinations(self)
+
+    @property
+    def has_encoder(self) -> bool:
+        return self.architecture != "decoder"
+
+    @property
+    def has_decoder(self) -> bool:
+        return self.architecture != "encoder"
+
+    @property
+    def start_id(self) -> int:
+        """The token that decoding starts from."""
+        return self.bos_id if self.decoder_start_id is None else self.decoder_start_id
+
+    @property
+    def attention_dropout_rate(self) -> float:
+        return self.dropout if self.attention_dropout is None else self.attention_dropout
+
+    def block_options(self) -> dict[str, Any]:
+        """The keyword-only arguments of EncoderBlock and DecoderBlock."""
+        names = ("norm_position", "norm_eps", "norm_kind", "norm_affine", "activation", "ffn_bias", "ffn_dropout")
+        return {**{name: getattr(self, name) for name in names}, "attention_dropout": self.attention_dropout_rate}
+
+    def stack_options(self) -> dict[str, Any]:
+        """The keyword-only arguments that TransformerEncoder and TransformerDecoder share."""
+        names = ("max_len", "position", "sinusoid_layout", "position_offset", "embedding_scale", "embedding_norm", "final_norm")
+        padding_id = self.pad_id if self.padding_vector_zero else None
+        return {**self.block_options(), **{name: getattr(self, name) for name in names}, "padding_id": padding_id}
+
+    def replace(self, **changes: Any) -> TransformerConfig:
+        """A copy with some fields changed, checked again."""
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "suppress_ids": list(self.suppress_ids)}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> TransformerConfig:
+        if not isinstance(fields, dict):
+            raise ConfigError(f"A configuration is a table of fields, but {type(fields).__name__} came.")
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(fields) - known)
+        if unknown:
+            raise ConfigError(
+                f"Unknown configuration field(s): {', '.join(unknown)}. The fields are: "
+                f"{', '.join(sorted(known))}."
+            )
+        return cls(**fields)
+
+    @classmethod
+    def from_json(cls, text: str) -> TransformerConfig:
+        try:
+            fields = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"The configuration is not JSON: {error}.") from None
+        return cls.from_dict(fields)
+
+
+def _check_types(config: TransformerConfig) -> None:
+    for field in dataclasses.fields(config):
+        value, kind = getattr(config, field.name), str(field.type)
+        if value is None and "None" in kind:
+            continue
+        if kind.startswith("int"):
+            right, expected = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+        elif kind.startswith("float"):
+            right, expected = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
+        elif kind == "bool":
+            right, expected = isinstance(value, bool), "true or false"
+        elif kind == "str":
+            right, expected = isinstance(value, str), "a string"
+        else:
+            right = all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+            expected = "a list of whole numbers"
+        if not right:
+            raise ConfigError(f"{field.name} must be {expected}, but {value!r} came.")
+
+
+def _check_values(config: TransformerConfig) -> None:
+    for name, allowed in CHOICES.items():
+        if getattr(config, name) not in allowed:
+            raise ConfigError(
+                f"{name} must be one of {', '.join(allowed)}, but {getattr(config, name)!r} came."
+            )
+    for name in ("num_hiddens", "ffn_num_hiddens", "encoder_num_heads", "decoder_num_heads", "max_len"):
+        if getattr(config, name) < 1:
+            raise ConfigError(f"{name} must be at least 1, but {getattr(config, name)} came.")
+    for name in ("encoder_num_layers", "decoder_num_layers", "token_types", "position_offset"):
+        if getattr(config, name) < 0:
+            raise ConfigError(f"{name} must not be negative, but {getattr(config, name)} came.")
+    for name in ("dropout", "attention_dropout", "ffn_dropout"):
+        rate = getattr(config, name)
+        if rate is not None and not 0.0 <= rate < 1.0:
+            raise ConfigError(f"{name} must be at least 0 and below 1, but {rate} came.")
+    if not 0.0 < config.norm_eps < float("inf"):
+        raise ConfigError(f"norm_eps must be positive, but {config.norm_eps} came.")
+
+
+def _check_combinations(config: TransformerConfig) -> None:
+    sides = {"source": config.has_encoder, "target": config.has_decoder}
+    for side, present in sides.items():
+        size = getattr(config, f"{side}_vocab_size")
+        if present and (size is None or size < 1):
+            raise ConfigError(
+                f"{side}_vocab_size must be at least 1 for architecture {config.architecture}, but {size} came."
+            )
+        if not present and size is not None:
+            raise ConfigError(
+                f"{side}_vocab_size must be absent for architecture {config.architecture}, but {size} came."
+            )
+    for side, present in (("encoder", config.has_encoder), ("decoder", config.has_decoder)):
+        check_heads(config.num_hiddens, getattr(config, f"{side}_num_heads"), present, f"{side}_num_heads")
+    if config.position == "sinusoidal" and config.num_hiddens % 2:
+        raise ConfigError(f"num_hiddens must be even for sinusoidal positions, but {config.num_hiddens} came.")
+    if config.share_embeddings and config.source_vocab_size != config.target_vocab_size:
+        raise ConfigError(
+            "share_embeddings needs an encoder and a decoder with equal vocabulary sizes, but "
+            f"{config.source_vocab_size} and {config.target_vocab_size} came."
+        )
+    if config.tie_output and not config.has_decoder:
+        raise ConfigError("tie_output needs a decoder, but the architecture is encoder.")
+    if config.token_types and not config.has_encoder:
+        raise ConfigError("token_types needs an encoder, but the architecture is decoder.")
+    if config.pooler and config.architecture != "encoder":
+        raise ConfigError(f"pooler needs architecture encoder, but {config.architecture} came.")
+    if config.norm_kind == "std_norm" and config.num_hiddens < 2:
+        raise ConfigError("std_norm needs num_hiddens of at least 2: one number has no unbiased deviation.")
+    _check_ids(config)
+
+
+def check_heads(num_hiddens: int, num_heads: int, present: bool = True, name: str = "num_heads") -> None:
+    """Refuse a width that the heads cannot share evenly (also used by every attention layer)."""
+    if present and num_hiddens % num_heads:
+        raise ConfigError(
+            f"num_hiddens must be divisible by {name}, but {num_hiddens} is not divisible by {num_heads}."
+        )
+
+
+def _check_ids(config: TransformerConfig) -> None:
+    limits = [size for size in (config.source_vocab_size, config.target_vocab_size) if size is not None]
+    if config.pad_id < 0 or config.pad_id >= min(limits):
+        raise ConfigError(f"pad_id must be from 0 to {min(limits) - 1}, but {config.pad_id} came.")
+    if config.target_vocab_size is None:
+        return
+    named = {"bos_id": config.bos_id, "eos_id": config.eos_id, "decoder_start_id": config.start_id}
+    named.update({f"suppress_ids[{i}]": token for i, token in enumerate(config.suppress_ids)})
+    for name, token in named.items():
+        if not 0 <= token < config.target_vocab_size:
+            raise ConfigError(f"{name} must be from 0 to {config.target_vocab_size - 1}, but {token} came.")
+    if config.eos_id in config.suppress_ids:
+        raise ConfigError("suppress_ids must not hold eos_id, or decoding would never end.")

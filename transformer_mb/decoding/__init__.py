@@ -1,0 +1,1 @@
+"""Decoding that every backend shares: beam search over a backend's cached session."""

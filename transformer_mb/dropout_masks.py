@@ -1,0 +1,60 @@
+"""Dropout masks made outside every framework, so that training with dropout can be compared.
+
+A mask says which elements are kept; the layer multiplies by 1 / (1 - rate) itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .config import TransformerConfig
+from .random_streams import stream
+
+Sites = dict[str, tuple[float, tuple[int, ...]]]
+
+
+def dropout_sites(config: TransformerConfig, batch: int, source_steps: int = 0, target_steps: int = 0) -> Sites:
+    """Every place where a model drops out, by layer path: its rate and the shape of what it drops from.
+
+    Sites whose rate is 0 are left out.
+    """
+    D, F = config.num_hiddens, config.ffn_num_hiddens
+    sites: Sites = {}
+
+    def sublayers(block: str, steps: int, attentions: dict[str, int], heads: int, addnorms: int) -> None:
+        for name, keys in attentions.items():
+            sites[f"{block}.{name}.attention.dropout"] = (
+                config.attention_dropout_rate,
+                (batch, heads, steps, keys),
+            )
+        sites[f"{block}.ffn.dropout"] = (config.ffn_dropout, (batch, steps, F))
+        numbers = [n for n in range(1, addnorms + 1) if config.has_encoder or n != 2]
+        for number in numbers:
+            sites[f"{block}.addnorm{number}.dropout"] = (config.dropout, (batch, steps, D))
+
+    if config.has_encoder:
+        sites["encoder.dropout"] = (config.dropout, (batch, source_steps, D))
+        for i in range(config.encoder_num_layers):
+            attentions = {"attention": source_steps}
+            sublayers(f"encoder.blks.block{i}", source_steps, attentions, config.encoder_num_heads, 2)
+    if config.has_decoder:
+        sites["decoder.dropout"] = (config.dropout, (batch, target_steps, D))
+        attentions = {"attention1": target_steps}
+        if config.has_encoder:
+            attentions["attention2"] = source_steps
+        for i in range(config.decoder_num_layers):
+            sublayers(f"decoder.blks.block{i}", target_steps, attentions, config.decoder_num_heads, 3)
+    return {path: site for path, site in sites.items() if site[0] > 0.0}
+
+
+def dropout_masks(
+    config: TransformerConfig, seed: int, step: int, batch: int, source_steps: int = 0, target_steps: int = 0
+) -> dict[str, np.ndarray]:
+    """Boolean keep-masks for one training step, by layer path; keyed by seed, step and path."""
+    sites = dropout_sites(config, batch, source_steps, target_steps)
+    return {path: keep_mask(seed, step, path, rate, shape) for path, (rate, shape) in sites.items()}
+
+
+def keep_mask(seed: int, step: int, path: str, rate: float, shape: tuple[int, ...]) -> np.ndarray:
+    """True where an element is kept, each with probability 1 - rate."""
+    return stream(seed, "dropout", step, path).random(shape) >= rate

@@ -1,0 +1,43 @@
+"""Every error that a user can cause. Each message names what was expected and what came."""
+
+from __future__ import annotations
+
+
+class TransformerMBError(Exception):
+    """Base of all errors that the command line prints as one paragraph, without a traceback."""
+
+
+class ConfigError(TransformerMBError, ValueError):
+    """A configuration that cannot be built."""
+
+
+class ShapeError(TransformerMBError, ValueError):
+    """An array whose shape is not the one that a layer or a model takes."""
+
+
+class DtypeError(TransformerMBError, TypeError):
+    """A dtype that a backend does not offer."""
+
+
+class DeviceError(TransformerMBError, ValueError):
+    """A device that was asked for and is not there."""
+
+
+class TokenError(TransformerMBError, ValueError):
+    """A token id outside the vocabulary, or a sequence longer than the model's positions."""
+
+
+class WeightsError(TransformerMBError, ValueError):
+    """Missing, unexpected or wrongly shaped tensors; the message lists them all."""
+
+
+class BackendError(TransformerMBError, LookupError):
+    """A backend that is unknown or cannot be used here."""
+
+
+class CheckpointError(TransformerMBError, OSError):
+    """A checkpoint folder that cannot be read or written."""
+
+
+class DataError(TransformerMBError, ValueError):
+    """A data file that does not hold what was expected."""

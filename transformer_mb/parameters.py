@@ -1,0 +1,106 @@
+"""The canonical names and shapes of all parameters: those of D2L's PyTorch state_dict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .config import TransformerConfig
+from .errors import WeightsError
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def parameter_shapes(config: TransformerConfig) -> Shapes:
+    """Every stored parameter of a model, by canonical name. Shared and tied tensors appear once.
+
+    Linear weights are [out, in], embeddings [rows, D], as in PyTorch.
+    """
+    shapes: Shapes = {}
+    if config.has_encoder:
+        shapes.update(_front_end("encoder", config, config.source_vocab_size))
+        for i in range(config.encoder_num_layers):
+            block = f"encoder.blks.block{i}"
+            shapes.update(_attention(f"{block}.attention", config, config.encoder_attention_bias))
+            shapes.update(_norm(f"{block}.addnorm1.ln", config))
+            shapes.update(_feed_forward(block, config))
+            shapes.update(_norm(f"{block}.addnorm2.ln", config))
+        shapes.update(_norm("encoder.norm", config) if config.final_norm else {})
+    if config.pooler:
+        shapes.update(_linear("pooler.dense", config.num_hiddens, config.num_hiddens, True))
+    if config.has_decoder:
+        shapes.update(_decoder(config))
+    return shapes
+
+
+def _decoder(config: TransformerConfig) -> Shapes:
+    shapes = _front_end("decoder", config, None if config.share_embeddings else config.target_vocab_size)
+    for i in range(config.decoder_num_layers):
+        block = f"decoder.blks.block{i}"
+        shapes.update(_attention(f"{block}.attention1", config, config.decoder_attention_bias))
+        shapes.update(_norm(f"{block}.addnorm1.ln", config))
+        if config.has_encoder:
+            shapes.update(_attention(f"{block}.attention2", config, config.decoder_attention_bias))
+            shapes.update(_norm(f"{block}.addnorm2.ln", config))
+        shapes.update(_feed_forward(block, config))
+        shapes.update(_norm(f"{block}.addnorm3.ln", config))
+    shapes.update(_norm("decoder.norm", config) if config.final_norm else {})
+    vocab_size = config.target_vocab_size or 0
+    shapes.update(_linear("decoder.dense", vocab_size, config.num_hiddens, config.output_bias))
+    if config.tie_output:
+        del shapes["decoder.dense.weight"]
+    return shapes
+
+
+def _front_end(side: str, config: TransformerConfig, vocab_size: int | None) -> Shapes:
+    shapes: Shapes = {}
+    if vocab_size is not None:
+        shapes[f"{side}.embedding.weight"] = (vocab_size, config.num_hiddens)
+    if config.position == "learned":
+        rows = config.max_len + config.position_offset
+        shapes[f"{side}.pos_embedding.weight"] = (rows, config.num_hiddens)
+    if config.token_types and side == "encoder":
+        shapes[f"{side}.type_embedding.weight"] = (config.token_types, config.num_hiddens)
+    if config.embedding_norm:
+        shapes.update(_norm(f"{side}.embedding_norm", config))
+    return shapes
+
+
+def _linear(name: str, outputs: int, inputs: int, bias: bool) -> Shapes:
+    shapes: Shapes = {f"{name}.weight": (outputs, inputs)}
+    if bias:
+        shapes[f"{name}.bias"] = (outputs,)
+    return shapes
+
+
+def _norm(name: str, config: TransformerConfig) -> Shapes:
+    size = (config.num_hiddens,)
+    return {f"{name}.weight": size, f"{name}.bias": size} if config.norm_affine else {}
+
+
+def _attention(name: str, config: TransformerConfig, bias: bool) -> Shapes:
+    shapes: Shapes = {}
+    for projection in ("W_q", "W_k", "W_v", "W_o"):
+        shapes.update(_linear(f"{name}.{projection}", config.num_hiddens, config.num_hiddens, bias))
+    return shapes
+
+
+def _feed_forward(block: str, config: TransformerConfig) -> Shapes:
+    wide, narrow = config.ffn_num_hiddens, config.num_hiddens
+    return {
+        **_linear(f"{block}.ffn.dense1", wide, narrow, config.ffn_bias),
+        **_linear(f"{block}.ffn.dense2", narrow, wide, config.ffn_bias),
+    }
+
+
+def check_weights(weights: Mapping[str, Any], expected: Mapping[str, Iterable[int]], what: str = "The model") -> None:
+    """Raise WeightsError that lists every missing, unexpected and wrongly shaped tensor at once."""
+    problems = [f"missing {name} {list(expected[name])}" for name in expected if name not in weights]
+    problems += [f"unexpected {name} {list(weights[name].shape)}" for name in weights if name not in expected]
+    for name in expected:
+        if name in weights and tuple(weights[name].shape) != tuple(expected[name]):
+            problems.append(
+                f"{name} must have shape {list(expected[name])}, but {list(weights[name].shape)} came"
+            )
+    if problems:
+        raise WeightsError(f"{what} and the weights do not fit: {'; '.join(problems)}.")

@@ -1,0 +1,85 @@
+"""Backends by name, imported only when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .errors import BackendError
+
+if TYPE_CHECKING:
+    from .backend import Backend
+
+VARIABLE = "TRANSFORMER_MB_BACKEND"
+DEFAULT = "numpy"
+ENTRY_POINTS = "transformer_mb.backends"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports."""
+
+    module: str
+    requires: tuple[str, ...]
+    install: str
+
+
+BUILT_IN = {
+    "numpy": Entry("transformer_mb.backends.numpy", ("numpy",), "pip install transformer_mb"),
+    "torch": Entry("transformer_mb.backends.torch", ("torch",), "pip install 'transformer_mb[torch]'"),
+}
+
+
+def entries() -> dict[str, Entry]:
+    """The built-in backends, then those of other packages by entry point."""
+    found = dict(BUILT_IN)
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        package = point.dist.name if point.dist else point.value
+        found.setdefault(point.name, Entry(point.value, (), f"pip install {package}"))
+    return found
+
+
+def requested_name(name: str | None = None) -> str:
+    """The explicit argument, then the environment variable, then ``numpy``."""
+    return name or os.environ.get(VARIABLE) or DEFAULT
+
+
+def load_backend_class(name: str) -> type[Backend]:
+    """The class of a backend; raises BackendError with the reason and the remedy."""
+    known = entries()
+    if name not in known:
+        raise BackendError(f"The backend must be one of {', '.join(known)}, but {name!r} came.")
+    entry = known[name]
+    missing = [package for package in entry.requires if importlib.util.find_spec(package) is None]
+    if missing:
+        raise BackendError(
+            f"The backend {name!r} cannot be used: {', '.join(missing)} is not installed. Install it with: "
+            f"{entry.install}. Installed here: {', '.join(installed())}."
+        )
+    try:
+        return importlib.import_module(entry.module).BACKEND
+    except Exception as error:
+        raise BackendError(
+            f"The backend {name!r} cannot be used: importing {entry.module} failed with "
+            f"{type(error).__name__}: {error}. Reinstall it with: {entry.install}."
+        ) from error
+
+
+def get_backend(name: str | None = None, device: str | None = None, dtype: str = "float32") -> Backend:
+    """A backend on a device in a dtype.
+
+    Args:
+        name: None reads ``TRANSFORMER_MB_BACKEND``, else ``numpy``.
+    Raises:
+        BackendError: unknown or not usable here; DtypeError, DeviceError: not offered.
+    """
+    return load_backend_class(requested_name(name))(device=device, dtype=dtype)
+
+
+def installed() -> list[str]:
+    """Names whose packages are present, without importing them."""
+    return [n for n, entry in entries().items() if all(importlib.util.find_spec(p) for p in entry.requires)]

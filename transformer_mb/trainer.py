@@ -1,0 +1,112 @@
+"""The contract of a trainer, and the options that every trainer takes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import ConfigError
+from .parameters import check_weights
+
+SLOTS = {"adam": ("m", "v"), "sgd": ("momentum",)}
+
+
+class Batch(NamedTuple):
+    """One padded batch of NumPy int64 arrays: sources and targets [B, steps], their valid lengths [B].
+
+    ``target_in`` starts with the start token and ``target_out`` is what the decoder is to predict.
+    """
+
+    source: np.ndarray
+    source_valid_lens: np.ndarray
+    target_in: np.ndarray
+    target_out: np.ndarray
+    target_valid_lens: np.ndarray
+
+    @property
+    def num_tokens(self) -> int:
+        return int(self.target_valid_lens.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainerOptions:
+    """How a trainer updates.
+
+    Args:
+        optimizer: ``adam`` (Kingma & Ba 2015, Algorithm 1: epsilon added to the bias-corrected root) or ``sgd``
+            (velocity = momentum * velocity + gradient; weight -= learning_rate * velocity).
+        clip_norm: gradients are scaled by min(1, clip_norm / norm of all of them together); None: never.
+        normalization, label_smoothing: see MaskedSoftmaxCELoss.
+        seed: the dropout of step n is a function of the seed and n alone, so that resumed training continues
+            exactly as uninterrupted training would.
+    """
+
+    optimizer: str = "adam"
+    learning_rate: float = 0.001
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    momentum: float = 0.0
+    clip_norm: float | None = None
+    normalization: str = "steps"
+    label_smoothing: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in SLOTS:
+            raise ConfigError(f"optimizer must be one of {', '.join(SLOTS)}, but {self.optimizer!r} came.")
+        if not self.learning_rate > 0.0:
+            raise ConfigError(f"learning_rate must be positive, but {self.learning_rate} came.")
+        if not all(0.0 <= beta < 1.0 for beta in (*self.betas, self.momentum)):
+            raise ConfigError(f"betas and momentum must be from 0 to below 1, but {self.betas} and {self.momentum} came.")
+        if self.clip_norm is not None and not self.clip_norm > 0.0:
+            raise ConfigError(f"clip_norm must be positive or None, but {self.clip_norm} came.")
+        if not 0.0 <= self.label_smoothing < 1.0:
+            raise ConfigError(f"label_smoothing must be from 0 to below 1, but {self.label_smoothing} came.")
+        if self.normalization not in ("steps", "tokens"):
+            raise ConfigError(f"normalization must be steps or tokens, but {self.normalization!r} came.")
+
+
+class Trainer(ABC):
+    """Whole training steps of one model, compiled where the framework compiles.
+
+    Attributes:
+        learning_rate: used by the next step; a schedule sets it.
+        step_count: steps taken so far.
+    """
+
+    options: TrainerOptions
+    learning_rate: float
+    step_count: int
+
+    @abstractmethod
+    def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Any:
+        """One training step; returns the summed loss as the framework's scalar, which ``float()`` reads.
+
+        With ``dropout_masks`` (see ``transformer_mb.dropout_masks``) these replace the framework's own dropout.
+        """
+
+    @abstractmethod
+    def update(self, gradients: Mapping[str, np.ndarray]) -> None:
+        """One optimizer step from given gradients by canonical name, clipping included."""
+
+    @abstractmethod
+    def slots(self) -> dict[str, np.ndarray]:
+        """The optimizer's moments: ``m.NAME`` and ``v.NAME`` for adam, ``momentum.NAME`` for sgd."""
+
+    @abstractmethod
+    def load_slots(self, slots: Mapping[str, np.ndarray]) -> None: ...
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The moments and ``step`` as NumPy arrays."""
+        return {"step": np.asarray(self.step_count, dtype=np.int64), **self.slots()}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continue from ``state_dict()`` of any backend; raises WeightsError when it does not fit this model."""
+        expected = {"step": (), **{name: value.shape for name, value in self.slots().items()}}
+        check_weights(state, expected, f"The {self.options.optimizer} optimizer's state")
+        self.load_slots({name: value for name, value in state.items() if name != "step"})
+        self.step_count = int(state["step"])
