@@ -58,6 +58,10 @@ class Backend(ABC):
         """The framework's own device object; raises DeviceError when it is not there."""
 
     @abstractmethod
+    def layer(self, layer: str, *arguments: Any, **options: Any) -> Any:
+        """A layer of ``interface.LAYERS`` by name, on this device and in this dtype."""
+
+    @abstractmethod
     def create(self, config: TransformerConfig) -> Any:
         """A native model with the framework's own storage, weights unset."""
 
@@ -74,7 +78,9 @@ class Backend(ABC):
         """Copy weights in, names and shapes having been checked."""
 
     @abstractmethod
-    def apply(self, layer: Any, *inputs: Any, training: bool = False, dropout_masks: Weights | None = None, **options: Any) -> Any:
+    def apply(
+        self, layer: Any, *inputs: Any, training: bool = False, dropout_masks: Weights | None = None, **options: Any
+    ) -> Any:
         """Run any layer or function on NumPy arrays (floats in this backend's dtype) and return NumPy arrays.
 
         ``inputs`` and ``options`` may nest arrays in lists. ``dropout_masks`` are by path relative to the layer and
@@ -83,7 +89,13 @@ class Backend(ABC):
 
     @abstractmethod
     def gradients(
-        self, layer: Any, inputs: Sequence[Any], cotangent: np.ndarray, training: bool = False, dropout_masks: Weights | None = None, **options: Any
+        self,
+        layer: Any,
+        inputs: Sequence[Any],
+        cotangent: np.ndarray,
+        training: bool = False,
+        dropout_masks: Weights | None = None,
+        **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
         """The layer's output and the gradients of sum(output * cotangent).
 
@@ -95,10 +107,14 @@ class Backend(ABC):
         """A trainer of this framework."""
 
     @abstractmethod
-    def run_encoder(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None) -> np.ndarray: ...
+    def run_encoder(
+        self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None
+    ) -> np.ndarray: ...
 
     @abstractmethod
-    def run_logits(self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray) -> np.ndarray: ...
+    def run_logits(
+        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray
+    ) -> np.ndarray: ...
 
     @abstractmethod
     def run_attention(
@@ -106,7 +122,9 @@ class Backend(ABC):
     ) -> dict[str, list[np.ndarray]]: ...
 
     @abstractmethod
-    def run_loss_and_gradients(self, model: Any, batch: Any, loss: Any, dropout_masks: Weights | None) -> tuple[float, dict[str, np.ndarray]]: ...
+    def run_loss_and_gradients(
+        self, model: Any, batch: Any, loss: Any, dropout_masks: Weights | None
+    ) -> tuple[float, dict[str, np.ndarray]]: ...
 
     @abstractmethod
     def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
@@ -186,7 +204,9 @@ class Backend(ABC):
         """Beam search (see ``decoding.beam``); lists of ids without bos and eos."""
         source, valid_lens, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
         session = self.start_beam(model, source, valid_lens, max_steps, beam)
-        return beam_search(session, source.shape[0], beam, max_steps, length_penalty, model.config.start_id, model.config.eos_id)
+        return beam_search(
+            session, source.shape[0], beam, max_steps, length_penalty, model.config.start_id, model.config.eos_id
+        )
 
     def _model_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, target: Any) -> tuple[Any, Any, Any]:
         check_side(model.config, "decoder", call)

@@ -148,8 +148,7 @@ class TransformerConfig:
         unknown = sorted(set(fields) - known)
         if unknown:
             raise ConfigError(
-                f"Unknown configuration field(s): {', '.join(unknown)}. The fields are: "
-                f"{', '.join(sorted(known))}."
+                f"Unknown configuration field(s): {', '.join(unknown)}. The fields are: {', '.join(sorted(known))}."
             )
         return cls(**fields)
 
@@ -185,13 +184,19 @@ def _check_types(config: TransformerConfig) -> None:
 def _check_values(config: TransformerConfig) -> None:
     for name, allowed in CHOICES.items():
         if getattr(config, name) not in allowed:
-            raise ConfigError(
-                f"{name} must be one of {', '.join(allowed)}, but {getattr(config, name)!r} came."
-            )
-    for name in ("num_hiddens", "ffn_num_hiddens", "encoder_num_heads", "decoder_num_heads", "max_len"):
+            raise ConfigError(f"{name} must be one of {', '.join(allowed)}, but {getattr(config, name)!r} came.")
+    for name in (
+        "num_hiddens",
+        "ffn_num_hiddens",
+        "encoder_num_heads",
+        "decoder_num_heads",
+        "encoder_num_layers",
+        "decoder_num_layers",
+        "max_len",
+    ):
         if getattr(config, name) < 1:
             raise ConfigError(f"{name} must be at least 1, but {getattr(config, name)} came.")
-    for name in ("encoder_num_layers", "decoder_num_layers", "token_types", "position_offset"):
+    for name in ("token_types", "position_offset"):
         if getattr(config, name) < 0:
             raise ConfigError(f"{name} must not be negative, but {getattr(config, name)} came.")
     for name in ("dropout", "attention_dropout", "ffn_dropout"):
@@ -207,13 +212,9 @@ def _check_combinations(config: TransformerConfig) -> None:
     for side, present in sides.items():
         size = getattr(config, f"{side}_vocab_size")
         if present and (size is None or size < 1):
-            raise ConfigError(
-                f"{side}_vocab_size must be at least 1 for architecture {config.architecture}, but {size} came."
-            )
+            raise ConfigError(f"{side}_vocab_size must be at least 1 for architecture {config.architecture}, but {size} came.")
         if not present and size is not None:
-            raise ConfigError(
-                f"{side}_vocab_size must be absent for architecture {config.architecture}, but {size} came."
-            )
+            raise ConfigError(f"{side}_vocab_size must be absent for architecture {config.architecture}, but {size} came.")
     for side, present in (("encoder", config.has_encoder), ("decoder", config.has_decoder)):
         check_heads(config.num_hiddens, getattr(config, f"{side}_num_heads"), present, f"{side}_num_heads")
     if config.position == "sinusoidal" and config.num_hiddens % 2:
@@ -237,9 +238,7 @@ def _check_combinations(config: TransformerConfig) -> None:
 def check_heads(num_hiddens: int, num_heads: int, present: bool = True, name: str = "num_heads") -> None:
     """Refuse a width that the heads cannot share evenly (also used by every attention layer)."""
     if present and num_hiddens % num_heads:
-        raise ConfigError(
-            f"num_hiddens must be divisible by {name}, but {num_hiddens} is not divisible by {num_heads}."
-        )
+        raise ConfigError(f"num_hiddens must be divisible by {name}, but {num_hiddens} is not divisible by {num_heads}.")
 
 
 def _check_ids(config: TransformerConfig) -> None:

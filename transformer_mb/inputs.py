@@ -64,3 +64,9 @@ def check_max_steps(config: TransformerConfig, max_steps: int) -> int:
     if not 1 <= max_steps <= config.max_len:
         raise TokenError(f"max_steps must be from 1 to max_len = {config.max_len}, but {max_steps} came.")
     return int(max_steps)
+
+
+def check_positions(steps: int, max_len: int) -> None:
+    """Refuse a sequence that runs past the last position."""
+    if steps > max_len:
+        raise TokenError(f"A sequence must be at most max_len = {max_len} tokens long, but {steps} came.")

@@ -204,7 +204,9 @@ class EncoderBlock(Protocol):
         ffn_dropout: float = 0.0,
         attention_dropout: float | None = None,
     ): ...
-    def forward(self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False) -> Array: ...
+    def forward(
+        self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
+    ) -> Array: ...
 
 
 class DecoderBlock(Protocol):
@@ -244,7 +246,9 @@ class TransformerDecoder(Protocol):
     self-attention and cross-attention weights of the last forward with ``need_weights=True``.
     """
 
-    def init_state(self, enc_outputs: Array, enc_valid_lens: Array | None = None, max_steps: int | None = None) -> list[Any]: ...
+    def init_state(
+        self, enc_outputs: Array, enc_valid_lens: Array | None = None, max_steps: int | None = None
+    ) -> list[Any]: ...
     def forward(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]: ...
 
 

@@ -99,8 +99,6 @@ def check_weights(weights: Mapping[str, Any], expected: Mapping[str, Iterable[in
     problems += [f"unexpected {name} {list(weights[name].shape)}" for name in weights if name not in expected]
     for name in expected:
         if name in weights and tuple(weights[name].shape) != tuple(expected[name]):
-            problems.append(
-                f"{name} must have shape {list(expected[name])}, but {list(weights[name].shape)} came"
-            )
+            problems.append(f"{name} must have shape {list(expected[name])}, but {list(weights[name].shape)} came")
     if problems:
         raise WeightsError(f"{what} and the weights do not fit: {'; '.join(problems)}.")

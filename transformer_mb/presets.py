@@ -24,9 +24,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 def d2l(source_vocab_size: int, target_vocab_size: int, **changes: Any) -> TransformerConfig:
     """Dive into Deep Learning, chapter 10.7: 2 layers, 32 hidden units, 4 heads, post-norm, no attention bias."""
-    return TransformerConfig(
-        source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size, **changes
-    )
+    return TransformerConfig(source_vocab_size=source_vocab_size, target_vocab_size=target_vocab_size, **changes)
 
 
 PRESETS = {"d2l": d2l}

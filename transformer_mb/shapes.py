@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .errors import ShapeError
 
@@ -40,3 +40,11 @@ def check_attention(queries: Sequence[int], keys: Sequence[int], values: Sequenc
             "queries, keys and values must share the batch, and keys and values their steps, but "
             f"{list(queries)}, {list(keys)} and {list(values)} came."
         )
+
+
+def check_dropout_paths(masks: Iterable[str], sites: Iterable[str]) -> None:
+    """Refuse injected dropout masks that are not exactly one for each dropout whose rate is above 0."""
+    missing, unexpected = sorted(set(sites) - set(masks)), sorted(set(masks) - set(sites))
+    if missing or unexpected:
+        problems = [f"missing {path}" for path in missing] + [f"unexpected {path}" for path in unexpected]
+        raise ShapeError(f"The dropout masks do not fit the model: {', '.join(problems)}.")

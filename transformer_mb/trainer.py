@@ -98,7 +98,7 @@ class Trainer(ABC):
         """The optimizer's moments: ``m.NAME`` and ``v.NAME`` for adam, ``momentum.NAME`` for sgd."""
 
     @abstractmethod
-    def load_slots(self, slots: Mapping[str, np.ndarray]) -> None: ...
+    def load_slots(self, slots: Mapping[str, np.ndarray], step_count: int) -> None: ...
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """The moments and ``step`` as NumPy arrays."""
@@ -108,5 +108,5 @@ class Trainer(ABC):
         """Continue from ``state_dict()`` of any backend; raises WeightsError when it does not fit this model."""
         expected = {"step": (), **{name: value.shape for name, value in self.slots().items()}}
         check_weights(state, expected, f"The {self.options.optimizer} optimizer's state")
-        self.load_slots({name: value for name, value in state.items() if name != "step"})
         self.step_count = int(state["step"])
+        self.load_slots({name: value for name, value in state.items() if name != "step"}, self.step_count)

@@ -1,0 +1,152 @@
+"""Masks, scaled dot-product attention and multi-head attention."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_mb.config import check_heads
+from transformer_mb.shapes import check_attention, check_features, check_valid_lens
+
+from .dropout import Dropout
+
+
+def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
+    outside = torch.arange(X.shape[1], device=X.device) >= valid_len[:, None]
+    return X.masked_fill(outside.reshape(outside.shape + (1,) * (X.dim() - 2)), value)
+
+
+def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+    allowed = _allowed(X.shape, X.device, valid_lens, mask, causal=False)
+    return _softmax_where(X, allowed)
+
+
+def transpose_qkv(X: Tensor, num_heads: int) -> Tensor:
+    return X.unflatten(-1, (num_heads, -1)).transpose(1, 2)  # [B, T, D] -> [B, H, T, D/H]
+
+
+def transpose_output(X: Tensor, num_heads: int) -> Tensor:
+    X = X.reshape(-1, num_heads, *X.shape[-2:])
+    return X.transpose(1, 2).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
+
+
+def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    if allowed is None:
+        return torch.softmax(scores, dim=-1)
+    # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
+    weights = torch.softmax(scores.masked_fill(~allowed, torch.finfo(scores.dtype).min), dim=-1)
+    return weights.masked_fill(~allowed, 0.0)
+
+
+def _allowed(
+    shape: torch.Size, device: torch.device, valid_lens: Tensor | None, mask: Tensor | None, causal: bool
+) -> Tensor | None:
+    """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
+    T, S = shape[-2:]
+    if valid_lens is not None:
+        check_valid_lens(valid_lens.shape, shape[0], T)
+        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
+        within = torch.arange(S, device=device) < lens
+        mask = within if mask is None else mask & within
+    if causal and T > 1:
+        past = torch.ones(T, S, dtype=torch.bool, device=device).tril(S - T)
+        mask = past if mask is None else mask & past
+    return mask
+
+
+class DotProductAttention(nn.Module):
+    """Runs torch's fused attention unless the weights are asked for or a dropout mask is injected."""
+
+    def __init__(self, dropout: float):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.attention_weights: Tensor | None = None
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Tensor:
+        check_attention(queries.shape, keys.shape, values.shape)
+        scores_shape = torch.Size((*queries.shape[:-1], keys.shape[-2]))
+        self.attention_weights = None
+        if need_weights or self.dropout.keep is not None:
+            allowed = _allowed(scores_shape, queries.device, valid_lens, mask, causal)
+            scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
+            weights = _softmax_where(scores, allowed)
+            self.attention_weights = weights if need_weights else None
+            return self.dropout(weights) @ values
+        # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S.
+        flag = causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]
+        allowed = None if flag else _allowed(scores_shape, queries.device, valid_lens, mask, causal)
+        rate = self.dropout.p if self.training else 0.0
+        return F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate, is_causal=flag)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+    ):
+        super().__init__()
+        check_heads(num_hiddens, num_heads)
+        self.num_heads = num_heads
+        self.attention = DotProductAttention(dropout)
+        self.W_q = nn.Linear(query_size, num_hiddens, bias=use_bias)
+        self.W_k = nn.Linear(key_size, num_hiddens, bias=use_bias)
+        self.W_v = nn.Linear(value_size, num_hiddens, bias=use_bias)
+        self.W_o = nn.Linear(num_hiddens, num_hiddens, bias=use_bias)
+
+    @property
+    def attention_weights(self) -> Tensor | None:
+        return self.attention.attention_weights
+
+    def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        check_features("keys", keys.shape, self.W_k.in_features)
+        check_features("values", values.shape, self.W_v.in_features)
+        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+
+    def attend(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Tensor:
+        check_features("queries", queries.shape, self.W_q.in_features)
+        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        output = self.attention(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        return self.W_o(transpose_output(output, self.num_heads))
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Tensor:
+        keys, values = self.project_keys_values(keys, values)
+        return self.attend(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)

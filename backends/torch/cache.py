@@ -1,0 +1,55 @@
+"""The decoder's memory: projected keys and values of the steps so far."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class KeyValueCache(NamedTuple):
+    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+
+    With ``max_steps`` they are views of buffers [B, H, max_steps, D/H], allocated at the first append and
+    written in place; a new cache is returned each time, and older ones keep their shorter views.
+    """
+
+    length: int = 0
+    max_steps: int | None = None
+    key_buffer: Tensor | None = None
+    value_buffer: Tensor | None = None
+
+    @property
+    def keys(self) -> Tensor:
+        return self.key_buffer[:, :, : self.length]
+
+    @property
+    def values(self) -> Tensor:
+        return self.value_buffer[:, :, : self.length]
+
+    def append(self, keys: Tensor, values: Tensor) -> KeyValueCache:
+        length = self.length + keys.shape[2]
+        if self.max_steps is None:
+            if self.length:
+                keys = torch.cat((self.key_buffer, keys), dim=2)
+                values = torch.cat((self.value_buffer, values), dim=2)
+            return KeyValueCache(length, None, keys, values)
+        key_buffer, value_buffer = self.key_buffer, self.value_buffer
+        if key_buffer is None:
+            key_buffer = keys.new_empty(*keys.shape[:2], self.max_steps, keys.shape[3])
+            value_buffer = torch.empty_like(key_buffer)
+        key_buffer[:, :, self.length : length] = keys
+        value_buffer[:, :, self.length : length] = values
+        return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
+
+    def reorder(self, rows: Tensor) -> KeyValueCache:
+        """Row r continues from what was row ``rows[r]``."""
+        return self._replace(key_buffer=self.key_buffer[rows], value_buffer=self.value_buffer[rows])
+
+
+class BlockCache(NamedTuple):
+    """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
+
+    own: KeyValueCache = KeyValueCache()
+    cross: tuple[Tensor, Tensor] | None = None

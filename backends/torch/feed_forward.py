@@ -1,0 +1,36 @@
+"""The position-wise feed-forward network."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_mb.shapes import check_features
+
+from .dropout import Dropout
+
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh"), "silu": F.silu}
+
+
+class PositionWiseFFN(nn.Module):
+    def __init__(
+        self,
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        ffn_num_outputs: int,
+        *,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        use_bias: bool = True,
+    ):
+        super().__init__()
+        self.dense1 = nn.Linear(ffn_num_input, ffn_num_hiddens, bias=use_bias)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout)
+        self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs, bias=use_bias)
+
+    def forward(self, X: Tensor) -> Tensor:
+        check_features("The input of PositionWiseFFN", X.shape, self.dense1.in_features)
+        return self.dense2(self.dropout(self.activation(self.dense1(X))))

@@ -1,0 +1,25 @@
+"""Cross-entropy masked by valid length."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class MaskedSoftmaxCELoss(nn.Module):
+    def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
+        super().__init__()
+        self.label_smoothing = label_smoothing
+        self.normalization = normalization
+
+    def forward(self, pred: Tensor, label: Tensor, valid_len: Tensor) -> Tensor:
+        B, T = label.shape
+        if pred.dtype in (torch.bfloat16, torch.float16):
+            pred = pred.float()
+        step_losses = F.cross_entropy(
+            pred.flatten(0, 1), label.flatten(), reduction="none", label_smoothing=self.label_smoothing
+        )
+        valid = torch.arange(T, device=pred.device) < valid_len[:, None]
+        sums = torch.where(valid, step_losses.unflatten(0, (B, T)), 0.0).sum(dim=1)
+        return sums / (T if self.normalization == "steps" else valid_len.sum())

@@ -1,0 +1,57 @@
+"""Layer normalisation, and the residual connection around a sublayer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_mb.shapes import check_same, check_trailing
+
+from .dropout import Dropout
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
+        super().__init__()
+        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.eps = eps
+        self.kind = kind
+        self.weight = nn.Parameter(torch.ones(self.norm_shape)) if affine else None
+        self.bias = nn.Parameter(torch.zeros(self.norm_shape)) if affine else None
+
+    def forward(self, X: Tensor) -> Tensor:
+        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        if self.kind == "layer_norm":
+            return F.layer_norm(X, self.norm_shape, self.weight, self.bias, self.eps)
+        axes = tuple(range(-len(self.norm_shape), 0))
+        deviation, mean = torch.std_mean(X, dim=axes, correction=1, keepdim=True)
+        X = (X - mean) / (deviation + self.eps)
+        return X if self.weight is None else X * self.weight + self.bias
+
+
+class AddNorm(nn.Module):
+    def __init__(
+        self,
+        norm_shape: int | Sequence[int],
+        dropout: float,
+        *,
+        norm_position: str = "post",
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+    ):
+        super().__init__()
+        self.pre = norm_position == "pre"
+        self.dropout = Dropout(dropout)
+        self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine)
+
+    def sublayer_input(self, X: Tensor) -> Tensor:
+        return self.ln(X) if self.pre else X
+
+    def forward(self, X: Tensor, Y: Tensor) -> Tensor:
+        check_same("X", X.shape, "Y", Y.shape)
+        Z = X + self.dropout(Y)
+        return Z if self.pre else self.ln(Z)
