@@ -147,6 +147,7 @@ class Backend(ABC):
 
     def trainer(self, model: Any, **options: Any) -> Trainer:
         """A trainer for the model; ``options`` are those of TrainerOptions."""
+        check_side(model.config, "decoder", "trainer")
         return self.trainer_from(model, TrainerOptions(**options))
 
     def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:

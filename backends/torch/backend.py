@@ -101,13 +101,15 @@ class TorchBackend(Backend):
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
         for leaf in watched:
             leaf.requires_grad_()
-        names, parameters = zip(*layer.named_parameters(), strict=True) if isinstance(layer, nn.Module) else ((), ())
+        parameters = dict(layer.named_parameters()) if isinstance(layer, nn.Module) else {}
         with _mode(layer, training), injected_dropout(layer, dropout_masks):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
-        found = torch.autograd.grad(output, [*watched, *parameters], self.tensor(cotangent), materialize_grads=True)
-        by_leaf = {id(leaf): _numpy(gradient) for leaf, gradient in zip(watched, found, strict=False)}
-        by_name = {name: _numpy(gradient) for name, gradient in zip(names, found[len(watched) :], strict=True)}
+        targets = [*watched, *parameters.values()]
+        found = torch.autograd.grad(output, targets, self.tensor(cotangent), materialize_grads=True)
+        found = [_numpy(gradient) for gradient in found]
+        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, found, strict=False)}
+        by_name = dict(zip(parameters, found[len(watched) :], strict=True))
         return _numpy(output), [by_leaf.get(id(leaf)) for leaf in leaves(inputs)], by_name
 
     def trainer_from(self, model: nn.Module, options: TrainerOptions) -> TorchTrainer:

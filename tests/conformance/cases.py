@@ -1,0 +1,170 @@
+"""Layers, their arguments and inputs, as data. Sizes: B 3, T 4, S 5, D 8, H 2, F 12, V 11."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from conformance.measure import random_weights
+
+B, T, S, D, H, F, V = 3, 4, 5, 8, 2, 12, 11
+BLOCK = (D, D, D, D, [D], D, F, H, 0.0)
+STACK = (V, D, D, D, D, [D], D, F, H, 2, 0.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer made with ``arguments`` and ``options``, called with ``inputs`` and ``call`` options.
+
+    Inputs are given as strings: see ``make``. ``training`` runs it in training mode (with dropout rate 0).
+    """
+
+    name: str
+    layer: str
+    arguments: tuple[Any, ...]
+    inputs: tuple[Any, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    call: dict[str, Any] = field(default_factory=dict)
+    training: bool = False
+
+
+SHAPES = {
+    "X": (B, T, D),
+    "Y": (B, T, D),
+    "one token": (B, 1, D),
+    "source": (B, S, D),
+    "narrow source": (B, S, 6),
+    "wide source": (B, S, 10),
+    "Q": (B, T, 3),
+    "K": (B, S, 3),
+    "V": (B, S, 3),
+    "Q heads": (B, H, T, 3),
+    "K heads": (B, H, S, 3),
+    "V heads": (B, H, S, 3),
+    "logits": (B, T, V),
+}
+FIXED = {
+    "lens": np.array([5, 2, 1]),
+    "lens T": np.array([4, 2, 1]),
+    "lens with 0": np.array([3, 0, 5]),
+    "lens 2-D": np.array([[1, 2, 3, 5], [5, 0, 1, 2], [4, 4, 2, 1]]),
+    "lens 2-D T": np.array([[1, 2, 3, 4], [4, 0, 1, 2], [4, 4, 2, 1]]),
+    "labels": np.array([[1, 2, 3, 4], [10, 9, 8, 7], [0, 5, 5, 0]]),
+    "label lens": np.array([4, 0, 2]),
+    "source ids": np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]]),
+    "target ids": np.array([[2, 5, 6, 7], [2, 8, 1, 1], [2, 9, 4, 0]]),
+    "types": np.array([[0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [1, 1, 1, 1, 0]]),
+}
+
+
+def make(spec, rng):
+    """An input from its name: a random array, a fixed one, or a list of such; None and numbers stay."""
+    if isinstance(spec, list):
+        return [make(item, rng) for item in spec]
+    if spec == "small variance":
+        return 100.0 + 1e-3 * rng.standard_normal((B, T, D))
+    if spec == "mask":
+        return rng.random((B, 1, 1, S)) < 0.7
+    if spec == "mask per head":
+        return rng.random((B, H, T, S)) < 0.6
+    if spec == "mask over queries":
+        return np.array([[True] * S, [False] * S, [True, False] * 2 + [True], [True] * S])
+    if isinstance(spec, str):
+        return FIXED[spec] if spec in FIXED else rng.standard_normal(SHAPES[spec])
+    return spec
+
+
+def attention(name, *inputs, layer="DotProductAttention", arguments=(0.0,), **call):
+    return Case(name, layer, arguments, inputs, call=call)
+
+
+MHA = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0)}
+MHA_BIAS = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0, True)}
+STATE = ["source", "lens", [None]]
+
+CASES = [
+    Case("layer norm", "LayerNorm", ([D],), ("X",)),
+    Case("layer norm, size as a number", "LayerNorm", (D,), ("X",)),
+    Case("layer norm over two axes", "LayerNorm", ([T, D],), ("X",)),
+    Case("layer norm without affine", "LayerNorm", ([D],), ("X",), {"affine": False}),
+    Case("layer norm, another epsilon", "LayerNorm", ([D],), ("X",), {"eps": 0.1}),
+    Case("std norm", "LayerNorm", ([D],), ("X",), {"kind": "std_norm", "eps": 1e-6}),
+    Case("std norm over two axes", "LayerNorm", ([T, D],), ("X",), {"kind": "std_norm"}),
+    Case("add and norm, post", "AddNorm", ([D], 0.0), ("X", "Y")),
+    Case("add and norm, pre", "AddNorm", ([D], 0.0), ("X", "Y"), {"norm_position": "pre"}),
+    Case("add and norm, two axes", "AddNorm", ([T, D], 0.0), ("X", "Y"), {"norm_eps": 1e-3}),
+    Case("ffn relu", "PositionWiseFFN", (D, F, 7), ("X",)),
+    Case("ffn gelu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "gelu"}),
+    Case("ffn gelu tanh", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "gelu_tanh"}),
+    Case("ffn silu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "silu"}),
+    Case("ffn without bias", "PositionWiseFFN", (D, F, 7), ("X",), {"use_bias": False}),
+    attention("dot product", "Q", "K", "V"),
+    attention("dot product, heads", "Q heads", "K heads", "V heads"),
+    attention("dot product, lens", "Q", "K", "V", "lens"),
+    attention("dot product, heads and lens 2-D with an empty row", "Q heads", "K heads", "V heads", "lens 2-D"),
+    attention("dot product, mask", "Q heads", "K heads", "V heads", mask="mask per head"),
+    attention("dot product, causal", "K", "K", "V", causal=True),
+    attention("dot product, weights asked for", "Q", "K", "V", "lens with 0", need_weights=True),
+    attention("self-attention", "X", "X", "X", **MHA),
+    attention("self-attention, bias", "X", "X", "X", **MHA_BIAS),
+    attention("self-attention, causal", "X", "X", "X", causal=True, **MHA_BIAS),
+    attention("self-attention, causal and lens", "X", "X", "X", "lens T", causal=True, **MHA),
+    attention("cross-attention", "X", "source", "source", **MHA),
+    attention("cross-attention, lens", "X", "source", "source", "lens", **MHA),
+    attention("cross-attention, lens with an empty row", "X", "source", "source", "lens with 0", **MHA_BIAS),
+    attention("cross-attention, lens 2-D with an empty row", "X", "source", "source", "lens 2-D", **MHA),
+    attention("cross-attention, mask", "X", "source", "source", mask="mask", **MHA),
+    attention("cross-attention, mask per head", "X", "source", "source", mask="mask per head", **MHA),
+    attention("cross-attention, mask with an empty query", "X", "source", "source", mask="mask over queries", **MHA),
+    attention("cross-attention, causal, fewer queries than keys", "X", "source", "source", causal=True, **MHA),
+    attention("cross-attention, causal, fewer keys than queries", "source", "X", "X", causal=True, **MHA),
+    attention("cross-attention, all masks", "X", "source", "source", "lens 2-D", mask="mask per head", causal=True, **MHA),
+    attention("cross-attention, one token", "one token", "source", "source", "lens", causal=True, **MHA),
+    attention("cross-attention, one key", "X", "one token", "one token", **MHA),
+    attention("cross-attention, weights asked for", "X", "source", "source", "lens 2-D", need_weights=True, **MHA),
+    Case("attention of three sizes", "MultiHeadAttention", (6, D, 10, D, H, 0.0, True), ("X", "narrow source", "wide source", "lens")),
+    Case("positions", "PositionalEncoding", (D, 0.0), ("X",)),
+    Case("positions from 3, halves", "PositionalEncoding", (D, 0.0, 20), ("X", 3), {"layout": "halves"}),
+    Case("encoder block", "EncoderBlock", BLOCK, ("X",)),
+    Case("encoder block, lens", "EncoderBlock", BLOCK, ("X", "lens T"), training=True),
+    Case("encoder block, lens 2-D", "EncoderBlock", BLOCK, ("X", "lens 2-D T")),
+    Case("encoder block, pre-norm, bias, gelu", "EncoderBlock", (*BLOCK, True), ("X", "lens T"), {"norm_position": "pre", "activation": "gelu"}),
+    Case("encoder block over two axes", "EncoderBlock", (D, D, D, D, [T, D], D, F, H, 0.0), ("X", "lens T")),
+    Case("encoder block, std norm, no affine", "EncoderBlock", BLOCK, ("X", "lens T"), {"norm_kind": "std_norm", "norm_affine": False}),
+    Case("decoder block", "DecoderBlock", (*BLOCK, 0), ("X", STATE)),
+    Case("decoder block in training", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), training=True),
+    Case("decoder block, pre-norm, silu", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), {"norm_position": "pre", "activation": "silu"}),
+    Case("decoder block, lens 2-D", "DecoderBlock", (*BLOCK, 0), ("X", ["source", "lens 2-D", [None]])),
+    Case("decoder block given no encoder output", "DecoderBlock", (*BLOCK, 0), ("X", [None, None, [None]])),
+    Case("decoder block without cross-attention", "DecoderBlock", (*BLOCK, 0), ("X", [None, None, [None]]), {"cross_attention": False}),
+    Case("decoder block, one token", "DecoderBlock", (*BLOCK, 0), ("one token", STATE)),
+    Case("encoder", "TransformerEncoder", STACK, ("source ids", "lens")),
+    Case("encoder, lens 2-D", "TransformerEncoder", STACK, ("target ids", "lens 2-D T")),
+    Case("encoder, pre-norm, final norm", "TransformerEncoder", STACK, ("source ids", "lens"), {"norm_position": "pre", "final_norm": True}),
+    Case("encoder, learned positions from 2", "TransformerEncoder", STACK, ("source ids", "lens"), {"position": "learned", "max_len": 9, "position_offset": 2}),
+    Case(
+        "encoder, types and embedding norm",
+        "TransformerEncoder",
+        STACK,
+        ("source ids", "lens"),
+        {"token_types": 2, "embedding_norm": True, "embedding_scale": False, "activation": "gelu", "norm_eps": 1e-12},
+        {"token_types": "types"},
+    ),
+    Case("decoder", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]])),
+    Case("decoder, halves, padding", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]]), {"sinusoid_layout": "halves", "padding_id": 1}),
+    Case("decoder alone", "TransformerDecoder", STACK, ("target ids", [None, None, [None, None]]), {"cross_attention": False, "output_bias": False}),
+    Case("loss", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens")),
+    Case("loss per token", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), {"normalization": "tokens"}),
+    Case("loss with smoothing", "MaskedSoftmaxCELoss", (), ("logits", "labels", "lens T"), {"label_smoothing": 0.1}),
+]  # fmt: skip
+
+
+def prepare(case, backend, rng):
+    """The layer with random weights, its inputs and its call options."""
+    layer = backend.layer(case.layer, *case.arguments, **case.options)
+    shapes = backend.parameter_shapes(layer)
+    if shapes:
+        backend.set_weights(layer, random_weights(shapes))
+    inputs = [make(spec, rng) for spec in case.inputs]
+    call = {name: make(spec, rng) for name, spec in case.call.items()}
+    return layer, inputs, call
+

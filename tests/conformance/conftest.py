@@ -1,0 +1,35 @@
+"""The backend under test, in three dtypes, and the float64 oracle. No test here names a backend."""
+
+import numpy as np
+import pytest
+
+from transformer_mb.registry import get_backend, requested_name
+
+
+def pytest_report_header(config):
+    return f"backend: {config.getoption('--backend')}"
+
+
+@pytest.fixture(scope="session")
+def backend_name(request):
+    return requested_name(request.config.getoption("--backend"))
+
+
+@pytest.fixture(scope="session")
+def backend(backend_name):
+    return get_backend(backend_name, dtype="float64")
+
+
+@pytest.fixture(scope="session")
+def backend32(backend_name):
+    return get_backend(backend_name, dtype="float32")
+
+
+@pytest.fixture(scope="session")
+def oracle():
+    return get_backend("numpy", dtype="float64")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20170612)

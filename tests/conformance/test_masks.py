@@ -1,0 +1,143 @@
+"""Masks, heads and the worked values of the documents."""
+
+import numpy as np
+import pytest
+from conformance.cases import FIXED
+
+
+def test_sequence_mask_of_the_document(backend):
+    X = np.ones((2, 6, 8))
+    masked = backend.apply(backend.sequence_mask, X, np.array([4, 6]), -99.0)
+    expected = np.ones((2, 6, 8))
+    expected[0, 4:] = -99.0
+    np.testing.assert_array_equal(masked, expected)
+
+
+def test_sequence_mask_of_steps_and_its_default(backend):
+    masked = backend.apply(backend.sequence_mask, np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([1, 2]))
+    np.testing.assert_array_equal(masked, [[1.0, 0.0, 0.0], [4.0, 5.0, 0.0]])
+
+
+def test_sequence_mask_leaves_its_input(backend):
+    X = np.ones((1, 3))
+    masked = backend.apply(backend.sequence_mask, X, np.array([0]), 7.0)
+    np.testing.assert_array_equal(masked, np.full((1, 3), 7.0))
+    np.testing.assert_array_equal(X, np.ones((1, 3)))
+
+
+def softmax_by_hand(X, allowed):
+    weights = np.zeros_like(X)
+    for place in np.ndindex(X.shape[:-1]):
+        keys = np.flatnonzero(allowed[place])
+        if keys.size:
+            powers = np.exp(X[place][keys] - X[place][keys].max())
+            weights[place][keys] = powers / powers.sum()
+    return weights
+
+
+MASKS = {
+    "none": (None, None, lambda X: np.ones(X.shape, bool)),
+    "lens": (np.array([5, 2, 1]), None, lambda X: np.arange(5) < np.array([5, 2, 1])[:, None, None]),
+    "lens with an empty row": (np.array([3, 0, 5]), None, lambda X: np.arange(5) < np.array([3, 0, 5])[:, None, None]),
+    "lens 2-D": (FIXED["lens 2-D"], None, lambda X: np.arange(5) < FIXED["lens 2-D"][..., None]),
+    "mask": (None, np.eye(4, 5, dtype=bool), lambda X: np.eye(4, 5, dtype=bool)),
+    "lens and mask": (
+        np.array([5, 2, 1]),
+        np.eye(4, 5, dtype=bool),
+        lambda X: (np.arange(5) < np.array([5, 2, 1])[:, None, None]) & np.eye(4, 5, dtype=bool),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", MASKS)
+@pytest.mark.parametrize("heads", [False, True], ids=["3-D", "4-D"])
+def test_masked_softmax(form, heads, backend, rng):
+    valid_lens, mask, allowed = MASKS[form]
+    X = rng.standard_normal((3, 4, 5))
+    expected = softmax_by_hand(X, np.broadcast_to(allowed(X), X.shape))
+    if heads:
+        X, expected = np.stack([X, X[:, ::-1]], axis=1), np.stack([expected, expected], axis=1)
+        flipped = softmax_by_hand(X[:, 1], np.broadcast_to(allowed(X[:, 1]), X[:, 1].shape))
+        expected[:, 1] = flipped
+    weights = backend.apply(backend.masked_softmax, X, valid_lens, mask)
+    np.testing.assert_allclose(weights, expected, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(weights[expected == 0.0], 0.0)
+
+
+def test_masked_softmax_of_the_document_weighs_valid_keys_only(backend, rng):
+    weights = backend.apply(backend.masked_softmax, rng.random((2, 6, 8)), np.array([4, 6]))
+    np.testing.assert_allclose(weights.sum(axis=-1), np.ones((2, 6)), atol=1e-14)
+    assert (weights[0, :, 4:] == 0.0).all() and (weights[1, :, 6:] == 0.0).all()
+    assert (weights[0, :, :4] > 0.0).all() and (weights[1, :, :6] > 0.0).all()
+
+
+def test_masked_softmax_of_large_scores(backend):
+    weights = backend.apply(backend.masked_softmax, np.array([[[1e4, 1e4 - 1.0, -1e4, 2e4]]]), np.array([3]))
+    np.testing.assert_allclose(weights[0, 0], [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)), 0.0, 0.0], atol=1e-12)
+
+
+def test_a_fully_masked_row_has_no_gradient(backend, rng):
+    X, cotangent = rng.standard_normal((3, 4, 5)), rng.standard_normal((3, 4, 5))
+    output, (gradient, *_), _ = backend.gradients(backend.masked_softmax, [X, np.array([3, 0, 5])], cotangent)
+    assert np.isfinite(gradient).all() and np.abs(gradient[0]).max() > 0.0
+    np.testing.assert_array_equal(gradient[1], 0.0)
+    np.testing.assert_array_equal(output[1], 0.0)
+
+
+@pytest.mark.parametrize("masked_by", ["lens", "mask", "causal"])
+def test_attention_of_a_fully_masked_row_is_zero(masked_by, backend, rng):
+    layer = backend.layer("DotProductAttention", 0.0)
+    Q, K, V = (rng.standard_normal((2, 2, n, 4)) for n in (5, 3, 3))
+    if masked_by == "lens":
+        inputs, call, empty = [Q, K, V, np.array([0, 3])], {}, np.s_[0]
+    elif masked_by == "mask":
+        mask = np.ones((5, 3), bool)
+        mask[2] = False
+        inputs, call, empty = [Q, K, V], {"mask": mask}, np.s_[:, :, 2]
+    else:
+        inputs, call, empty = [Q, K, V], {"causal": True}, np.s_[:, :, :2]  # five queries, three keys
+    output, gradients, _ = backend.gradients(layer, inputs, rng.standard_normal(Q.shape), **call)
+    np.testing.assert_array_equal(output[empty], 0.0)
+    np.testing.assert_array_equal(gradients[0][empty], 0.0)
+    assert all(np.isfinite(g).all() and np.abs(g).max() > 0.0 for g in gradients[:3])
+
+
+def test_transpose_qkv_gives_each_head_its_slice(backend, rng):
+    X = rng.standard_normal((2, 3, 8))
+    heads = backend.apply(backend.transpose_qkv, X, 4)
+    assert heads.shape == (2, 4, 3, 2)
+    for head in range(4):
+        np.testing.assert_array_equal(heads[:, head], X[:, :, 2 * head : 2 * head + 2])
+
+
+def test_transpose_output_reverses_it(backend, rng):
+    X = rng.standard_normal((2, 3, 8))
+    heads = backend.apply(backend.transpose_qkv, X, 4)
+    np.testing.assert_array_equal(backend.apply(backend.transpose_output, heads, 4), X)
+
+
+LAYER_NORM_INPUT = np.array([[[1.0, 2, 3, 4], [5, 6, 7, 8]], [[5, 6, 7, 8], [5, 1, 0, -1]]])
+LAYER_NORM_PRINTED = {
+    "one axis": [
+        [[-1.3416, -0.4472, 0.4472, 1.3416], [-1.3416, -0.4472, 0.4472, 1.3416]],
+        [[-1.3416, -0.4472, 0.4472, 1.3416], [1.6465, -0.1098, -0.5488, -0.9879]],
+    ],
+    "two axes": [
+        [[-1.5275, -1.0911, -0.6547, -0.2182], [0.2182, 0.6547, 1.0911, 1.5275]],
+        [[0.3538, 0.6683, 0.9829, 1.2974], [0.3538, -0.9042, -1.2187, -1.5332]],
+    ],
+}
+
+
+@pytest.mark.parametrize("axes", LAYER_NORM_PRINTED)
+def test_layer_norm_values_of_the_document(axes, backend32):
+    layer = backend32.layer("LayerNorm", 4 if axes == "one axis" else [2, 4])
+    shape = (4,) if axes == "one axis" else (2, 4)
+    backend32.set_weights(layer, {"weight": np.ones(shape), "bias": np.zeros(shape)})
+    np.testing.assert_allclose(backend32.apply(layer, LAYER_NORM_INPUT), LAYER_NORM_PRINTED[axes], atol=5.1e-5)
+
+
+def test_layer_norm_of_the_book(backend32):
+    layer = backend32.layer("LayerNorm", 2)
+    output = backend32.apply(layer, np.array([[1.0, 2.0], [2.0, 3.0]]))
+    np.testing.assert_allclose(output, [[-0.99998, 0.99998], [-0.99998, 0.99998]], atol=1e-5)

@@ -1,0 +1,37 @@
+"""Which tests run in which process.
+
+Two frameworks in one process can crash, so a backend's tests run in a pytest process of their own: with
+``--backend NAME`` only ``conformance/`` and ``native/test_NAME.py`` are collected, for that backend; without it
+everything else is, and ``test_backends.py`` starts one such process for each backend.
+"""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--backend", help="run the conformance suite and the native tests of this backend only")
+
+
+def pytest_ignore_collect(collection_path, config):
+    name = config.getoption("--backend")
+    folder = collection_path.relative_to(TESTS).parts[:1] if collection_path.is_relative_to(TESTS) else ()
+    if collection_path.is_dir() and not folder:
+        return None
+    if folder == ("conformance",):
+        return None if name else True
+    if folder == ("native",) and collection_path.is_file():
+        return None if collection_path.name == f"test_{name}.py" else True
+    return True if name and folder and folder != ("native",) else None
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real sentence pairs beside the project."""
+    folder = TESTS.parent.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the shared data folder is not beside the project")
+    return folder
