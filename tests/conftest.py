@@ -35,3 +35,17 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip("the shared data folder is not beside the project")
     return folder
+
+
+COUNTS = pytest.StashKey[dict]()
+
+
+@pytest.fixture(scope="session")
+def counts(request):
+    """What each backend's process ran, printed at the end."""
+    return request.config.stash.setdefault(COUNTS, {})
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for name, text in config.stash.get(COUNTS, {}).items():
+        terminalreporter.write_line(f"backend {name}: {text}")

@@ -69,7 +69,7 @@ class TorchBackend(Backend):
     get_weights = staticmethod(weights.get_weights)
     assign_weights = staticmethod(weights.assign_weights)
 
-    def tensor(self, leaf: Any) -> Any:
+    def _tensor(self, leaf: Any) -> Any:
         """A NumPy array on this device, floats in this dtype; anything else as it is."""
         if not isinstance(leaf, np.ndarray):
             return leaf
@@ -84,7 +84,7 @@ class TorchBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> Any:
-        inputs, options = map_leaves(self.tensor, inputs), map_leaves(self.tensor, options)
+        inputs, options = map_leaves(self._tensor, inputs), map_leaves(self._tensor, options)
         with torch.no_grad(), _mode(layer, training), injected_dropout(layer, dropout_masks):
             return map_leaves(_numpy, layer(*inputs, **options))
 
@@ -97,7 +97,7 @@ class TorchBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self.tensor, list(inputs)), map_leaves(self.tensor, options)
+        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
         for leaf in watched:
             leaf.requires_grad_()
@@ -106,7 +106,7 @@ class TorchBackend(Backend):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
         targets = [*watched, *parameters.values()]
-        found = torch.autograd.grad(output, targets, self.tensor(cotangent), materialize_grads=True)
+        found = torch.autograd.grad(output, targets, self._tensor(cotangent), materialize_grads=True)
         found = [_numpy(gradient) for gradient in found]
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, found, strict=False)}
         by_name = dict(zip(parameters, found[len(watched) :], strict=True))
@@ -122,7 +122,7 @@ class TorchBackend(Backend):
         return self.apply(model, source, target, valid_lens)[0]
 
     def run_attention(self, model, source, valid_lens, target):
-        source, valid_lens, target = map_leaves(self.tensor, (source, valid_lens, target))
+        source, valid_lens, target = map_leaves(self._tensor, (source, valid_lens, target))
         enc_outputs, found = None, {}
         with torch.no_grad(), _mode(model, False):
             if model.encoder is not None:
@@ -134,7 +134,7 @@ class TorchBackend(Backend):
         return map_leaves(_numpy, found)
 
     def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
-        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self.tensor, batch)
+        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
         names, parameters = zip(*model.named_parameters(), strict=True)
         with _mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
@@ -144,11 +144,11 @@ class TorchBackend(Backend):
 
     def run_greedy(self, model, source, valid_lens, max_steps):
         with _mode(model, False):
-            return _numpy(decoding.greedy(model, self.tensor(source), self.tensor(valid_lens), max_steps))
+            return _numpy(decoding.greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
 
     def start_beam(self, model, source, valid_lens, max_steps, beam):
         model.eval()
-        return decoding.BeamDecoder(model, self.tensor(source), self.tensor(valid_lens), max_steps, beam)
+        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
 
 def _numpy(leaf: Any) -> Any:

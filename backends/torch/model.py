@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,6 +25,10 @@ class Pooler(nn.Module):
         return torch.tanh(self.dense(X[:, 0]))
 
 
+def _without_row(gradient: Tensor, row: int) -> Tensor:
+    return gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0)
+
+
 class EncoderDecoder(nn.Module):
     config: TransformerConfig
 
@@ -41,6 +46,9 @@ class EncoderDecoder(nn.Module):
             decoder.embedding = encoder.embedding
         if config.tie_output:
             decoder.dense.weight = decoder.embedding.weight
+            if config.padding_vector_zero:
+                # padding_idx keeps the embedding's gradient out of the pad row, this the projection's.
+                decoder.dense.weight.register_hook(partial(_without_row, row=config.pad_id))
         model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
         model.config = config
         return model

@@ -115,9 +115,9 @@ def test_a_step_is_its_gradients_and_the_update(options, backend):
 
 def test_training_learns_a_batch(backend32):
     model = backend32.build(CONFIG, seed=0)
-    trainer = backend32.trainer(model, **ADAM, clip_norm=1.0)
-    losses = [float(trainer.step(THE_BATCH)) for _ in range(80)]
-    assert losses[-1] < 0.1 * losses[0]
+    trainer = backend32.trainer(model, optimizer="adam", learning_rate=0.01, clip_norm=1.0)
+    losses = [float(trainer.step(THE_BATCH)) for _ in range(150)]
+    assert np.mean(losses[-10:]) < 0.1 * losses[0]
     expected = [row[: row.index(3)] if 3 in row else row for row in BATCH["target_out"].tolist()]
     assert backend32.greedy(model, BATCH["source"], BATCH["source_valid_lens"], 4) == expected
 

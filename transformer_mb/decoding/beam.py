@@ -24,62 +24,53 @@ class BeamSession(Protocol):
 def beam_search(
     session: BeamSession, batch: int, beam: int, max_steps: int, length_penalty: float, start_id: int, eos_id: int
 ) -> list[list[int]]:
-    """The best of ``beam`` hypotheses for each source, without start and eos.
+    """The best hypothesis found for each source, without start and eos.
 
     A hypothesis of n tokens (eos counted) scores log p / ((5 + n) / 6) ** length_penalty (Wu et al. 2016,
-    equation 14). A source is done when no open hypothesis can score higher than its best finished one could be
-    beaten by: log p only falls, so an open one is bounded by its log p at the largest penalty.
+    equation 14). log p only falls, so an open hypothesis ends no higher than its log p at the longest length's
+    penalty: a source is done when its best finished one is not below that.
     """
-    if beam < 1:
-        raise ConfigError(f"beam must be at least 1, but {beam} came.")
+    if beam < 1 or length_penalty < 0.0:
+        raise ConfigError(f"beam must be at least 1 and length_penalty at least 0, but {beam} and {length_penalty} came.")
     rows = np.arange(batch)[:, None]
     scores = np.full((batch, beam), -np.inf)
-    scores[:, 0] = 0.0  # all beams start equal, so only one of them may branch
+    scores[:, 0] = 0.0  # all rows of a source start equal, so only one of them may branch
     tokens = np.full((batch, beam), start_id)
     history = np.zeros((batch, beam, 0), dtype=np.int64)
-    finished: list[tuple[float, list[int]]] = [(-np.inf, [])] * batch
-    done = np.zeros(batch, dtype=bool)
+    best = Finished(batch)
     for length in range(1, max_steps + 1):
+        # Of a row's beam + 1 best tokens one may be eos, so that beam of them go on.
         log_probs, ids = session.step(tokens.reshape(-1), beam + 1)
-        count = log_probs.shape[1]  # at most beam + 1: of these one can be eos, so beam continue
+        count = ids.shape[1]
         candidates = (scores.reshape(-1, 1) + log_probs).reshape(batch, beam * count)
         ids = ids.reshape(batch, beam * count)
         ended = (ids == eos_id) | (length == max_steps)
-        _finish(finished, done, candidates, ids, history, ended, count, length, length_penalty, eos_id)
-        open_scores = np.where(ended, -np.inf, candidates)
-        best = np.argsort(-open_scores, axis=1, kind="stable")[:, :beam]
-        scores, tokens, parents = open_scores[rows, best], ids[rows, best], best // count
-        history = np.concatenate([history[rows, parents], tokens[..., None]], axis=2)
-        for b in range(batch):
-            bound = scores[b, 0] / _penalty(max_steps if length_penalty > 0 else length + 1, length_penalty)
-            done[b] = done[b] or finished[b][0] >= bound
-        if done.all():
+        best.add(np.where(ended, candidates, -np.inf) / _penalty(length, length_penalty), ids, history, count)
+        candidates[ended] = -np.inf
+        kept = np.argsort(-candidates, axis=1, kind="stable")[:, :beam]
+        scores, tokens, parents = candidates[rows, kept], ids[rows, kept], kept // count
+        if (best.scores >= scores[:, 0] / _penalty(max_steps, length_penalty)).all():
             break
+        history = np.concatenate([history[rows, parents], tokens[..., None]], axis=2)
         session.reorder((parents + rows * beam).reshape(-1))
-    return [hypothesis for _, hypothesis in finished]
+    return [sequence[:-1] if sequence[-1] == eos_id else sequence for sequence in best.sequences]
 
 
 def _penalty(length: int, length_penalty: float) -> float:
     return float(((5.0 + length) / 6.0) ** length_penalty)
 
 
-def _finish(
-    finished: list[tuple[float, list[int]]],
-    done: np.ndarray,
-    candidates: np.ndarray,
-    ids: np.ndarray,
-    history: np.ndarray,
-    ended: np.ndarray,
-    count: int,
-    length: int,
-    length_penalty: float,
-    eos_id: int,
-) -> None:
-    """Keep the best ended candidate of each source that is still open."""
-    for b in np.flatnonzero(~done & ended.any(axis=1)):
-        scores = np.where(ended[b], candidates[b], -np.inf) / _penalty(length, length_penalty)
-        winner = int(scores.argmax())
-        if scores[winner] > finished[b][0]:
-            last = int(ids[b, winner])
-            hypothesis = [*history[b, winner // count].tolist(), last]
-            finished[b] = (float(scores[winner]), hypothesis[:-1] if last == eos_id else hypothesis)
+class Finished:
+    """The best finished hypothesis of each source so far."""
+
+    def __init__(self, batch: int):
+        self.scores = np.full(batch, -np.inf)
+        self.sequences: list[list[int]] = [[] for _ in range(batch)]
+
+    def add(self, scores: np.ndarray, ids: np.ndarray, history: np.ndarray, count: int) -> None:
+        """Candidates [B, beam * count]: those of one row next to each other, -inf where not finished."""
+        winners = scores.argmax(axis=1)
+        for b in np.flatnonzero(scores.max(axis=1) > self.scores):
+            winner = winners[b]
+            self.scores[b] = scores[b, winner]
+            self.sequences[b] = [*history[b, winner // count].tolist(), int(ids[b, winner])]

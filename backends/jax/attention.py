@@ -1,0 +1,153 @@
+"""Masks, scaled dot-product attention and multi-head attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax import Array
+
+from transformer_mb.config import check_heads
+from transformer_mb.shapes import check_attention, check_features, check_valid_lens
+
+from .dropout import Dropout
+
+
+def sequence_mask(X: Array, valid_len: Array, value: float = 0) -> Array:
+    outside = jnp.arange(X.shape[1]) >= valid_len[:, None]
+    return jnp.where(outside.reshape(outside.shape + (1,) * (X.ndim - 2)), jnp.asarray(value, X.dtype), X)
+
+
+def masked_softmax(X: Array, valid_lens: Array | None = None, mask: Array | None = None) -> Array:
+    allowed = _allowed(X.shape, valid_lens, mask, causal=False)
+    return _softmax_where(X, allowed)
+
+
+def transpose_qkv(X: Array, num_heads: int) -> Array:
+    return X.reshape(*X.shape[:-1], num_heads, X.shape[-1] // num_heads).swapaxes(1, 2)  # [B, T, D] -> [B, H, T, D/H]
+
+
+def transpose_output(X: Array, num_heads: int) -> Array:
+    X = X.reshape(-1, num_heads, *X.shape[-2:]).swapaxes(1, 2)
+    return X.reshape(*X.shape[:2], num_heads * X.shape[-1])  # [B, H, T, D/H] -> [B, T, D]
+
+
+def _softmax_where(scores: Array, allowed: Array | None) -> Array:
+    if allowed is None:
+        return jax.nn.softmax(scores, axis=-1)
+    # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
+    weights = jax.nn.softmax(jnp.where(allowed, scores, jnp.finfo(scores.dtype).min), axis=-1)
+    return jnp.where(allowed, weights, 0.0)
+
+
+def _allowed(shape: Sequence[int], valid_lens: Array | None, mask: Array | None, causal: bool) -> Array | None:
+    """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
+    T, S = shape[-2:]
+    if valid_lens is not None:
+        check_valid_lens(valid_lens.shape, shape[0], T)
+        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
+        within = jnp.arange(S) < lens
+        mask = within if mask is None else mask & within
+    if causal and T > 1:
+        past = jnp.tri(T, S, S - T, dtype=bool)
+        mask = past if mask is None else mask & past
+    return mask
+
+
+class DotProductAttention(nnx.Module):
+    """Composed, and fused by XLA: jax.nn.dot_product_attention casts float64 to float32 and has no dropout."""
+
+    def __init__(self, dropout: float, *, rngs: nnx.Rngs | None = None):
+        self.dropout = Dropout(dropout, rngs=rngs)
+        self.attention_weights: Array | None = nnx.data(None)
+
+    def __call__(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Array:
+        check_attention(queries.shape, keys.shape, values.shape)
+        allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), valid_lens, mask, causal)
+        # Scores and their softmax in at least float32.
+        scores_dtype = jnp.promote_types(queries.dtype, jnp.float32)
+        scores = jnp.einsum("...td,...sd->...ts", queries, keys, preferred_element_type=scores_dtype)
+        weights = _softmax_where(scores / math.sqrt(queries.shape[-1]), allowed).astype(values.dtype)
+        if need_weights or self.attention_weights is not None:
+            # Assigned only when it changes: under jax.grad or jax.jit a module from outside must not be.
+            self.attention_weights = nnx.data(weights if need_weights else None)
+        return self.dropout(weights) @ values
+
+
+class MultiHeadAttention(nnx.Module):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+        *,
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
+    ):
+        check_heads(num_hiddens, num_heads)
+        rngs = rngs or nnx.Rngs(0)
+        linear = partial(nnx.Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
+        self.num_heads = num_heads
+        self.attention = DotProductAttention(dropout, rngs=rngs)
+        self.W_q = linear(query_size, num_hiddens)
+        self.W_k = linear(key_size, num_hiddens)
+        self.W_v = linear(value_size, num_hiddens)
+        self.W_o = linear(num_hiddens, num_hiddens)
+
+    @property
+    def attention_weights(self) -> Array | None:
+        return self.attention.attention_weights
+
+    def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]:
+        check_features("keys", keys.shape, self.W_k.in_features)
+        check_features("values", values.shape, self.W_v.in_features)
+        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+
+    def attend(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Array:
+        check_features("queries", queries.shape, self.W_q.in_features)
+        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        output = self.attention(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        return self.W_o(transpose_output(output, self.num_heads))
+
+    def __call__(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Array:
+        keys, values = self.project_keys_values(keys, values)
+        return self.attend(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)

@@ -1,0 +1,82 @@
+"""The decoder's memory: projected keys and values of the steps so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True)
+class KeyValueCache:
+    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+
+    With ``max_steps`` they live in buffers [B, H, max_steps, D/H], allocated at the first append. A compiled loop
+    needs shapes that stay: in it ``length`` is traced, ``keys`` and ``values`` are the whole buffers, and ``mask``
+    hides what is not filled.
+    """
+
+    length: Any = 0
+    max_steps: int | None = None
+    key_buffer: Array | None = None
+    value_buffer: Array | None = None
+
+    @property
+    def keys(self) -> Array:
+        return self.key_buffer if self._traced else self.key_buffer[:, :, : int(self.length)]
+
+    @property
+    def values(self) -> Array:
+        return self.value_buffer if self._traced else self.value_buffer[:, :, : int(self.length)]
+
+    @property
+    def _traced(self) -> bool:
+        return isinstance(self.length, jax.core.Tracer)
+
+    def append(self, keys: Array, values: Array) -> KeyValueCache:
+        length = self.length + keys.shape[2]
+        if self.max_steps is None:
+            if self.length:
+                keys = jnp.concatenate((self.key_buffer, keys), axis=2)
+                values = jnp.concatenate((self.value_buffer, values), axis=2)
+            return KeyValueCache(length, None, keys, values)
+        key_buffer, value_buffer = self.key_buffer, self.value_buffer
+        if key_buffer is None:
+            key_buffer = jnp.zeros((*keys.shape[:2], self.max_steps, keys.shape[3]), keys.dtype)
+            value_buffer = jnp.zeros_like(key_buffer)
+        key_buffer = jax.lax.dynamic_update_slice_in_dim(key_buffer, keys, self.length, axis=2)
+        value_buffer = jax.lax.dynamic_update_slice_in_dim(value_buffer, values, self.length, axis=2)
+        return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
+
+    def mask(self, num_queries: int, causal: bool) -> Array | None:
+        """[T, max_steps]: which of the buffers' keys the last ``num_queries`` steps see; None when ``keys`` end at ``length``."""
+        if not self._traced:
+            return None
+        last = jnp.arange(num_queries)[:, None] - num_queries if causal else jnp.full((num_queries, 1), -1)
+        return jnp.arange(self.max_steps) <= self.length + last
+
+    def reorder(self, rows: Array) -> KeyValueCache:
+        """Row r continues from what was row ``rows[r]``."""
+        return replace(self, key_buffer=self.key_buffer[rows], value_buffer=self.value_buffer[rows])
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        # A grown cache has its length in its shape: it stays a number under jax.jit, and the position with it.
+        grown = self.max_steps is None
+        children = (None if grown else self.length, self.key_buffer, self.value_buffer)
+        return children, (self.length if grown else None, self.max_steps)
+
+    @classmethod
+    def tree_unflatten(cls, static: tuple[Any, ...], children: tuple[Any, ...]) -> KeyValueCache:
+        length, max_steps = static
+        return cls(length if max_steps is None else children[0], max_steps, *children[1:])
+
+
+class BlockCache(NamedTuple):
+    """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
+
+    own: KeyValueCache = KeyValueCache()
+    cross: tuple[Array, Array] | None = None

@@ -1,0 +1,125 @@
+"""From token ids to vectors: embeddings, positions, and what other variants add."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import Array
+
+from transformer_mb.inputs import check_positions
+from transformer_mb.positions import sinusoid_table
+
+from .dropout import Dropout
+from .normalization import LayerNorm
+
+# One float64 table for all modules of a size, which no module holds: it is neither a weight nor saved.
+_table = lru_cache(maxsize=16)(sinusoid_table)
+
+
+class PositionalEncoding(nnx.Module):
+    """P is a constant of the compiled program, rounded from float64 to the input's dtype."""
+
+    def __init__(
+        self,
+        num_hiddens: int,
+        dropout: float,
+        max_len: int = 1000,
+        *,
+        layout: str = "interleaved",
+        rngs: nnx.Rngs | None = None,
+    ):
+        self.dropout = Dropout(dropout, rngs=rngs)
+        self.max_len = max_len
+        self.layout = layout
+        self.num_hiddens = num_hiddens
+        _table(max_len, num_hiddens, layout)  # refuses an odd width here, not at the first call
+
+    @property
+    def P(self) -> np.ndarray:
+        return _table(self.max_len, self.num_hiddens, self.layout)
+
+    def __call__(self, X: Array, offset: Any = 0) -> Array:
+        _check_positions(offset, X.shape[1], self.max_len)
+        return self.dropout(X + _rows(self.P, offset, X.shape[1], X.dtype))
+
+
+def _check_positions(offset: Any, steps: int, max_len: int) -> None:
+    # In a compiled decoding loop the offset is no number yet; the loop's length was checked before it began.
+    if not isinstance(offset, jax.core.Tracer):
+        check_positions(int(offset) + steps, max_len)
+
+
+def _rows(table: Any, start: Any, count: int, dtype: Any) -> Array:
+    if isinstance(start, jax.core.Tracer):
+        return jax.lax.dynamic_slice_in_dim(jnp.asarray(table, dtype), start, count)
+    return jnp.asarray(table[int(start) : int(start) + count], dtype)
+
+
+class SequenceEmbedding(nnx.Module):
+    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        num_hiddens: int,
+        dropout: float,
+        *,
+        max_len: int = 1000,
+        position: str = "sinusoidal",
+        sinusoid_layout: str = "interleaved",
+        position_offset: int = 0,
+        embedding_scale: bool = True,
+        embedding_norm: bool = False,
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        token_types: int = 0,
+        padding_id: int | None = None,
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
+    ):
+        rngs = rngs or nnx.Rngs(0)
+        created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs}
+        self.max_len = max_len
+        self.position_offset = position_offset
+        self.padding_id = padding_id
+        self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
+        rows = max_len + position_offset
+        self.embedding = nnx.Embed(vocab_size, num_hiddens, **created)
+        self.pos_embedding = nnx.Embed(rows, num_hiddens, **created) if position == "learned" else None
+        self.pos_encoding = (
+            None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
+        )
+        self.type_embedding = nnx.Embed(token_types, num_hiddens, **created) if token_types else None
+        self.embedding_norm = (
+            LayerNorm(num_hiddens, eps=norm_eps, kind=norm_kind, affine=norm_affine, param_dtype=param_dtype)
+            if embedding_norm
+            else None
+        )
+        self.dropout = Dropout(dropout, rngs=rngs)
+
+    def embed(self, tokens: Array, offset: Any = 0, token_types: Array | None = None) -> Array:
+        T = tokens.shape[1]
+        _check_positions(offset, T, self.max_len)
+        start = offset + self.position_offset
+        X = self.embedding(tokens)
+        if self.padding_id is not None:
+            # The pad row learns nothing here; nnx.Embed has no padding_idx.
+            X = jnp.where((tokens == self.padding_id)[..., None], jax.lax.stop_gradient(X), X)
+        X = X * self.scale
+        if self.pos_embedding is None:
+            X = self.pos_encoding(X, start)
+        else:
+            X = X + _rows(self.pos_embedding.embedding[...], start, T, X.dtype)
+        if self.type_embedding is not None:
+            # Without token types every token is of type 0.
+            X = X + (self.type_embedding.embedding[0] if token_types is None else self.type_embedding(token_types))
+        if self.embedding_norm is not None:
+            X = self.embedding_norm(X)
+        return self.dropout(X)

@@ -1,0 +1,48 @@
+"""The position-wise feed-forward network."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax import Array
+
+from transformer_mb.shapes import check_features
+
+from .dropout import Dropout
+
+# jax.nn.gelu is the tanh approximation unless told.
+ACTIVATIONS = {
+    "relu": jax.nn.relu,
+    "gelu": partial(jax.nn.gelu, approximate=False),
+    "gelu_tanh": partial(jax.nn.gelu, approximate=True),
+    "silu": jax.nn.silu,
+}
+
+
+class PositionWiseFFN(nnx.Module):
+    def __init__(
+        self,
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        ffn_num_outputs: int,
+        *,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
+    ):
+        rngs = rngs or nnx.Rngs(0)
+        linear = partial(nnx.Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
+        self.dense1 = linear(ffn_num_input, ffn_num_hiddens)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout, rngs=rngs)
+        self.dense2 = linear(ffn_num_hiddens, ffn_num_outputs)
+
+    def __call__(self, X: Array) -> Array:
+        check_features("The input of PositionWiseFFN", X.shape, self.dense1.in_features)
+        return self.dense2(self.dropout(self.activation(self.dense1(X))))

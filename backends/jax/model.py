@@ -1,0 +1,54 @@
+"""Encoder and decoder as one model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+from jax import Array
+
+from transformer_mb.config import TransformerConfig
+
+from .decoder import TransformerDecoder
+from .encoder import TransformerEncoder
+
+
+class Pooler(nnx.Module):
+    """tanh(dense(first position)): [B, S, D] -> [B, D] (Devlin et al. 2019)."""
+
+    def __init__(self, num_hiddens: int, *, param_dtype: Any = jnp.float32, rngs: nnx.Rngs | None = None):
+        self.dense = nnx.Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0))
+
+    def __call__(self, X: Array) -> Array:
+        return jnp.tanh(self.dense(X[:, 0]))
+
+
+class EncoderDecoder(nnx.Module):
+    config: TransformerConfig
+
+    def __init__(self, encoder: nnx.Module | None, decoder: nnx.Module | None, pooler: nnx.Module | None = None):
+        self.encoder = encoder
+        self.decoder = decoder
+        self.pooler = pooler
+
+    @classmethod
+    def from_config(
+        cls, config: TransformerConfig, *, param_dtype: Any = jnp.float32, rngs: nnx.Rngs | None = None
+    ) -> EncoderDecoder:
+        created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
+        encoder = TransformerEncoder.from_config(config, **created) if config.has_encoder else None
+        decoder = TransformerDecoder.from_config(config, **created) if config.has_decoder else None
+        if config.share_embeddings:
+            decoder.embedding = encoder.embedding
+        if config.tie_output:
+            decoder.dense = TiedLinear(decoder.embedding, decoder.dense.bias)
+        model = cls(encoder, decoder, Pooler(config.num_hiddens, **created) if config.pooler else None)
+        model.config = config
+        return model
+
+    def __call__(self, enc_X: Array | None, dec_X: Array | None = None, enc_valid_lens: Array | None = None) -> Any:
+        enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens)
+        if self.decoder is None:
+            return enc_outputs
+        return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens))

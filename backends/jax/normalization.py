@@ -1,0 +1,80 @@
+"""Layer normalisation, and the residual connection around a sublayer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+from jax import Array
+
+from transformer_mb.shapes import check_same, check_trailing
+
+from .dropout import Dropout
+
+
+class LayerNorm(nnx.Module):
+    """From primitives: nnx.LayerNorm normalises one axis, and its fast variance loses half the digits."""
+
+    def __init__(
+        self,
+        norm_shape: int | Sequence[int],
+        *,
+        eps: float = 1e-5,
+        kind: str = "layer_norm",
+        affine: bool = True,
+        param_dtype: Any = jnp.float32,
+    ):
+        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.eps = eps
+        self.kind = kind
+        self.scale = nnx.Param(jnp.ones(self.norm_shape, param_dtype)) if affine else None
+        self.bias = nnx.Param(jnp.zeros(self.norm_shape, param_dtype)) if affine else None
+
+    def __call__(self, X: Array) -> Array:
+        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        axes = tuple(range(-len(self.norm_shape), 0))
+        # Statistics in at least float32, as the fused kernels of other frameworks have them.
+        Z = X.astype(jnp.promote_types(X.dtype, jnp.float32))
+        Z = Z - Z.mean(axes, keepdims=True)
+        if self.kind == "layer_norm":
+            Z = Z / jnp.sqrt(jnp.square(Z).mean(axes, keepdims=True) + self.eps)
+        else:
+            Z = Z / (_deviation(Z, axes) + self.eps)
+        Z = Z.astype(X.dtype)
+        return Z if self.scale is None else Z * self.scale[...] + self.bias[...]
+
+
+def _deviation(Z: Array, axes: tuple[int, ...]) -> Array:
+    """The unbiased standard deviation of what has mean 0; its gradient at 0 is 0, where the root's is infinite."""
+    count = Z[(0,) * (Z.ndim - len(axes))].size
+    variance = jnp.square(Z).sum(axes, keepdims=True) / (count - 1)
+    some = variance > 0.0
+    return jnp.where(some, jnp.sqrt(jnp.where(some, variance, 1.0)), 0.0)
+
+
+class AddNorm(nnx.Module):
+    def __init__(
+        self,
+        norm_shape: int | Sequence[int],
+        dropout: float,
+        *,
+        norm_position: str = "post",
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
+    ):
+        self.pre = norm_position == "pre"
+        self.dropout = Dropout(dropout, rngs=rngs)
+        self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine, param_dtype=param_dtype)
+
+    def sublayer_input(self, X: Array) -> Array:
+        return self.ln(X) if self.pre else X
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        check_same("X", X.shape, "Y", Y.shape)
+        Z = X + self.dropout(Y)
+        return Z if self.pre else self.ln(Z)

@@ -1,0 +1,187 @@
+"""Masks, scaled dot-product attention and multi-head attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, npx
+from mxnet import np as mnp
+from mxnet.gluon import nn
+
+from transformer_mb.config import check_heads
+from transformer_mb.masks import causal_mask
+from transformer_mb.shapes import check_attention, check_features, check_valid_lens
+
+from .dropout import Dropout
+from .shim import Block
+
+
+def sequence_mask(X: mnp.ndarray, valid_len: mnp.ndarray, value: float = 0) -> mnp.ndarray:
+    return npx.sequence_mask(X, valid_len, use_sequence_length=True, value=value, axis=1)
+
+
+def masked_softmax(X: mnp.ndarray, valid_lens: mnp.ndarray | None = None, mask: mnp.ndarray | None = None) -> mnp.ndarray:
+    allowed = _allowed(X.shape, X, valid_lens, mask, causal=False)
+    return _softmax_where(X, allowed)
+
+
+def transpose_qkv(X: mnp.ndarray, num_heads: int) -> mnp.ndarray:
+    return npx.reshape(X, (-2, -2, num_heads, -1)).swapaxes(1, 2)  # [B, T, D] -> [B, H, T, D/H]
+
+
+def transpose_output(X: mnp.ndarray, num_heads: int) -> mnp.ndarray:
+    X = X.reshape(-1, num_heads, *X.shape[-2:])
+    return npx.reshape(X.swapaxes(1, 2), (-2, -2, -1))  # [B, H, T, D/H] -> [B, T, D]
+
+
+def _softmax_where(scores: mnp.ndarray, allowed: tuple[mnp.ndarray, mnp.ndarray | None] | None) -> mnp.ndarray:
+    if allowed is None:
+        return npx.softmax(scores)
+    bias, keep = allowed
+    weights = npx.softmax(scores + bias)
+    return weights if keep is None else weights * keep
+
+
+def _allowed(
+    shape: Sequence[int], like: mnp.ndarray, valid_lens: mnp.ndarray | None, mask: Any, causal: bool
+) -> tuple[mnp.ndarray, mnp.ndarray | None] | None:
+    """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked.
+
+    Sums and products, because mxnet.np.where takes six times as long (measured): what to add to the scores, and
+    what to multiply the weights by, where a row can be without any key. A ``mask`` of this form is returned as it is.
+    """
+    if isinstance(mask, tuple):
+        return mask
+    T, S = shape[-2:]
+    factors = []
+    if valid_lens is not None:
+        check_valid_lens(valid_lens.shape, shape[0], T)
+        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
+        factors.append((mnp.arange(S, dtype=lens.dtype, ctx=lens.ctx) < lens).astype(like.dtype))
+    if mask is not None:
+        factors.append(mask.astype(like.dtype))
+    if causal and T > 1:
+        past = _past(T, S, np.dtype(like.dtype).name, like.ctx)
+        if not factors and T <= S:
+            return past[0], None
+        factors.append(past[1])
+    if not factors:
+        return None
+    keep = math.prod(factors[1:], start=factors[0])
+    return _bias(keep), keep
+
+
+def _bias(keep: mnp.ndarray) -> mnp.ndarray:
+    """0 where ``keep`` is 1, and a lowest number where it is 0, which swallows any score.
+
+    Finite, not -inf: a row without any key would give NaN and poison the gradient.
+    """
+    lowest = float(np.finfo(keep.dtype).min) / 2
+    return keep * -lowest + lowest
+
+
+@lru_cache(maxsize=64)
+def _past(T: int, S: int, dtype: str, context: mx.Context) -> tuple[mnp.ndarray, mnp.ndarray]:
+    with autograd.pause():
+        keep = mnp.array(causal_mask(T, S), dtype=dtype, ctx=context)
+        return _bias(keep), keep
+
+
+class DotProductAttention(Block):
+    """A mask may also be what ``combine_masks`` returns, so that several calls share one."""
+
+    def __init__(self, dropout: float):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.attention_weights: mnp.ndarray | None = None
+
+    @staticmethod
+    def combine_masks(
+        shape: Sequence[int], like: mnp.ndarray, valid_lens: mnp.ndarray | None, mask: mnp.ndarray | None = None
+    ) -> Any:
+        """For scores of the given shape [B, H, T, S] and of the dtype and context of ``like``."""
+        return _allowed(shape, like, valid_lens, mask, causal=False)
+
+    def forward(
+        self,
+        queries: mnp.ndarray,
+        keys: mnp.ndarray,
+        values: mnp.ndarray,
+        valid_lens: mnp.ndarray | None = None,
+        *,
+        mask: mnp.ndarray | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> mnp.ndarray:
+        check_attention(queries.shape, keys.shape, values.shape)
+        scores_shape = (*queries.shape[:-1], keys.shape[-2])
+        allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
+        scores = npx.batch_dot(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
+        weights = _softmax_where(scores, allowed)
+        self.attention_weights = weights if need_weights else None
+        return npx.batch_dot(self.dropout(weights), values)
+
+
+class MultiHeadAttention(Block):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+    ):
+        super().__init__()
+        check_heads(num_hiddens, num_heads)
+        self.num_heads = num_heads
+        self.attention = DotProductAttention(dropout)
+        self.W_q = nn.Dense(num_hiddens, in_units=query_size, use_bias=use_bias, flatten=False)
+        self.W_k = nn.Dense(num_hiddens, in_units=key_size, use_bias=use_bias, flatten=False)
+        self.W_v = nn.Dense(num_hiddens, in_units=value_size, use_bias=use_bias, flatten=False)
+        self.W_o = nn.Dense(num_hiddens, in_units=num_hiddens, use_bias=use_bias, flatten=False)
+
+    @property
+    def attention_weights(self) -> mnp.ndarray | None:
+        return self.attention.attention_weights
+
+    def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray) -> tuple[mnp.ndarray, mnp.ndarray]:
+        check_features("keys", keys.shape, self.W_k.weight.shape[1])
+        check_features("values", values.shape, self.W_v.weight.shape[1])
+        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+
+    def attend(
+        self,
+        queries: mnp.ndarray,
+        keys: mnp.ndarray,
+        values: mnp.ndarray,
+        valid_lens: mnp.ndarray | None = None,
+        *,
+        mask: mnp.ndarray | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> mnp.ndarray:
+        check_features("queries", queries.shape, self.W_q.weight.shape[1])
+        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        output = self.attention(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        return self.W_o(transpose_output(output, self.num_heads))
+
+    def forward(
+        self,
+        queries: mnp.ndarray,
+        keys: mnp.ndarray,
+        values: mnp.ndarray,
+        valid_lens: mnp.ndarray | None = None,
+        *,
+        mask: mnp.ndarray | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> mnp.ndarray:
+        keys, values = self.project_keys_values(keys, values)
+        return self.attend(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)

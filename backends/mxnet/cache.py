@@ -1,0 +1,46 @@
+"""The decoder's memory: projected keys and values of the steps so far."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mxnet import np as mnp
+
+
+class KeyValueCache(NamedTuple):
+    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+
+    ``max_steps`` changes nothing here: MXNet has no view of a buffer's first steps, so that reading them would copy
+    as much as the concatenation does, and writing into the buffer would be one more operation.
+    """
+
+    length: int = 0
+    max_steps: int | None = None
+    key_buffer: mnp.ndarray | None = None
+    value_buffer: mnp.ndarray | None = None
+
+    @property
+    def keys(self) -> mnp.ndarray:
+        return self.key_buffer
+
+    @property
+    def values(self) -> mnp.ndarray:
+        return self.value_buffer
+
+    def append(self, keys: mnp.ndarray, values: mnp.ndarray) -> KeyValueCache:
+        length = self.length + keys.shape[2]
+        if self.length:
+            keys = mnp.concatenate((self.key_buffer, keys), axis=2)
+            values = mnp.concatenate((self.value_buffer, values), axis=2)
+        return KeyValueCache(length, self.max_steps, keys, values)
+
+    def reorder(self, rows: mnp.ndarray) -> KeyValueCache:
+        """Row r continues from what was row ``rows[r]``."""
+        return self._replace(key_buffer=self.key_buffer.take(rows, axis=0), value_buffer=self.value_buffer.take(rows, axis=0))
+
+
+class BlockCache(NamedTuple):
+    """One decoder block's memory: its own steps, and the encoder's keys and values with their mask, made once."""
+
+    own: KeyValueCache = KeyValueCache()
+    cross: tuple[mnp.ndarray, mnp.ndarray, Any] | None = None

@@ -1,0 +1,190 @@
+"""The decoder block and the decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mxnet import autograd
+from mxnet import np as mnp
+from mxnet.gluon import nn
+
+from transformer_mb.config import TransformerConfig
+
+from .attention import DotProductAttention, MultiHeadAttention
+from .cache import BlockCache, KeyValueCache
+from .embedding import SequenceEmbedding
+from .feed_forward import PositionWiseFFN
+from .normalization import AddNorm, LayerNorm
+from .shim import Block
+
+
+class DecoderBlock(Block):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        norm_shape: int | Sequence[int],
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        i: int,
+        use_bias: bool = False,
+        *,
+        norm_position: str = "post",
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        activation: str = "relu",
+        ffn_bias: bool = True,
+        ffn_dropout: float = 0.0,
+        attention_dropout: float | None = None,
+        cross_attention: bool = True,
+        compat_decode: str = "correct",
+    ):
+        super().__init__()
+        self.i = i
+        self.compat_decode = compat_decode
+        norm: dict[str, Any] = {
+            "norm_position": norm_position,
+            "norm_eps": norm_eps,
+            "norm_kind": norm_kind,
+            "norm_affine": norm_affine,
+        }
+        attention_dropout = dropout if attention_dropout is None else attention_dropout
+        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias)
+        self.attention1 = MultiHeadAttention(*sizes)
+        self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
+        self.attention2 = MultiHeadAttention(*sizes) if cross_attention else None
+        self.addnorm2 = AddNorm(norm_shape, dropout, **norm) if cross_attention else None
+        self.ffn = PositionWiseFFN(
+            ffn_num_input, ffn_num_hiddens, num_hiddens, activation=activation, dropout=ffn_dropout, use_bias=ffn_bias
+        )
+        self.addnorm3 = AddNorm(norm_shape, dropout, **norm)
+
+    @classmethod
+    def from_config(cls, config: TransformerConfig, i: int) -> DecoderBlock:
+        D = config.num_hiddens
+        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.decoder_num_heads, config.dropout)
+        options = {"cross_attention": config.has_encoder, "compat_decode": config.compat_decode}
+        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options)
+
+    def forward(self, X: mnp.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[mnp.ndarray, list[Any]]:
+        enc_outputs, enc_valid_lens, caches = state
+        own, cross = caches[self.i] or BlockCache()
+        # The book's code has no causal mask in evaluation.
+        causal = autograd.is_training() or self.compat_decode != "d2l"
+        Y = self.addnorm1.sublayer_input(X)
+        own = own.append(*self.attention1.project_keys_values(Y, Y))
+        X = self.addnorm1(X, self.attention1.attend(Y, own.keys, own.values, causal=causal, need_weights=need_weights))
+        if self.attention2 is not None and enc_outputs is not None:
+            if cross is None:
+                keys, values = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+                cross = keys, values, self._cross_mask(values, enc_valid_lens)
+            keys, values, mask = cross
+            Y = self.addnorm2.sublayer_input(X)
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, mask=mask, need_weights=need_weights))
+        X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
+        caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
+        return X, [enc_outputs, enc_valid_lens, caches]
+
+    @staticmethod
+    def _cross_mask(values: mnp.ndarray, valid_lens: mnp.ndarray | None) -> Any:
+        """The mask that all steps share; None where there is none, or one for each step ([B, T])."""
+        if valid_lens is None or valid_lens.ndim != 1:
+            return None
+        return DotProductAttention.combine_masks((values.shape[0], 1, 1, values.shape[2]), values, valid_lens)
+
+
+class TransformerDecoder(SequenceEmbedding):
+    def __init__(
+        self,
+        vocab_size: int,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        norm_shape: int | Sequence[int],
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        num_heads: int,
+        num_layers: int,
+        dropout: float,
+        use_bias: bool = False,
+        *,
+        max_len: int = 1000,
+        position: str = "sinusoidal",
+        sinusoid_layout: str = "interleaved",
+        position_offset: int = 0,
+        embedding_scale: bool = True,
+        embedding_norm: bool = False,
+        padding_id: int | None = None,
+        final_norm: bool = False,
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        output_bias: bool = True,
+        compat_decode: str = "correct",
+        **block_options: Any,
+    ):
+        norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
+        super().__init__(
+            vocab_size,
+            num_hiddens,
+            dropout,
+            max_len=max_len,
+            position=position,
+            sinusoid_layout=sinusoid_layout,
+            position_offset=position_offset,
+            embedding_scale=embedding_scale,
+            embedding_norm=embedding_norm,
+            padding_id=padding_id,
+            **norm,
+        )
+        self.compat_decode = compat_decode
+        sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
+        options = {**norm, "compat_decode": compat_decode, **block_options}
+        self.blks = nn.Sequential()
+        for i in range(num_layers):
+            self.blks.add(DecoderBlock(*sizes, dropout, i, use_bias, **options))
+        self.norm = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine) if final_norm else None
+        self.dense = nn.Dense(vocab_size, in_units=num_hiddens, use_bias=output_bias, flatten=False)
+
+    @classmethod
+    def from_config(cls, config: TransformerConfig) -> TransformerDecoder:
+        D, heads, layers = config.num_hiddens, config.decoder_num_heads, config.decoder_num_layers
+        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
+        options = {
+            **config.stack_options(),
+            "output_bias": config.output_bias,
+            "cross_attention": config.has_encoder,
+            "compat_decode": config.compat_decode,
+        }
+        return cls(config.target_vocab_size, *sizes, config.decoder_attention_bias, **options)
+
+    @property
+    def attention_weights(self) -> list[list[mnp.ndarray | None]]:
+        own = [block.attention1.attention_weights for block in self.blks]
+        cross = [block.attention2.attention_weights for block in self.blks if block.attention2 is not None]
+        return [own, cross]
+
+    def init_state(
+        self, enc_outputs: mnp.ndarray | None, enc_valid_lens: mnp.ndarray | None = None, max_steps: int | None = None
+    ) -> list[Any]:
+        start = None if max_steps is None else BlockCache(KeyValueCache(max_steps=max_steps))
+        return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
+
+    def forward(self, X: mnp.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[mnp.ndarray, list[Any]]:
+        first = state[2][0]
+        offset = 0 if first is None else first.own.length
+        if self.compat_decode == "d2l" and not autograd.is_training():
+            # The book's predictor feeds one token at a time, each at position 0.
+            offset = 0
+        X = self.embed(X, offset)
+        for block in self.blks:
+            X, state = block(X, state, need_weights=need_weights)
+        X = X if self.norm is None else self.norm(X)
+        return self.dense(X), state

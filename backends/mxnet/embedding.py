@@ -1,0 +1,94 @@
+"""From token ids to vectors: embeddings, positions, and what other variants add."""
+
+from __future__ import annotations
+
+import math
+
+from mxnet import np as mnp
+from mxnet.gluon import nn
+
+from transformer_mb.inputs import check_positions
+from transformer_mb.positions import sinusoid_table
+
+from .dropout import Dropout
+from .normalization import LayerNorm
+from .shim import Block
+
+
+class PositionalEncoding(Block):
+    """P is no parameter and is never saved; it is made anew when the input's dtype or context changes."""
+
+    def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.max_len = max_len
+        self.layout = layout
+        self.num_hiddens = num_hiddens
+        self.P = mnp.array(sinusoid_table(max_len, num_hiddens, layout), dtype="float32")
+
+    def forward(self, X: mnp.ndarray, offset: int = 0) -> mnp.ndarray:
+        check_positions(offset + X.shape[1], self.max_len)
+        if self.P.dtype != X.dtype or self.P.ctx != X.ctx:
+            self.P = mnp.array(sinusoid_table(self.max_len, self.num_hiddens, self.layout), dtype=X.dtype, ctx=X.ctx)
+        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+
+
+class SequenceEmbedding(Block):
+    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        num_hiddens: int,
+        dropout: float,
+        *,
+        max_len: int = 1000,
+        position: str = "sinusoidal",
+        sinusoid_layout: str = "interleaved",
+        position_offset: int = 0,
+        embedding_scale: bool = True,
+        embedding_norm: bool = False,
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        token_types: int = 0,
+        padding_id: int | None = None,
+    ):
+        super().__init__()
+        self.max_len = max_len
+        self.position_offset = position_offset
+        self.padding_id = padding_id
+        self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
+        rows = max_len + position_offset
+        self.embedding = nn.Embedding(vocab_size, num_hiddens)
+        self.pos_embedding = nn.Embedding(rows, num_hiddens) if position == "learned" else None
+        self.pos_encoding = (
+            None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
+        )
+        self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
+        self.embedding_norm = (
+            LayerNorm(num_hiddens, eps=norm_eps, kind=norm_kind, affine=norm_affine) if embedding_norm else None
+        )
+        self.dropout = Dropout(dropout)
+
+    def embed(self, tokens: mnp.ndarray, offset: int = 0, token_types: mnp.ndarray | None = None) -> mnp.ndarray:
+        T = tokens.shape[1]
+        check_positions(offset + T, self.max_len)
+        start = offset + self.position_offset
+        X = self.embedding(tokens)
+        if self.padding_id is not None:
+            # gluon's embedding has no padding row: its values stay, its gradient stops.
+            padding = (tokens == self.padding_id).astype(X.dtype)[..., None]
+            X = X * (1.0 - padding) + X.detach() * padding
+        X = X * self.scale
+        X = (
+            self.pos_encoding(X, start)
+            if self.pos_embedding is None
+            else X + self.pos_embedding.weight.data()[start : start + T]
+        )
+        if self.type_embedding is not None:
+            # Without token types every token is of type 0.
+            X = X + (self.type_embedding.weight.data()[0] if token_types is None else self.type_embedding(token_types))
+        if self.embedding_norm is not None:
+            X = self.embedding_norm(X)
+        return self.dropout(X)

@@ -1,0 +1,255 @@
+"""Masks, scaled dot-product attention and multi-head attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transformer_mb.config import check_heads
+from transformer_mb.masks import causal_mask
+from transformer_mb.shapes import check_attention, check_features, check_valid_lens
+
+from .dropout import Dropout
+from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_shift
+
+
+def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
+    outside = np.arange(X.shape[1]) >= valid_len[:, None]
+    X = X.copy()
+    X[outside] = value
+    return X
+
+
+def masked_softmax(X: np.ndarray, valid_lens: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
+    return _softmax_where(X, _allowed(X.shape, valid_lens, mask, causal=False))
+
+
+def transpose_qkv(X: np.ndarray, num_heads: int) -> np.ndarray:
+    return X.reshape(*X.shape[:-1], num_heads, -1).swapaxes(1, 2)  # [B, T, D] -> [B, H, T, D/H]
+
+
+def transpose_output(X: np.ndarray, num_heads: int) -> np.ndarray:
+    X = X.reshape(-1, num_heads, *X.shape[-2:])
+    return X.swapaxes(1, 2).reshape(X.shape[0], X.shape[2], -1)  # [B, H, T, D/H] -> [B, T, D]
+
+
+def _softmax_where(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
+    shift = softmax_shift(scores)
+    if allowed is not None and isinstance(shift, np.ndarray):
+        # The lowest finite number, not -inf: a row without any key would give NaN.
+        scores = np.where(allowed, scores, np.finfo(scores.dtype).min)
+        shift = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - shift)
+    if allowed is None:
+        weights /= row_sums(weights)
+        return weights
+    weights *= allowed.astype(weights.dtype)
+    total = row_sums(weights)
+    total[total == 0.0] = 1.0
+    weights /= total
+    return weights
+
+
+def softmax_backward(weights: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """The gradient of the scores; zero wherever the weight is, so that masks need no more attention here."""
+    result = weights * gradient
+    result -= weights * row_sums(result)
+    return result
+
+
+def _allowed(shape: Sequence[int], valid_lens: np.ndarray | None, mask: np.ndarray | None, causal: bool) -> np.ndarray | None:
+    """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
+    T, S = shape[-2:]
+    if valid_lens is not None:
+        check_valid_lens(valid_lens.shape, shape[0], T)
+        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
+        within = np.arange(S) < lens
+        mask = within if mask is None else mask & within
+    if causal and T > 1:
+        past = causal_mask(T, S)
+        mask = past if mask is None else mask & past
+    return mask
+
+
+class DotProductAttention(Layer):
+    def __init__(self, dropout: float):
+        self.dropout = Dropout(dropout)
+        self.attention_weights: np.ndarray | None = None
+
+    def forward(
+        self,
+        queries: np.ndarray,
+        keys: np.ndarray,
+        values: np.ndarray,
+        valid_lens: np.ndarray | None = None,
+        *,
+        mask: np.ndarray | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> np.ndarray:
+        check_attention(queries.shape, keys.shape, values.shape)
+        scores = queries @ keys.swapaxes(-2, -1)
+        scores *= 1.0 / math.sqrt(queries.shape[-1])
+        weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
+        self.attention_weights = weights if need_weights else None
+        dropped = self.dropout(weights)
+        self.remember(queries, keys, values, weights, dropped)
+        if queries.ndim == 3:
+            return dropped @ values
+        # Steps before heads in memory, so that transpose_output moves nothing.
+        B, H, T, _ = queries.shape
+        output = np.empty((B, T, H, values.shape[-1]), weights.dtype).swapaxes(1, 2)
+        return np.matmul(dropped, values, out=output)
+
+    def backward(self, gradient: np.ndarray, out: Sequence[np.ndarray | None] = (None, None, None)) -> tuple[np.ndarray, ...]:
+        """``out``: where to put the gradients of queries, keys and values."""
+        queries, keys, values, weights, dropped = self.recall()
+        d_values = np.matmul(dropped.swapaxes(-2, -1), gradient, out=out[2])
+        d_scores = softmax_backward(weights, self.dropout.backward(gradient @ values.swapaxes(-2, -1)))
+        d_scores *= 1.0 / math.sqrt(queries.shape[-1])
+        d_queries = np.matmul(d_scores, keys, out=out[0])
+        d_keys = np.matmul(d_scores.swapaxes(-2, -1), queries, out=out[1])
+        return d_queries, d_keys, d_values
+
+
+class Projection:
+    """Linear layers that read the same X [B, T, size], as one matrix product; ``heads`` are [B, H, T, D/H] for each."""
+
+    def __init__(self, X: np.ndarray, layers: Sequence[Linear], num_heads: int):
+        self.layers = layers
+        self.rows = X.reshape(-1, X.shape[-1])
+        outputs = len(layers[0].weight.value)
+        if len(layers) > 1 and not recording() and len(self.rows) < outputs:
+            # A decoding step: joining the weights would take longer than the product.
+            projected = np.stack([layer(X) for layer in layers], axis=2)
+        else:
+            self.weight = _join([layer.weight.value for layer in layers])
+            projected = self.rows @ self.weight.T
+            if layers[0].bias is not None:
+                projected += _join([layer.bias.value for layer in layers])
+        projected = projected.reshape(*X.shape[:2], len(layers), num_heads, outputs // num_heads)
+        self.heads = tuple(projected[:, :, i].swapaxes(1, 2) for i in range(len(layers)))
+
+    def gradients(self) -> list[np.ndarray]:
+        """Where attention is to put the gradients of ``heads``."""
+        B, H, T, width = self.heads[0].shape
+        self.gradient = np.empty((B, T, len(self.layers), H, width), self.heads[0].dtype)
+        return [self.gradient[:, :, i].swapaxes(1, 2) for i in range(len(self.layers))]
+
+    def backward(self) -> np.ndarray:
+        """From the filled ``gradients`` to the gradient of X."""
+        B, T = self.gradient.shape[:2]
+        G = self.gradient.reshape(B * T, -1)
+        weights = np.split(G.T @ self.rows, len(self.layers))
+        biases = np.split(column_sums(G), len(self.layers))
+        for layer, weight, bias in zip(self.layers, weights, biases, strict=True):
+            layer.weight.accumulate(weight)
+            if layer.bias is not None:
+                layer.bias.accumulate(bias)
+        return (G @ self.weight).reshape(B, T, -1)
+
+
+def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+class MultiHeadAttention(Layer):
+    """Where one array is queries, keys and values, or keys and values, its projections are one matrix product.
+
+    ``backward`` then gives that array's whole gradient at its first place, and None at the others.
+    """
+
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+    ):
+        check_heads(num_hiddens, num_heads)
+        self.num_heads = num_heads
+        self.attention = DotProductAttention(dropout)
+        self.W_q = Linear(query_size, num_hiddens, bias=use_bias)
+        self.W_k = Linear(key_size, num_hiddens, bias=use_bias)
+        self.W_v = Linear(value_size, num_hiddens, bias=use_bias)
+        self.W_o = Linear(num_hiddens, num_hiddens, bias=use_bias)
+        self._sources: list[Projection] | None = None
+
+    @property
+    def attention_weights(self) -> np.ndarray | None:
+        return self.attention.attention_weights
+
+    def project(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Queries, keys and values [B, H, T, D/H] of one array, for ``attend_projected``."""
+        for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
+            check_features(name, X.shape, layer.in_features)
+        projection = Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
+        self.remember(projection)
+        return projection.heads
+
+    def project_keys_values(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        check_features("keys", keys.shape, self.W_k.in_features)
+        check_features("values", values.shape, self.W_v.in_features)
+        pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
+        sources = [Projection(X, layers, self.num_heads) for X, layers in pairs]
+        self._sources = sources if recording() else None
+        keys, values = (heads for source in sources for heads in source.heads)
+        return keys, values
+
+    def attend(
+        self,
+        queries: np.ndarray,
+        keys: np.ndarray,
+        values: np.ndarray,
+        valid_lens: np.ndarray | None = None,
+        *,
+        mask: np.ndarray | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> np.ndarray:
+        check_features("queries", queries.shape, self.W_q.in_features)
+        projection = Projection(queries, [self.W_q], self.num_heads)
+        sources, self._sources = self._sources, None
+        self._saved = None
+        if sources is not None:  # else the keys come from a cache, and there is no backward
+            self.remember(projection, *sources)
+        masks = {"mask": mask, "causal": causal, "need_weights": need_weights}
+        return self.attend_projected(projection.heads[0], keys, values, valid_lens, **masks)
+
+    def attend_projected(
+        self, queries: np.ndarray, keys: np.ndarray, values: np.ndarray, valid_lens: np.ndarray | None = None, **options: Any
+    ) -> np.ndarray:
+        output = self.attention(queries, keys, values, valid_lens, **options)
+        return self.W_o(transpose_output(output, self.num_heads))
+
+    def forward(
+        self,
+        queries: np.ndarray,
+        keys: np.ndarray,
+        values: np.ndarray,
+        valid_lens: np.ndarray | None = None,
+        *,
+        mask: np.ndarray | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> np.ndarray:
+        masks = {"mask": mask, "causal": causal, "need_weights": need_weights}
+        if queries is keys and keys is values:
+            return self.attend_projected(*self.project(queries), valid_lens, **masks)
+        keys, values = self.project_keys_values(keys, values)
+        return self.attend(queries, keys, values, valid_lens, **masks)
+
+    def backward(self, gradient: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+        projections = self.recall()
+        heads = transpose_qkv(self.W_o.backward(gradient), self.num_heads)
+        self.attention.backward(heads, [place for projection in projections for place in projection.gradients()])
+        found = [projection.backward() for projection in projections]
+        if len(found) == 3:
+            return tuple(found)
+        return (found[0], found[1] if len(found) == 2 else None, None)

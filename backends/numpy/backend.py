@@ -1,0 +1,199 @@
+"""NumPy in, NumPy out, on NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from transformer_mb.backend import Backend
+from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import DeviceError
+from transformer_mb.trainer import TrainerOptions
+from transformer_mb.trees import leaves, map_leaves
+
+from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
+from .dropout import injected_dropout
+from .framework import Layer, no_gradients
+from .trainer import NumPyTrainer
+
+
+class NumPyBackend(Backend):
+    name = "numpy"
+    dtypes = ("float32", "float64")
+
+    LayerNorm = normalization.LayerNorm
+    AddNorm = normalization.AddNorm
+    PositionWiseFFN = feed_forward.PositionWiseFFN
+    DotProductAttention = attention.DotProductAttention
+    MultiHeadAttention = attention.MultiHeadAttention
+    PositionalEncoding = embedding.PositionalEncoding
+    EncoderBlock = encoder.EncoderBlock
+    DecoderBlock = decoder.DecoderBlock
+    TransformerEncoder = encoder.TransformerEncoder
+    TransformerDecoder = decoder.TransformerDecoder
+    EncoderDecoder = model.EncoderDecoder
+    MaskedSoftmaxCELoss = loss.MaskedSoftmaxCELoss
+    sequence_mask = staticmethod(attention.sequence_mask)
+    masked_softmax = staticmethod(attention.masked_softmax)
+    transpose_qkv = staticmethod(attention.transpose_qkv)
+    transpose_output = staticmethod(attention.transpose_output)
+
+    @classmethod
+    def version(cls) -> str:
+        return np.__version__
+
+    @classmethod
+    def devices(cls) -> list[str]:
+        return ["cpu"]
+
+    def find_device(self, device: str | None) -> str:
+        if device not in (None, "cpu"):
+            raise DeviceError(f"The device of backend numpy must be one of {', '.join(self.devices())}, but {device!r} came.")
+        return "cpu"
+
+    def layer(self, layer: str, *arguments: Any, **options: Any) -> Layer:
+        return getattr(self, layer)(*arguments, **options).to(self.dtype)
+
+    def create(self, config: TransformerConfig) -> Layer:
+        return model.EncoderDecoder.from_config(config).to(self.dtype)
+
+    parameter_shapes = staticmethod(weights.parameter_shapes)
+    get_weights = staticmethod(weights.get_weights)
+    assign_weights = staticmethod(weights.assign_weights)
+
+    def array(self, leaf: Any) -> Any:
+        """A copy of an array, floats in this dtype; anything else as it is."""
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        return np.array(leaf, self.dtype if leaf.dtype.kind == "f" else None)
+
+    def apply(
+        self,
+        layer: Any,
+        *inputs: Any,
+        training: bool = False,
+        dropout_masks: Mapping[str, np.ndarray] | None = None,
+        **options: Any,
+    ) -> Any:
+        inputs, options = map_leaves(self.array, inputs), map_leaves(self.array, options)
+        with no_gradients(), _mode(layer, training), injected_dropout(layer, dropout_masks):
+            return map_leaves(_copy, layer(*inputs, **options))
+
+    def gradients(
+        self,
+        layer: Any,
+        inputs: Sequence[Any],
+        cotangent: np.ndarray,
+        training: bool = False,
+        dropout_masks: Mapping[str, np.ndarray] | None = None,
+        **options: Any,
+    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
+        # Copies, so that an array that came twice counts as two inputs.
+        inputs, options = map_leaves(self.array, list(inputs)), map_leaves(self.array, options)
+        layer = layer if isinstance(layer, Layer) else _Function(layer)
+        layer.zero_gradients()
+        with _mode(layer, training), injected_dropout(layer, dropout_masks):
+            output = layer(*inputs, **options)
+        output = output[0] if isinstance(output, tuple) else output
+        output = output.copy()  # backward may write over what forward made
+        found = layer.backward(self.array(np.asarray(cotangent)))
+        gradients = iter(found if isinstance(found, tuple) else (found,))
+        return output, [_gradient(leaf, gradients) for leaf in leaves(inputs)], _parameter_gradients(layer)
+
+    def trainer_from(self, model: Layer, options: TrainerOptions) -> NumPyTrainer:
+        return NumPyTrainer(model, options)
+
+    def run_encoder(self, model, source, valid_lens, token_types):
+        return self.apply(model.encoder, source, valid_lens, token_types=token_types)
+
+    def run_logits(self, model, source, valid_lens, target):
+        return self.apply(model, source, target, valid_lens)[0]
+
+    def run_attention(self, model, source, valid_lens, target):
+        enc_outputs, found = None, {}
+        with no_gradients(), _mode(model, False):
+            if model.encoder is not None:
+                enc_outputs = model.encoder(source, valid_lens, need_weights=True)
+                found["encoder"] = model.encoder.attention_weights
+            if model.decoder is not None:
+                model.decoder(target, model.decoder.init_state(enc_outputs, valid_lens), need_weights=True)
+                found["decoder_self"], found["decoder_cross"] = model.decoder.attention_weights
+        return map_leaves(_copy, found)
+
+    def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
+        source, valid_lens, target_in, target_out, target_valid_lens = batch
+        model.zero_gradients()
+        with _mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
+            logits, _ = model(source, target_in, valid_lens)
+        losses = loss(logits, target_out, target_valid_lens)
+        model.backward(loss.backward(np.ones_like(losses)))
+        return float(losses.sum()), _parameter_gradients(model)
+
+    def run_greedy(self, model, source, valid_lens, max_steps):
+        with _mode(model, False):
+            return decoding.greedy(model, source, valid_lens, max_steps)
+
+    def start_beam(self, model, source, valid_lens, max_steps, beam):
+        model.eval()
+        return decoding.BeamDecoder(model, source, valid_lens, max_steps, beam)
+
+
+class _Function(Layer):
+    """A plain function with its gradient, as a layer."""
+
+    def __init__(self, function: Any):
+        self.function = function
+
+    def forward(self, *inputs: Any, **options: Any) -> np.ndarray:
+        output = self.function(*inputs, **options)
+        self.remember(output, inputs, options)
+        return output
+
+    def backward(self, gradient: np.ndarray) -> np.ndarray:
+        output, inputs, options = self.recall()
+        return _FUNCTION_GRADIENTS[self.function](gradient, output, *inputs, **options)
+
+
+_FUNCTION_GRADIENTS = {
+    attention.sequence_mask: lambda gradient, output, X, valid_len, value=0: attention.sequence_mask(gradient, valid_len),
+    attention.masked_softmax: lambda gradient, output, *inputs, **masks: attention.softmax_backward(output, gradient),
+    attention.transpose_qkv: lambda gradient, output, X, heads: attention.transpose_output(gradient, heads),
+    attention.transpose_output: lambda gradient, output, X, num_heads: attention.transpose_qkv(gradient, num_heads).reshape(
+        X.shape
+    ),
+}
+
+
+def _copy(leaf: Any) -> Any:
+    return np.array(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf
+
+
+def _gradient(leaf: Any, gradients: Iterator[np.ndarray | None]) -> np.ndarray | None:
+    """The next gradient for an array of floats, zero where the layer does not read it."""
+    if not (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f"):
+        return None
+    gradient = next(gradients, None)
+    return np.zeros_like(leaf) if gradient is None else _copy(gradient)
+
+
+def _parameter_gradients(layer: Layer) -> dict[str, np.ndarray]:
+    return {
+        name: np.zeros_like(parameter.value) if parameter.gradient is None else parameter.gradient.copy()
+        for name, parameter in layer.named_parameters()
+    }
+
+
+@contextmanager
+def _mode(layer: Any, training: bool) -> Iterator[None]:
+    """Training or evaluation mode inside, what it was afterwards; plain functions have none."""
+    before = getattr(layer, "training", training)
+    if before != training:
+        layer.train(training)
+    try:
+        yield
+    finally:
+        if before != training:
+            layer.train(before)

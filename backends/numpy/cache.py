@@ -1,0 +1,54 @@
+"""The decoder's memory: projected keys and values of the steps so far."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class KeyValueCache(NamedTuple):
+    """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
+
+    With ``max_steps`` they are views of buffers [B, H, max_steps, D/H], allocated at the first append and
+    written in place; a new cache is returned each time, and older ones keep their shorter views.
+    """
+
+    length: int = 0
+    max_steps: int | None = None
+    key_buffer: np.ndarray | None = None
+    value_buffer: np.ndarray | None = None
+
+    @property
+    def keys(self) -> np.ndarray:
+        return self.key_buffer[:, :, : self.length]
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.value_buffer[:, :, : self.length]
+
+    def append(self, keys: np.ndarray, values: np.ndarray) -> KeyValueCache:
+        length = self.length + keys.shape[2]
+        if self.max_steps is None:
+            if self.length:
+                keys = np.concatenate((self.key_buffer, keys), axis=2)
+                values = np.concatenate((self.value_buffer, values), axis=2)
+            return KeyValueCache(length, None, keys, values)
+        key_buffer, value_buffer = self.key_buffer, self.value_buffer
+        if key_buffer is None:
+            key_buffer = np.empty((*keys.shape[:2], self.max_steps, keys.shape[3]), keys.dtype)
+            value_buffer = np.empty_like(key_buffer)
+        key_buffer[:, :, self.length : length] = keys
+        value_buffer[:, :, self.length : length] = values
+        return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
+
+    def reorder(self, rows: np.ndarray) -> KeyValueCache:
+        """Row r continues from what was row ``rows[r]``."""
+        return self._replace(key_buffer=self.key_buffer[rows], value_buffer=self.value_buffer[rows])
+
+
+class BlockCache(NamedTuple):
+    """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
+
+    own: KeyValueCache = KeyValueCache()
+    cross: tuple[np.ndarray, np.ndarray] | None = None

@@ -1,0 +1,205 @@
+"""The decoder block and the decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transformer_mb.config import TransformerConfig
+
+from .attention import MultiHeadAttention
+from .cache import BlockCache, KeyValueCache
+from .embedding import SequenceEmbedding
+from .feed_forward import PositionWiseFFN
+from .framework import Layer, Linear, Sequential
+from .normalization import AddNorm, LayerNorm
+
+
+class DecoderBlock(Layer):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        norm_shape: int | Sequence[int],
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        i: int,
+        use_bias: bool = False,
+        *,
+        norm_position: str = "post",
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        activation: str = "relu",
+        ffn_bias: bool = True,
+        ffn_dropout: float = 0.0,
+        attention_dropout: float | None = None,
+        cross_attention: bool = True,
+        compat_decode: str = "correct",
+    ):
+        self.i = i
+        self.compat_decode = compat_decode
+        norm: dict[str, Any] = {
+            "norm_position": norm_position,
+            "norm_eps": norm_eps,
+            "norm_kind": norm_kind,
+            "norm_affine": norm_affine,
+        }
+        attention_dropout = dropout if attention_dropout is None else attention_dropout
+        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias)
+        self.attention1 = MultiHeadAttention(*sizes)
+        self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
+        self.attention2 = MultiHeadAttention(*sizes) if cross_attention else None
+        self.addnorm2 = AddNorm(norm_shape, dropout, **norm) if cross_attention else None
+        self.ffn = PositionWiseFFN(
+            ffn_num_input, ffn_num_hiddens, num_hiddens, activation=activation, dropout=ffn_dropout, use_bias=ffn_bias
+        )
+        self.addnorm3 = AddNorm(norm_shape, dropout, **norm)
+
+    @classmethod
+    def from_config(cls, config: TransformerConfig, i: int) -> DecoderBlock:
+        D = config.num_hiddens
+        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.decoder_num_heads, config.dropout)
+        options = {"cross_attention": config.has_encoder, "compat_decode": config.compat_decode}
+        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options)
+
+    def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
+        enc_outputs, enc_valid_lens, caches = state
+        own, cross = caches[self.i] or BlockCache()
+        # The book's code has no causal mask in evaluation.
+        causal = self.training or self.compat_decode != "d2l"
+        Y = self.addnorm1.sublayer_input(X)
+        queries, keys, values = self.attention1.project(Y)
+        own = own.append(keys, values)
+        Y = self.attention1.attend_projected(queries, own.keys, own.values, causal=causal, need_weights=need_weights)
+        X = self.addnorm1(X, Y)
+        crossing = self.attention2 is not None and enc_outputs is not None
+        if crossing:
+            if cross is None:
+                cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+            Y = self.addnorm2.sublayer_input(X)
+            X = self.addnorm2(X, self.attention2.attend(Y, *cross, enc_valid_lens, need_weights=need_weights))
+        X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
+        self.remember(crossing)
+        caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
+        return X, [enc_outputs, enc_valid_lens, caches]
+
+    def backward(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """The gradients of X and of ``enc_outputs`` (None without cross-attention), for a sequence that was fed whole."""
+        (crossing,) = self.recall()
+        dX, dY = self.addnorm3.backward(gradient)
+        dX, d_enc_outputs = self.addnorm3.join(dX, self.ffn.backward(dY)), None
+        if crossing:
+            dX, dY = self.addnorm2.backward(dX)
+            dY, d_enc_outputs, _ = self.attention2.backward(dY)
+            dX = self.addnorm2.join(dX, dY)
+        dX, dY = self.addnorm1.backward(dX)
+        return self.addnorm1.join(dX, self.attention1.backward(dY)[0]), d_enc_outputs
+
+
+class TransformerDecoder(SequenceEmbedding):
+    def __init__(
+        self,
+        vocab_size: int,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        norm_shape: int | Sequence[int],
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        num_heads: int,
+        num_layers: int,
+        dropout: float,
+        use_bias: bool = False,
+        *,
+        max_len: int = 1000,
+        position: str = "sinusoidal",
+        sinusoid_layout: str = "interleaved",
+        position_offset: int = 0,
+        embedding_scale: bool = True,
+        embedding_norm: bool = False,
+        padding_id: int | None = None,
+        final_norm: bool = False,
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        output_bias: bool = True,
+        compat_decode: str = "correct",
+        **block_options: Any,
+    ):
+        norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
+        super().__init__(
+            vocab_size,
+            num_hiddens,
+            dropout,
+            max_len=max_len,
+            position=position,
+            sinusoid_layout=sinusoid_layout,
+            position_offset=position_offset,
+            embedding_scale=embedding_scale,
+            embedding_norm=embedding_norm,
+            padding_id=padding_id,
+            **norm,
+        )
+        self.compat_decode = compat_decode
+        sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
+        options = {**norm, "compat_decode": compat_decode, **block_options}
+        self.blks = Sequential()
+        for i in range(num_layers):
+            self.blks.add_module(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **options))
+        self.norm = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine) if final_norm else None
+        self.dense = Linear(num_hiddens, vocab_size, bias=output_bias)
+
+    @classmethod
+    def from_config(cls, config: TransformerConfig) -> TransformerDecoder:
+        D, heads, layers = config.num_hiddens, config.decoder_num_heads, config.decoder_num_layers
+        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
+        options = {
+            **config.stack_options(),
+            "output_bias": config.output_bias,
+            "cross_attention": config.has_encoder,
+            "compat_decode": config.compat_decode,
+        }
+        return cls(config.target_vocab_size, *sizes, config.decoder_attention_bias, **options)
+
+    @property
+    def attention_weights(self) -> list[list[np.ndarray | None]]:
+        own = [block.attention1.attention_weights for block in self.blks]
+        cross = [block.attention2.attention_weights for block in self.blks if block.attention2 is not None]
+        return [own, cross]
+
+    def init_state(
+        self, enc_outputs: np.ndarray | None, enc_valid_lens: np.ndarray | None = None, max_steps: int | None = None
+    ) -> list[Any]:
+        start = None if max_steps is None else BlockCache(KeyValueCache(max_steps=max_steps))
+        return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
+
+    def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
+        first = state[2][0]
+        offset = 0 if first is None else first.own.length
+        if self.compat_decode == "d2l" and not self.training:
+            # The book's predictor feeds one token at a time, each at position 0.
+            offset = 0
+        X = self.embed(X, offset)
+        for block in self.blks:
+            X, state = block(X, state, need_weights=need_weights)
+        X = X if self.norm is None else self.norm(X)
+        return self.dense(X), state
+
+    def backward(self, gradient: np.ndarray) -> np.ndarray | None:
+        """The gradient of the encoder's outputs, which every block reads."""
+        gradient = self.dense.backward(gradient)
+        gradient = gradient if self.norm is None else self.norm.backward(gradient)
+        d_enc_outputs = None
+        for block in reversed(self.blks):
+            gradient, part = block.backward(gradient)
+            d_enc_outputs = part if d_enc_outputs is None else d_enc_outputs + part
+        self.embed_backward(gradient)
+        return d_enc_outputs

@@ -1,0 +1,103 @@
+"""From token ids to vectors: embeddings, positions, and what other variants add."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from transformer_mb.inputs import check_positions
+from transformer_mb.positions import sinusoid_table
+
+from .dropout import Dropout
+from .framework import Embedding, Layer
+from .normalization import LayerNorm
+
+
+class PositionalEncoding(Layer):
+    """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
+
+    def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
+        self.dropout = Dropout(dropout)
+        self.max_len = max_len
+        self.layout = layout
+        self.num_hiddens = num_hiddens
+        self.P = sinusoid_table(max_len, num_hiddens, layout)
+
+    def forward(self, X: np.ndarray, offset: int = 0) -> np.ndarray:
+        check_positions(offset + X.shape[1], self.max_len)
+        if self.P.dtype != X.dtype:
+            self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)
+        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+
+    def backward(self, gradient: np.ndarray) -> np.ndarray:
+        return self.dropout.backward(gradient)
+
+
+class SequenceEmbedding(Layer):
+    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        num_hiddens: int,
+        dropout: float,
+        *,
+        max_len: int = 1000,
+        position: str = "sinusoidal",
+        sinusoid_layout: str = "interleaved",
+        position_offset: int = 0,
+        embedding_scale: bool = True,
+        embedding_norm: bool = False,
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        token_types: int = 0,
+        padding_id: int | None = None,
+    ):
+        self.max_len = max_len
+        self.position_offset = position_offset
+        self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
+        rows = max_len + position_offset
+        self.embedding = Embedding(vocab_size, num_hiddens, padding_id)
+        self.pos_embedding = Embedding(rows, num_hiddens) if position == "learned" else None
+        self.pos_encoding = (
+            None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
+        )
+        self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
+        self.embedding_norm = (
+            LayerNorm(num_hiddens, eps=norm_eps, kind=norm_kind, affine=norm_affine) if embedding_norm else None
+        )
+        self.dropout = Dropout(dropout)
+
+    def embed(self, tokens: np.ndarray, offset: int = 0, token_types: np.ndarray | None = None) -> np.ndarray:
+        T = tokens.shape[1]
+        check_positions(offset + T, self.max_len)
+        start = offset + self.position_offset
+        X = self.embedding(tokens)
+        X *= self.scale
+        X = (
+            self.pos_encoding(X, start)
+            if self.pos_embedding is None
+            else X + self.pos_embedding.weight.value[start : start + T]
+        )
+        if self.type_embedding is not None:
+            # Without token types every token is of type 0.
+            X += self.type_embedding(np.zeros_like(tokens) if token_types is None else token_types)
+        self.remember(slice(start, start + T))
+        if self.embedding_norm is not None:
+            X = self.embedding_norm(X)
+        return self.dropout(X)
+
+    def embed_backward(self, gradient: np.ndarray) -> None:
+        (positions,) = self.recall()
+        gradient = self.dropout.backward(gradient)
+        if self.embedding_norm is not None:
+            gradient = self.embedding_norm.backward(gradient)
+        if self.type_embedding is not None:
+            self.type_embedding.backward(gradient)
+        if self.pos_embedding is None:
+            gradient = self.pos_encoding.backward(gradient)
+        else:
+            self.pos_embedding.weight.accumulate(gradient.sum(axis=0), positions)
+        self.embedding.backward(gradient * self.scale)

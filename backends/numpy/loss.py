@@ -1,0 +1,41 @@
+"""Cross-entropy masked by valid length."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .framework import Layer, row_sums, softmax_shift
+
+
+class MaskedSoftmaxCELoss(Layer):
+    def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
+        self.label_smoothing = label_smoothing
+        self.normalization = normalization
+
+    def forward(self, pred: np.ndarray, label: np.ndarray, valid_len: np.ndarray) -> np.ndarray:
+        B, T = label.shape
+        rows = pred.reshape(B * T, -1)
+        shift = softmax_shift(rows)
+        if isinstance(shift, np.ndarray):
+            rows = rows - shift
+        powers = np.exp(rows)
+        totals = row_sums(powers)
+        places = np.arange(B * T), label.reshape(-1)
+        # sum(q log p) = log-total times 1, less the rows' part: (1 - smoothing) at the label, smoothing over all.
+        step_losses = np.log(totals)[:, 0] - (1.0 - self.label_smoothing) * rows[places]
+        if self.label_smoothing:
+            step_losses -= self.label_smoothing / rows.shape[1] * row_sums(rows)[:, 0]
+        valid = np.arange(T) < valid_len[:, None]
+        divisor = T if self.normalization == "steps" else int(valid_len.sum())
+        self.remember(pred.shape, powers, totals, places, valid, divisor)
+        return np.where(valid, step_losses.reshape(B, T), 0.0).sum(axis=1) / divisor
+
+    def backward(self, gradient: np.ndarray) -> np.ndarray:
+        """For each valid step, softmax less q; nothing for the others."""
+        shape, result, totals, places, valid, divisor = self.recall()
+        weights = np.where(valid, gradient[:, None] / divisor, 0.0).reshape(-1, 1)
+        result *= weights / totals
+        result[places] -= (1.0 - self.label_smoothing) * weights[:, 0]
+        if self.label_smoothing:
+            result -= self.label_smoothing / shape[-1] * weights
+        return result.reshape(shape)

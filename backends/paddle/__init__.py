@@ -1,0 +1,41 @@
+"""The PaddlePaddle backend: ``nn.Layer`` layers, run as dynamic graph; CPU and CUDA."""
+
+from .attention import (
+    DotProductAttention,
+    MultiHeadAttention,
+    masked_softmax,
+    sequence_mask,
+    transpose_output,
+    transpose_qkv,
+)
+from .backend import PaddleBackend
+from .decoder import DecoderBlock, TransformerDecoder
+from .embedding import PositionalEncoding
+from .encoder import EncoderBlock, TransformerEncoder
+from .feed_forward import PositionWiseFFN
+from .loss import MaskedSoftmaxCELoss
+from .model import EncoderDecoder
+from .normalization import AddNorm, LayerNorm
+
+BACKEND = PaddleBackend
+
+__all__ = [
+    "BACKEND",
+    "AddNorm",
+    "DecoderBlock",
+    "DotProductAttention",
+    "EncoderBlock",
+    "EncoderDecoder",
+    "LayerNorm",
+    "MaskedSoftmaxCELoss",
+    "MultiHeadAttention",
+    "PositionWiseFFN",
+    "PositionalEncoding",
+    "PaddleBackend",
+    "TransformerDecoder",
+    "TransformerEncoder",
+    "masked_softmax",
+    "sequence_mask",
+    "transpose_output",
+    "transpose_qkv",
+]

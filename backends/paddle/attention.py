@@ -1,0 +1,144 @@
+"""Masks, scaled dot-product attention and multi-head attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import paddle
+import paddle.nn.functional as F
+from paddle import Tensor, nn
+
+from transformer_mb.config import check_heads
+from transformer_mb.shapes import check_attention, check_features, check_valid_lens
+
+from .dropout import Dropout
+
+
+def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
+    # Numbers are made in the lengths' dtype: Paddle does not compare or add across dtypes unasked.
+    outside = paddle.arange(X.shape[1], dtype=valid_len.dtype) >= valid_len.unsqueeze(1)
+    return paddle.masked_fill(X, outside.reshape([*outside.shape, *(1,) * (X.ndim - 2)]), value)
+
+
+def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+    allowed = _allowed(X.shape, valid_lens, mask, causal=False)
+    return _softmax_where(X, allowed)
+
+
+def transpose_qkv(X: Tensor, num_heads: int) -> Tensor:
+    return X.reshape([0, 0, num_heads, -1]).transpose([0, 2, 1, 3])  # [B, T, D] -> [B, H, T, D/H]
+
+
+def transpose_output(X: Tensor, num_heads: int) -> Tensor:
+    X = X.reshape([-1, num_heads, *X.shape[-2:]])
+    return X.transpose([0, 2, 1, 3]).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
+
+
+def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    if allowed is None:
+        return F.softmax(scores, axis=-1)
+    # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
+    blocked = ~allowed
+    weights = F.softmax(paddle.masked_fill(scores, blocked, paddle.finfo(scores.dtype).min), axis=-1)
+    return paddle.masked_fill(weights, blocked, 0.0)
+
+
+def _allowed(shape: Sequence[int], valid_lens: Tensor | None, mask: Tensor | None, causal: bool) -> Tensor | None:
+    """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
+    T, S = shape[-2:]
+    if valid_lens is not None:
+        check_valid_lens(valid_lens.shape, shape[0], T)
+        lens = valid_lens.reshape([shape[0], *(1,) * (len(shape) - 3), -1, 1])  # [B, (1,) 1 or T, 1]
+        within = paddle.arange(S, dtype=lens.dtype) < lens
+        mask = within if mask is None else mask & within
+    if causal and T > 1:
+        past = paddle.arange(S) <= paddle.arange(S - T, S).unsqueeze(1)
+        mask = past if mask is None else mask & past
+    return mask
+
+
+class DotProductAttention(nn.Layer):
+    """Composed: Paddle's fused attention adds -1e9 to masked scores, so a fully masked row attends to everything."""
+
+    def __init__(self, dropout: float):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.attention_weights: Tensor | None = None
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Tensor:
+        check_attention(queries.shape, keys.shape, values.shape)
+        scores = paddle.matmul(queries / math.sqrt(queries.shape[-1]), keys, transpose_y=True)
+        weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
+        self.attention_weights = weights if need_weights else None
+        return paddle.matmul(self.dropout(weights), values)
+
+
+class MultiHeadAttention(nn.Layer):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+    ):
+        super().__init__()
+        check_heads(num_hiddens, num_heads)
+        self.num_heads = num_heads
+        self.attention = DotProductAttention(dropout)
+        self.W_q = nn.Linear(query_size, num_hiddens, bias_attr=use_bias)
+        self.W_k = nn.Linear(key_size, num_hiddens, bias_attr=use_bias)
+        self.W_v = nn.Linear(value_size, num_hiddens, bias_attr=use_bias)
+        self.W_o = nn.Linear(num_hiddens, num_hiddens, bias_attr=use_bias)
+
+    @property
+    def attention_weights(self) -> Tensor | None:
+        return self.attention.attention_weights
+
+    def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        check_features("keys", keys.shape, self.W_k.weight.shape[0])
+        check_features("values", values.shape, self.W_v.weight.shape[0])
+        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+
+    def attend(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Tensor:
+        check_features("queries", queries.shape, self.W_q.weight.shape[0])
+        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        output = self.attention(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        return self.W_o(transpose_output(output, self.num_heads))
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        valid_lens: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Tensor:
+        keys, values = self.project_keys_values(keys, values)
+        return self.attend(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)

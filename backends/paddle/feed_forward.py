@@ -1,0 +1,36 @@
+"""The position-wise feed-forward network."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import paddle.nn.functional as F
+from paddle import Tensor, nn
+
+from transformer_mb.shapes import check_features
+
+from .dropout import Dropout
+
+ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate=True), "silu": F.silu}
+
+
+class PositionWiseFFN(nn.Layer):
+    def __init__(
+        self,
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        ffn_num_outputs: int,
+        *,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        use_bias: bool = True,
+    ):
+        super().__init__()
+        self.dense1 = nn.Linear(ffn_num_input, ffn_num_hiddens, bias_attr=use_bias)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout)
+        self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs, bias_attr=use_bias)
+
+    def forward(self, X: Tensor) -> Tensor:
+        check_features("The input of PositionWiseFFN", X.shape, self.dense1.weight.shape[0])
+        return self.dense2(self.dropout(self.activation(self.dense1(X))))

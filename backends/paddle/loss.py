@@ -1,0 +1,33 @@
+"""Cross-entropy masked by valid length."""
+
+from __future__ import annotations
+
+import paddle
+import paddle.nn.functional as F
+from paddle import Tensor, nn
+
+
+class MaskedSoftmaxCELoss(nn.Layer):
+    def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
+        super().__init__()
+        self.label_smoothing = label_smoothing
+        self.normalization = normalization
+
+    def forward(self, pred: Tensor, label: Tensor, valid_len: Tensor) -> Tensor:
+        B, T = label.shape
+        if pred.dtype in (paddle.bfloat16, paddle.float16):
+            pred = pred.astype(paddle.float32)
+        step_losses = self._step_losses(pred.flatten(0, 1), label.flatten().astype(paddle.int64)).reshape([B, T])
+        valid = paddle.arange(T, dtype=valid_len.dtype) < valid_len.unsqueeze(1)
+        sums = paddle.where(valid, step_losses, paddle.zeros_like(step_losses)).sum(axis=1)
+        # Paddle refuses to divide a float tensor by an int64 one.
+        return sums / (T if self.normalization == "steps" else valid_len.sum().astype(pred.dtype))
+
+    def _step_losses(self, pred: Tensor, label: Tensor) -> Tensor:
+        # Composed, because Paddle's own cross-entropy on the CPU never lets a log-probability fall below -64.
+        pred = pred - pred.detach().max(axis=-1, keepdim=True)
+        total = pred.exp().sum(axis=-1).log()
+        losses = total + F.nll_loss(pred, label, reduction="none")
+        if not self.label_smoothing:
+            return losses
+        return (1.0 - self.label_smoothing) * losses + self.label_smoothing * (total - pred.mean(axis=-1))

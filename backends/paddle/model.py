@@ -1,0 +1,65 @@
+"""Encoder and decoder as one model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import paddle
+from paddle import Tensor, nn
+
+from transformer_mb.config import TransformerConfig
+
+from .decoder import TransformerDecoder
+from .encoder import TransformerEncoder
+
+
+class Pooler(nn.Layer):
+    """tanh(dense(first position)): [B, S, D] -> [B, D] (Devlin et al. 2019)."""
+
+    def __init__(self, num_hiddens: int):
+        super().__init__()
+        self.dense = nn.Linear(num_hiddens, num_hiddens)
+
+    def forward(self, X: Tensor) -> Tensor:
+        return paddle.tanh(self.dense(X[:, 0]))
+
+
+class EncoderDecoder(nn.Layer):
+    config: TransformerConfig
+
+    def __init__(self, encoder: nn.Layer | None, decoder: nn.Layer | None, pooler: nn.Layer | None = None):
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.pooler = pooler
+
+    @classmethod
+    def from_config(cls, config: TransformerConfig) -> EncoderDecoder:
+        encoder = TransformerEncoder.from_config(config) if config.has_encoder else None
+        decoder = TransformerDecoder.from_config(config) if config.has_decoder else None
+        if config.share_embeddings:
+            decoder.embedding = encoder.embedding
+        if config.tie_output:
+            decoder.dense = _TiedLinear(decoder.embedding.weight, decoder.dense.bias)
+        model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
+        model.config = config
+        return model
+
+    def forward(self, enc_X: Tensor | None, dec_X: Tensor | None = None, enc_valid_lens: Tensor | None = None) -> Any:
+        enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens)
+        if self.decoder is None:
+            return enc_outputs
+        return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens))
+
+
+class _TiedLinear(nn.Layer):
+    """The output projection by the embedding table [V, D], which nn.Linear would want as [D, V]."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None):
+        super().__init__()
+        self.weight = weight
+        self.bias = bias
+
+    def forward(self, X: Tensor) -> Tensor:
+        Y = paddle.matmul(X, self.weight, transpose_y=True)
+        return Y if self.bias is None else Y + self.bias

@@ -1,0 +1,77 @@
+"""Layer normalisation, and the residual connection around a sublayer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import paddle
+import paddle.nn.functional as F
+from paddle import Tensor, nn
+
+from transformer_mb.shapes import check_same, check_trailing
+
+from .dropout import Dropout
+
+
+class LayerNorm(nn.Layer):
+    def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
+        super().__init__()
+        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.eps = eps
+        self.kind = kind
+        ones = nn.initializer.Constant(1.0)
+        self.weight = self.create_parameter(self.norm_shape, default_initializer=ones) if affine else None
+        self.bias = self.create_parameter(self.norm_shape, is_bias=True) if affine else None
+
+    def forward(self, X: Tensor) -> Tensor:
+        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        if self.kind == "layer_norm" and X.dtype != paddle.float64:
+            return self._fused(X)
+        # Composed, because the fused kernel takes epsilon as float32, which float64 would see.
+        axes = list(range(-len(self.norm_shape), 0))
+        X = X - X.mean(axes, keepdim=True)
+        squares = X.square().sum(axes, keepdim=True)
+        n = math.prod(self.norm_shape)
+        if self.kind == "layer_norm":
+            X = X / paddle.sqrt(squares / n + self.eps)
+        else:
+            X = X / (_root(squares / (n - 1)) + self.eps)
+        return X if self.weight is None else X * self.weight + self.bias
+
+    def _fused(self, X: Tensor) -> Tensor:
+        weight, bias = self.weight, self.bias
+        if weight is not None and len(self.norm_shape) > 1:
+            weight, bias = weight.flatten(), bias.flatten()  # as the kernel takes them
+        return F.layer_norm(X, self.norm_shape, weight, bias, self.eps)
+
+
+def _root(X: Tensor) -> Tensor:
+    """The square root, whose gradient at 0 is 0 rather than infinite."""
+    positive = X > 0
+    return paddle.where(positive, paddle.sqrt(paddle.where(positive, X, paddle.ones_like(X))), X)
+
+
+class AddNorm(nn.Layer):
+    def __init__(
+        self,
+        norm_shape: int | Sequence[int],
+        dropout: float,
+        *,
+        norm_position: str = "post",
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+    ):
+        super().__init__()
+        self.pre = norm_position == "pre"
+        self.dropout = Dropout(dropout)
+        self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine)
+
+    def sublayer_input(self, X: Tensor) -> Tensor:
+        return self.ln(X) if self.pre else X
+
+    def forward(self, X: Tensor, Y: Tensor) -> Tensor:
+        check_same("X", X.shape, "Y", Y.shape)
+        Z = X + self.dropout(Y)
+        return Z if self.pre else self.ln(Z)

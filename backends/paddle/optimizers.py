@@ -1,0 +1,60 @@
+"""Optimizers from array operations over all parameters at once.
+
+paddle.optimizer.Adam is the contract's formula, but in float32 it rounds beta2 before it takes 1 - beta2, which puts
+v off by 1.3e-5. One flat vector of all gradients makes a dozen operations a step, whatever the number of parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import paddle
+from paddle import Tensor
+
+from transformer_mb.trainer import SLOTS, TrainerOptions
+
+
+class FlatOptimizer:
+    """Adam or SGD; ``slots`` are the moments, each one vector of all parameters in a row."""
+
+    def __init__(self, parameters: Sequence[Tensor], options: TrainerOptions):
+        self.parameters = parameters
+        self.options = options
+        self.sizes = [math.prod(parameter.shape) for parameter in parameters]
+        first = parameters[0]
+        self.slots = {slot: first.new_zeros([sum(self.sizes)]) for slot in SLOTS[options.optimizer]}
+
+    def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
+        return paddle.concat([tensor.reshape([-1]) for tensor in tensors])
+
+    def split(self, vector: Tensor) -> list[Tensor]:
+        pieces = paddle.split(vector, self.sizes)
+        return [piece.reshape(parameter.shape) for piece, parameter in zip(pieces, self.parameters, strict=True)]
+
+    @paddle.no_grad()
+    def step(self, gradients: Sequence[Tensor], learning_rate: float, step_count: int) -> None:
+        """Update all parameters; ``step_count`` steps have been taken before."""
+        vector = self.flatten(gradients)
+        if self.options.clip_norm is not None:
+            vector = clip_gradients(vector, self.options.clip_norm)
+        update = self._adam(vector, step_count + 1) if self.options.optimizer == "adam" else self._sgd(vector)
+        for parameter, change in zip(self.parameters, self.split(update * -learning_rate), strict=True):
+            parameter.add_(change)
+
+    def _adam(self, gradient: Tensor, count: int) -> Tensor:
+        (beta1, beta2), eps = self.options.betas, self.options.eps
+        m = self.slots["m"] = self.slots["m"] * beta1 + gradient * (1.0 - beta1)
+        v = self.slots["v"] = self.slots["v"] * beta2 + gradient * gradient * (1.0 - beta2)
+        root = (v / (1.0 - beta2**count)).sqrt() + eps
+        return m / (1.0 - beta1**count) / root
+
+    def _sgd(self, gradient: Tensor) -> Tensor:
+        self.slots["momentum"] = self.slots["momentum"] * self.options.momentum + gradient
+        return self.slots["momentum"]
+
+
+def clip_gradients(vector: Tensor, clip_norm: float) -> Tensor:
+    """All gradients scaled by min(1, clip_norm / their common norm)."""
+    norm = (vector * vector).sum().sqrt()
+    return vector * (clip_norm / norm).clip(max=1.0)

@@ -1,0 +1,179 @@
+"""Masks, scaled dot-product attention and multi-head attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from transformer_mb.config import check_heads
+from transformer_mb.shapes import check_attention, check_features, check_valid_lens
+
+from .dropout import Dropout
+
+
+def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Tensor:
+    outside = tf.range(keras.ops.shape(X)[1], dtype=valid_len.dtype) >= valid_len[:, None]
+    return tf.where(outside[(..., *[None] * (X.shape.rank - 2))], tf.cast(value, X.dtype), X)
+
+
+def masked_softmax(X: tf.Tensor, valid_lens: tf.Tensor | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
+    allowed = _allowed(X, valid_lens, mask, causal=False)
+    return _softmax_where(X, allowed)
+
+
+def transpose_qkv(X: tf.Tensor, num_heads: int) -> tf.Tensor:
+    B, T, D = keras.ops.shape(X)  # numbers where they are known, else tensors
+    X = tf.reshape(X, (B, T, num_heads, D // num_heads))
+    return tf.transpose(X, (0, 2, 1, 3))  # [B, T, H, D/H] -> [B, H, T, D/H]
+
+
+def transpose_output(X: tf.Tensor, num_heads: int) -> tf.Tensor:
+    *_, T, width = keras.ops.shape(X)
+    X = tf.transpose(tf.reshape(X, (-1, num_heads, T, width)), (0, 2, 1, 3))
+    return tf.reshape(X, (-1, T, num_heads * width))  # [B, T, H, D/H] -> [B, T, D]
+
+
+def _softmax_where(scores: tf.Tensor, allowed: tf.Tensor | None) -> tf.Tensor:
+    if allowed is None:
+        return tf.nn.softmax(scores)
+    # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
+    weights = tf.nn.softmax(tf.where(allowed, scores, scores.dtype.min))
+    return tf.where(allowed, weights, tf.zeros((), weights.dtype))
+
+
+def _allowed(scores: tf.Tensor, valid_lens: tf.Tensor | None, mask: tf.Tensor | None, causal: bool) -> tf.Tensor | None:
+    """The AND of all three masks, broadcastable to the scores; None when nothing is masked."""
+    T, S = keras.ops.shape(scores)[-2:]
+    if valid_lens is not None:
+        static = scores.shape
+        if not any(valid_lens.shape.is_compatible_with(shape) for shape in (static[:1], [static[0], static[-2]])):
+            check_valid_lens(valid_lens.shape, static[0], static[-2])
+        lens = valid_lens[:, None] if valid_lens.shape.rank == 1 else valid_lens
+        lens = lens[:, None, :, None] if scores.shape.rank == 4 else lens[:, :, None]  # [B, (1,) 1 or T, 1]
+        within = tf.range(S, dtype=lens.dtype) < lens
+        mask = within if mask is None else mask & within
+    if causal and scores.shape[-2] != 1:
+        past = tf.range(S) <= tf.range(T)[:, None] + (S - T)
+        mask = past if mask is None else mask & past
+    return mask
+
+
+@keras.saving.register_keras_serializable("transformer_mb")
+class DotProductAttention(keras.layers.Layer):
+    """Composed: TensorFlow has no fused attention, and that of Keras computes its scores in float32."""
+
+    def __init__(self, dropout: float, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.autocast = False  # without weights, the dtype is that of the input
+        self.dropout = Dropout(dropout)
+        self.attention_weights: tf.Tensor | None = None
+
+    def call(
+        self,
+        queries: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        valid_lens: tf.Tensor | None = None,
+        *,
+        mask: tf.Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        _check_static(queries.shape, keys.shape, values.shape)
+        scores = tf.matmul(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
+        weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
+        # A tensor of a graph must not outlive it.
+        self.attention_weights = weights if need_weights and tf.executing_eagerly() else None
+        return tf.matmul(self.dropout(weights, training=training), values)
+
+    def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
+        return padding_mask(queries)
+
+
+def _check_static(queries: tf.TensorShape, keys: tf.TensorShape, values: tf.TensorShape) -> None:
+    """A size that is not known yet (None) fits any."""
+    if not (queries[:1].is_compatible_with(keys[:1]) and keys[:-1].is_compatible_with(values[:-1])):
+        check_attention(queries, keys, values)
+
+
+def padding_mask(X: tf.Tensor) -> tf.Tensor | None:
+    """The mask [B, T] that a Keras layer such as ``Embedding(mask_zero=True)`` attached to its output."""
+    return getattr(X, "_keras_mask", None)
+
+
+@keras.saving.register_keras_serializable("transformer_mb")
+class MultiHeadAttention(keras.layers.Layer):
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        check_heads(num_hiddens, num_heads)
+        self.num_heads = num_heads
+        self.attention = DotProductAttention(dropout)
+        self.W_q = self._linear(query_size, num_hiddens, use_bias)
+        self.W_k = self._linear(key_size, num_hiddens, use_bias)
+        self.W_v = self._linear(value_size, num_hiddens, use_bias)
+        self.W_o = self._linear(num_hiddens, num_hiddens, use_bias)
+
+    def _linear(self, inputs: int, outputs: int, use_bias: bool) -> keras.layers.Dense:
+        dense = keras.layers.Dense(outputs, use_bias=use_bias, dtype=self.dtype_policy)
+        dense.build((None, inputs))
+        return dense
+
+    @property
+    def attention_weights(self) -> tf.Tensor | None:
+        return self.attention.attention_weights
+
+    def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        check_features("keys", keys.shape, self.W_k.kernel.shape[0])
+        check_features("values", values.shape, self.W_v.kernel.shape[0])
+        return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
+
+    def attend(
+        self,
+        queries: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        valid_lens: tf.Tensor | None = None,
+        *,
+        mask: tf.Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        check_features("queries", queries.shape, self.W_q.kernel.shape[0])
+        options = {"mask": mask, "causal": causal, "need_weights": need_weights, "training": training}
+        queries = transpose_qkv(self.W_q(queries), self.num_heads)
+        output = self.attention(queries, keys, values, valid_lens, **options)
+        return self.W_o(transpose_output(output, self.num_heads))
+
+    def call(
+        self,
+        queries: tf.Tensor,
+        keys: tf.Tensor,
+        values: tf.Tensor,
+        valid_lens: tf.Tensor | None = None,
+        *,
+        mask: tf.Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        options = {"mask": mask, "causal": causal, "need_weights": need_weights, "training": training}
+        keys, values = self.project_keys_values(keys, values)
+        return self.attend(queries, keys, values, valid_lens, **options)
+
+    def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
+        return padding_mask(queries)

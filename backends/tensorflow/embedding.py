@@ -1,0 +1,118 @@
+"""From token ids to vectors: embeddings, positions, and what other variants add."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from transformer_mb.inputs import check_positions
+from transformer_mb.positions import sinusoid_table
+
+from .dropout import Dropout
+from .normalization import LayerNorm
+
+
+@keras.saving.register_keras_serializable("transformer_mb")
+class PositionalEncoding(keras.layers.Layer):
+    """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
+
+    def __init__(
+        self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved", **kwargs: Any
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.autocast = False  # without weights, the dtype is that of the input
+        self._allow_non_tensor_positional_args = True  # the offset
+        self.dropout = Dropout(dropout)
+        self.max_len = max_len
+        self.layout = layout
+        self.num_hiddens = num_hiddens
+        self.P = tf.constant(sinusoid_table(max_len, num_hiddens, layout))
+
+    def call(self, X: tf.Tensor, offset: int | tf.Tensor = 0, *, training: bool | None = None) -> tf.Tensor:
+        T = keras.ops.shape(X)[1]
+        _check_static(offset + T, self.max_len)
+        if self.P.dtype != X.dtype:
+            # From float64 each time: a table that was once rounded to bfloat16 stays so. It outlives the graph.
+            with tf.init_scope():
+                self.P = tf.cast(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype)
+        return self.dropout(X + self.P[offset : offset + T], training=training)
+
+
+def _check_static(steps: int | tf.Tensor, max_len: int) -> None:
+    """In a graph the number of steps may be a tensor, of which nothing is known yet."""
+    if isinstance(steps, int):
+        check_positions(steps, max_len)
+
+
+class SequenceEmbedding(keras.layers.Layer):
+    """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        num_hiddens: int,
+        dropout: float,
+        *,
+        max_len: int = 1000,
+        position: str = "sinusoidal",
+        sinusoid_layout: str = "interleaved",
+        position_offset: int = 0,
+        embedding_scale: bool = True,
+        embedding_norm: bool = False,
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        token_types: int = 0,
+        padding_id: int | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.max_len = max_len
+        self.position_offset = position_offset
+        self.padding_id = padding_id
+        self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
+        rows = max_len + position_offset
+        self.embedding = self._table(vocab_size, num_hiddens)
+        if padding_id is not None:
+            table = self.embedding.embeddings
+            table.assign(table * tf.one_hot(padding_id, vocab_size, 0.0, 1.0, dtype=table.dtype)[:, None])
+        self.pos_embedding = self._table(rows, num_hiddens) if position == "learned" else None
+        self.pos_encoding = (
+            None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
+        )
+        self.type_embedding = self._table(token_types, num_hiddens) if token_types else None
+        norm = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, "dtype": self.dtype_policy}
+        self.embedding_norm = LayerNorm(num_hiddens, **norm) if embedding_norm else None
+        self.dropout = Dropout(dropout)
+
+    def _table(self, rows: int, num_hiddens: int) -> keras.layers.Embedding:
+        table = keras.layers.Embedding(rows, num_hiddens, dtype=self.dtype_policy)
+        table.build()
+        return table
+
+    def embed(
+        self,
+        tokens: tf.Tensor,
+        offset: int | tf.Tensor = 0,
+        token_types: tf.Tensor | None = None,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        T = keras.ops.shape(tokens)[1]
+        _check_static(offset + T, self.max_len)
+        start = offset + self.position_offset
+        X = self.embedding(tokens)
+        if self.padding_id is not None:
+            # The pad row gets no gradient.
+            X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
+        X = X * self.scale
+        X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.embeddings[start : start + T]
+        if self.type_embedding is not None:
+            # Without token types every token is of type 0.
+            X = X + (self.type_embedding.embeddings[0] if token_types is None else self.type_embedding(token_types))
+        if self.embedding_norm is not None:
+            X = self.embedding_norm(X)
+        return self.dropout(X, training=training)

@@ -1,0 +1,53 @@
+"""The position-wise feed-forward network."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from transformer_mb.shapes import check_features
+
+from .dropout import Dropout
+
+
+def gelu(X: tf.Tensor) -> tf.Tensor:
+    """From erf itself: tf.nn.gelu rounds its constant to float32, 5e-9 off in float64."""
+    return 0.5 * X * (1.0 + tf.math.erf(X * math.sqrt(0.5)))
+
+
+def gelu_tanh(X: tf.Tensor) -> tf.Tensor:
+    return 0.5 * X * (1.0 + tf.tanh(math.sqrt(2.0 / math.pi) * (X + 0.044715 * X * X * X)))
+
+
+ACTIVATIONS = {"relu": tf.nn.relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": tf.nn.silu}
+
+
+@keras.saving.register_keras_serializable("transformer_mb")
+class PositionWiseFFN(keras.layers.Layer):
+    def __init__(
+        self,
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        ffn_num_outputs: int,
+        *,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.ffn_num_input = ffn_num_input
+        self.dense1 = keras.layers.Dense(ffn_num_hiddens, use_bias=use_bias, dtype=self.dtype_policy)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = Dropout(dropout)
+        self.dense2 = keras.layers.Dense(ffn_num_outputs, use_bias=use_bias, dtype=self.dtype_policy)
+        self.dense1.build((None, ffn_num_input))
+        self.dense2.build((None, ffn_num_hiddens))
+
+    def call(self, X: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
+        check_features("The input of PositionWiseFFN", X.shape, self.ffn_num_input)
+        return self.dense2(self.dropout(self.activation(self.dense1(X)), training=training))

@@ -1,0 +1,31 @@
+"""Cross-entropy masked by valid length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+@keras.saving.register_keras_serializable("transformer_mb")
+class MaskedSoftmaxCELoss(keras.layers.Layer):
+    """A layer rather than a keras.losses.Loss, whose call has no place for ``valid_len``."""
+
+    def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps", **kwargs: Any):
+        super().__init__(**kwargs)
+        self.autocast = False  # the dtype is that of ``pred``
+        self.label_smoothing = label_smoothing
+        self.normalization = normalization
+
+    def call(self, pred: tf.Tensor, label: tf.Tensor, valid_len: tf.Tensor) -> tf.Tensor:
+        T = keras.ops.shape(label)[1]
+        if pred.dtype in (tf.bfloat16, tf.float16):
+            pred = tf.cast(pred, tf.float32)
+        step_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(label, pred)
+        if self.label_smoothing:
+            uniform = -tf.reduce_mean(tf.nn.log_softmax(pred), axis=-1)
+            step_losses = (1.0 - self.label_smoothing) * step_losses + self.label_smoothing * uniform
+        valid = tf.range(T, dtype=valid_len.dtype) < valid_len[:, None]
+        sums = tf.reduce_sum(tf.where(valid, step_losses, 0.0), axis=1)
+        return sums / tf.cast(T if self.normalization == "steps" else tf.reduce_sum(valid_len), sums.dtype)

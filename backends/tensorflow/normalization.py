@@ -1,0 +1,84 @@
+"""Layer normalisation, and the residual connection around a sublayer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from transformer_mb.shapes import check_same, check_trailing
+
+from .dropout import Dropout
+
+
+@keras.saving.register_keras_serializable("transformer_mb")
+class LayerNorm(keras.layers.Layer):
+    """Composed, because keras.layers.LayerNormalization counts axes and knows no ``std_norm``."""
+
+    def __init__(
+        self,
+        norm_shape: int | Sequence[int],
+        *,
+        eps: float = 1e-5,
+        kind: str = "layer_norm",
+        affine: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.eps = eps
+        self.kind = kind
+        self.weight = self.add_weight(shape=self.norm_shape, initializer="ones", name="weight") if affine else None
+        self.bias = self.add_weight(shape=self.norm_shape, initializer="zeros", name="bias") if affine else None
+
+    def call(self, X: tf.Tensor) -> tf.Tensor:
+        if not X.shape[-len(self.norm_shape) :].is_compatible_with(self.norm_shape):
+            check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        axes = tuple(range(-len(self.norm_shape), 0))
+        dtype = X.dtype
+        # Squares of half precision would overflow.
+        X = tf.cast(X, tf.float32) if dtype in (tf.bfloat16, tf.float16) else X
+        X = X - tf.reduce_mean(X, axes, keepdims=True)
+        squares = tf.square(X)
+        if self.kind == "layer_norm":
+            X = X * tf.math.rsqrt(tf.reduce_mean(squares, axes, keepdims=True) + self.eps)
+        else:
+            variance = tf.reduce_sum(squares, axes, keepdims=True) / (math.prod(self.norm_shape) - 1)
+            # The root of 0 has no derivative: rows that are constant take none through it.
+            varied = variance > 0.0
+            X = X / (tf.where(varied, tf.sqrt(tf.where(varied, variance, 1.0)), 0.0) + self.eps)
+        X = tf.cast(X, dtype)
+        return X if self.weight is None else X * self.weight + self.bias
+
+
+@keras.saving.register_keras_serializable("transformer_mb")
+class AddNorm(keras.layers.Layer):
+    def __init__(
+        self,
+        norm_shape: int | Sequence[int],
+        dropout: float,
+        *,
+        norm_position: str = "post",
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.pre = norm_position == "pre"
+        self.dropout = Dropout(dropout)
+        self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine, dtype=self.dtype_policy)
+
+    def sublayer_input(self, X: tf.Tensor) -> tf.Tensor:
+        return self.ln(X) if self.pre else X
+
+    def call(self, X: tf.Tensor, Y: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
+        if not X.shape.is_compatible_with(Y.shape):
+            check_same("X", X.shape, "Y", Y.shape)
+        Z = X + self.dropout(Y, training=training)
+        return Z if self.pre else self.ln(Z)

@@ -1,0 +1,41 @@
+"""Runs the conformance suite and the native tests of each backend, each in a process of its own."""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from transformer_mb.registry import BUILT_IN
+
+ROOT = Path(__file__).parents[1]
+conformance_ids = {}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_backend(name, tmp_path, counts):
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "--backend", name, "-q", f"--junitxml={report}", "-p", "no:cacheprovider"]
+    # Small arrays: a second thread costs more than it brings.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    cases = ElementTree.parse(report).getroot().iter("testcase")
+    ids = [f"{case.get('classname')}::{case.get('name')}" for case in cases]
+    conformance_ids[name] = {test for test in ids if "conformance" in test}
+    counts[name] = f"{len(conformance_ids[name])} conformance tests, {len(ids) - len(conformance_ids[name])} native tests passed"
+
+
+def test_every_backend_ran_the_same_tests():
+    assert set(conformance_ids) == set(BUILT_IN)
+    first = conformance_ids[next(iter(BUILT_IN))]
+    assert len(first) >= 150
+    assert all(ids == first for ids in conformance_ids.values())
+
+
+def test_a_backend_that_is_not_usable_fails():
+    command = [sys.executable, "-m", "pytest", "--backend", "nonesuch", "-q", "-x", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and "must be one of" in done.stdout

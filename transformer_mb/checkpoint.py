@@ -1,0 +1,224 @@
+"""The canonical checkpoint: a folder that every backend reads and writes.
+
+======================  =========================================================================================
+config.json             ``{"format": "transformer_mb", "format_version": 1, "config": {...}}``
+model.safetensors       weights by canonical name, in canonical layout; shared and tied tensors once
+source_vocabulary.json  tokens by id and the name of their text pipeline; likewise target_vocabulary.json
+optimizer.safetensors   ``step`` and the moments ``m.NAME``, ``v.NAME`` or ``momentum.NAME`` (``Trainer.state_dict``)
+trainer.json            how far training is, and its recipe: see ``training.state``
+======================  =========================================================================================
+
+The last two belong to training; a model alone has neither. Vocabularies are optional, but a model with two sides has
+both or none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .atomic_folder import current_folder, read_unchanged, replaced_folder
+from .checkpoint_files import (
+    CONFIG,
+    FILES,
+    MODEL,
+    OPTIMIZER,
+    TRAINER,
+    VOCABULARIES,
+    described_config,
+    holds_checkpoint,
+    read_config,
+    read_object,
+    read_vocabulary,
+    write_text,
+)
+from .config import TransformerConfig
+from .data.vocabulary import Vocabulary
+from .errors import CheckpointError, ConfigError, WeightsError
+from .native_models import backend_of
+from .parameters import check_weights, parameter_shapes
+from .registry import get_backend
+from .tensor_file import read_tensors, write_tensors
+from .trainer import SLOTS, Trainer
+
+if TYPE_CHECKING:
+    from .backend import Backend
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """What a folder holds, without any framework. ``optimizer`` and ``trainer`` come together or not at all."""
+
+    config: TransformerConfig
+    weights: Mapping[str, np.ndarray]
+    source_vocabulary: Vocabulary | None = None
+    target_vocabulary: Vocabulary | None = None
+    optimizer: Mapping[str, np.ndarray] | None = None
+    trainer: dict[str, Any] | None = None
+
+    def check(self) -> None:
+        """Refuse parts that do not belong together; raises CheckpointError without naming a folder."""
+        try:
+            check_weights(self.weights, parameter_shapes(self.config), "The configuration")
+            if self.optimizer is not None:
+                check_weights(self.optimizer, _optimizer_shapes(self.config, self.optimizer), "The optimizer's state")
+        except WeightsError as error:
+            raise CheckpointError(str(error)) from None
+        if (self.optimizer is None) != (self.trainer is None):
+            there, absent = (TRAINER, OPTIMIZER) if self.optimizer is None else (OPTIMIZER, TRAINER)
+            raise CheckpointError(f"{OPTIMIZER} and {TRAINER} belong together, but {absent} is missing beside {there}.")
+        self._check_vocabularies()
+
+    def _check_vocabularies(self) -> None:
+        sizes = {side: getattr(self.config, f"{side}_vocab_size") for side in VOCABULARIES}
+        found = {side: getattr(self, f"{side}_vocabulary") for side in VOCABULARIES}
+        missing = [name for side, name in VOCABULARIES.items() if sizes[side] is not None and found[side] is None]
+        if any(vocabulary is not None for vocabulary in found.values()) and missing:
+            raise CheckpointError(f"A vocabulary for each side was expected, but {missing[0]} is missing.")
+        for side, vocabulary in found.items():
+            if vocabulary is not None and len(vocabulary) != sizes[side]:
+                raise CheckpointError(
+                    f"{VOCABULARIES[side]} must hold {side}_vocab_size = {sizes[side]} tokens, but {len(vocabulary)} came."
+                )
+
+
+def save(
+    model: Any,
+    folder: Any,
+    *,
+    vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
+    trainer: Trainer | None = None,
+    progress: Mapping[str, Any] | None = None,
+    backend: Backend | None = None,
+) -> None:
+    """Write a native model as a canonical checkpoint, in place of one that is there.
+
+    Args:
+        model: made by a backend, so that it has ``config``.
+        vocabularies: source and target.
+        trainer: its optimizer state is saved too; progress: what trainer.json is to hold beside it.
+        backend: whose model it is; None looks at where the model's class comes from (see ``native_models.backend_of``).
+    Raises:
+        CheckpointError: the folder is no checkpoint and not empty, or cannot be written; then nothing has changed.
+    """
+    if not isinstance(getattr(model, "config", None), TransformerConfig):
+        raise ConfigError(f"The model must have the config it was built from, but this {type(model).__name__} has none.")
+    source, target = vocabularies or (None, None)
+    checkpoint = Checkpoint(
+        config=model.config,
+        weights=(backend or backend_of(model)).get_weights(model),
+        source_vocabulary=source,
+        target_vocabulary=target,
+        optimizer=None if trainer is None else trainer.state_dict(),
+        trainer=None if trainer is None else dict(progress or {}),
+    )
+    write_checkpoint(folder, checkpoint)
+
+
+def load(folder: Any, backend: str | Backend | None = None, device: str | None = None, dtype: str | None = None) -> Any:
+    """A native model from a canonical checkpoint.
+
+    Args:
+        backend: a name (None: ``TRANSFORMER_MB_BACKEND``, else numpy), which takes ``device`` and ``dtype`` (None:
+            float32), or a Backend, which has its own.
+    Raises:
+        CheckpointError: naming the file, what was expected there and what came.
+    """
+    if backend is None or isinstance(backend, str):
+        backend = get_backend(backend, device, dtype or "float32")
+    elif device is not None or dtype is not None:
+        raise ConfigError("A Backend object has its own device and dtype: give these only with a backend's name.")
+    checkpoint = read_checkpoint(folder, optimizer=False)
+    model = backend.create(checkpoint.config)
+    backend.set_weights(model, checkpoint.weights)
+    return model
+
+
+def read_checkpoint(folder: Any, *, optimizer: bool = True) -> Checkpoint:
+    """Read and check a folder; raises CheckpointError. ``optimizer=False`` leaves the state of training unread."""
+    folder = Path(folder)
+    if not current_folder(folder).is_dir():
+        came = "it is a file" if folder.exists() else "there is none"
+        raise CheckpointError(f"{folder} must be a checkpoint folder, but {came}.")
+    try:
+        return read_unchanged(folder, partial(_read, optimizer=optimizer))
+    except CheckpointError:
+        raise
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror or error}.") from None
+
+
+def _read(folder: Path, optimizer: bool) -> Checkpoint:
+    config = read_config(folder / CONFIG)
+    vocabularies = {f"{side}_vocabulary": read_vocabulary(folder / name) for side, name in VOCABULARIES.items()}
+    trained = optimizer and ((folder / OPTIMIZER).exists() or (folder / TRAINER).exists())
+    checkpoint = Checkpoint(
+        config=config,
+        weights=read_tensors(folder / MODEL),
+        **vocabularies,
+        optimizer=read_tensors(folder / OPTIMIZER, whole_numbers=("step",)) if trained else None,
+        trainer=read_object(folder / TRAINER) if trained else None,
+    )
+    try:
+        checkpoint.check()
+    except CheckpointError as error:
+        raise CheckpointError(f"The checkpoint {folder} does not fit together. {error}") from None
+    return checkpoint
+
+
+def write_checkpoint(folder: Any, checkpoint: Checkpoint) -> None:
+    """Write a folder so that a reader, or a machine that stops at any moment, sees the old one or the new one whole."""
+    folder = Path(folder)
+    try:
+        checkpoint.check()
+    except CheckpointError as error:
+        raise CheckpointError(f"The checkpoint {folder} is not written. {error}") from None
+    check_destination(folder)
+    try:
+        with replaced_folder(folder, FILES) as temporary:
+            for name, write in _writers(checkpoint).items():
+                write(temporary / name)
+    except OSError as error:
+        raise CheckpointError(
+            f"The checkpoint {folder} cannot be written: {error.strerror or error}. What was there before is unchanged."
+        ) from error
+
+
+def check_destination(folder: Path) -> None:
+    """Refuse to save where something lies that is no checkpoint."""
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError(f"{folder} must be a folder, but it is a file.")
+    if folder.is_mount():
+        raise CheckpointError(f"{folder} is a mount point, which cannot be replaced as a whole: name a folder inside it.")
+    if folder.is_dir() and any(folder.iterdir()) and not holds_checkpoint(folder):
+        raise CheckpointError(
+            f"{folder} must be a new folder, an empty one or a checkpoint, but it holds other files: nothing is written."
+        )
+
+
+def _writers(checkpoint: Checkpoint) -> dict[str, Callable[[Path], Any]]:
+    texts = {CONFIG: described_config(checkpoint.config)}
+    for side, name in VOCABULARIES.items():
+        vocabulary = getattr(checkpoint, f"{side}_vocabulary")
+        if vocabulary is not None:
+            texts[name] = vocabulary.to_json()
+    tensors = {MODEL: checkpoint.weights}
+    if checkpoint.optimizer is not None:
+        tensors[OPTIMIZER] = checkpoint.optimizer
+        texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
+    writers: dict[str, Callable[[Path], Any]] = {name: partial(write_text, text=text) for name, text in texts.items()}
+    return {**writers, **{name: partial(write_tensors, tensors=arrays) for name, arrays in tensors.items()}}
+
+
+def _optimizer_shapes(config: TransformerConfig, found: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the optimizer whose moments were found; all of adam's when there are none."""
+    kinds = [name.partition(".")[0] for name in found]
+    slots = next((slots for slots in SLOTS.values() if any(kind in slots for kind in kinds)), SLOTS["adam"])
+    parameters = parameter_shapes(config)
+    return {"step": (), **{f"{slot}.{name}": shape for slot in slots for name, shape in parameters.items()}}

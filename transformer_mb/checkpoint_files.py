@@ -1,0 +1,84 @@
+"""The files of a checkpoint folder: their names, and reading and writing each of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .atomic_folder import current_folder
+from .config import TransformerConfig
+from .data.vocabulary import Vocabulary
+from .errors import CheckpointError, ConfigError, DataError
+
+FORMAT = "transformer_mb"
+FORMAT_VERSION = 1
+CONFIG, MODEL = "config.json", "model.safetensors"
+VOCABULARIES = {"source": "source_vocabulary.json", "target": "target_vocabulary.json"}
+OPTIMIZER, TRAINER = "optimizer.safetensors", "trainer.json"
+FILES = (CONFIG, MODEL, *VOCABULARIES.values(), OPTIMIZER, TRAINER)
+
+
+def holds_checkpoint(folder: Path) -> bool:
+    """Whether there is a checkpoint of any version, readable or not in its other files."""
+    try:
+        return read_object(current_folder(folder) / CONFIG).get("format") == FORMAT
+    except CheckpointError:
+        return False
+
+
+def described_config(config: TransformerConfig) -> str:
+    """The text of config.json."""
+    return json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, "config": config.to_dict()}, indent=2)
+
+
+def write_text(path: Path, text: str) -> None:
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing: {path.parent} is no complete checkpoint.") from None
+    except UnicodeDecodeError as error:
+        raise CheckpointError(f"{path} must be UTF-8 text, but byte {error.start} is not: {error.reason}.") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(_read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} must be JSON, but it is not: {error}.") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} must hold a JSON object, but it holds a {type(value).__name__}.")
+    return value
+
+
+def read_config(path: Path) -> TransformerConfig:
+    described = read_object(path)
+    if described.get("format") != FORMAT:
+        raise CheckpointError(f'{path} must say "format": "{FORMAT}", but {described.get("format")!r} came.')
+    version = described.get("format_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise CheckpointError(f"{path} must say a format_version from 1 to {FORMAT_VERSION}, but {version!r} came.")
+    if version > FORMAT_VERSION:
+        raise CheckpointError(
+            f"{path} has format_version {version}, but this transformer_mb reads versions up to {FORMAT_VERSION}: "
+            "a newer transformer_mb wrote it and can read it."
+        )
+    try:
+        return TransformerConfig.from_dict(described.get("config", {}))
+    except (ConfigError, TypeError) as error:
+        raise CheckpointError(f"{path} holds no valid configuration: {error}") from None
+
+
+def read_vocabulary(path: Path) -> Vocabulary | None:
+    if not path.exists():
+        return None
+    try:
+        return Vocabulary.from_json(_read_text(path))
+    except DataError as error:
+        raise CheckpointError(f"{path} holds no valid vocabulary: {error}") from None

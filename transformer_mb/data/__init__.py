@@ -1,0 +1,42 @@
+"""Corpora for training and translation: files, text pipelines, vocabularies, batches and a built-in corpus.
+
+From text to a training step::
+
+    pairs = read_pairs("eng-fra.tsv", num_examples=600)
+    source_vocabulary, target_vocabulary = build_vocabularies(pairs, "d2l", min_freq=2)
+    batches = Batches(pair_ids(pairs, source_vocabulary, target_vocabulary), batch_size=64, seed=0, num_steps=10)
+    for batch in batches.epoch(0):
+        trainer.step(batch)
+
+Only NumPy and the standard library are imported here.
+"""
+
+from .batching import Batches, EncodedPairs, SourceBatch, encode_pairs, pair_ids, restore_order, source_batches
+from .demo_corpus import demo_pairs, demo_sentences
+from .padding import BUCKET_WIDTHS
+from .readers import read_lines, read_pairs
+from .text import TEXT_PIPELINES, TextPipeline, preprocess_nmt, text_pipeline, tokenize
+from .vocabulary import SPECIAL_TOKENS, Vocabulary, build_vocabularies
+
+__all__ = [
+    "BUCKET_WIDTHS",
+    "SPECIAL_TOKENS",
+    "TEXT_PIPELINES",
+    "Batches",
+    "EncodedPairs",
+    "SourceBatch",
+    "TextPipeline",
+    "Vocabulary",
+    "build_vocabularies",
+    "demo_pairs",
+    "demo_sentences",
+    "encode_pairs",
+    "pair_ids",
+    "preprocess_nmt",
+    "read_lines",
+    "read_pairs",
+    "restore_order",
+    "source_batches",
+    "text_pipeline",
+    "tokenize",
+]

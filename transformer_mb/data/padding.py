@@ -1,0 +1,83 @@
+"""Sentences of different lengths in one flat array, from which padded batches are gathered without a Python loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from ..errors import ConfigError, TokenError
+
+Ids = Sequence[int]
+
+# Few widths, so that a compiled step is compiled few times; each at most half wider than the last, so that little is padding.
+BUCKET_WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+
+
+class Sentences:
+    """Token ids with eos appended.
+
+    Args:
+        ids: one list a sentence, without bos and eos.
+        limit: the longest sentence, eos included; ``truncate`` cuts longer ones (eos with them), else they are refused.
+        what: what a message calls a sentence.
+    Attributes:
+        lengths: [N] valid lengths, eos included.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[Ids],
+        eos_id: int,
+        pad_id: int,
+        limit: int | None = None,
+        truncate: bool = False,
+        what: str = "sentence",
+    ):
+        full = np.fromiter((len(sentence) + 1 for sentence in ids), np.int64, len(ids))
+        if limit is not None and not truncate and full.max(initial=0) > limit:
+            first = int((full > limit).argmax())
+            raise TokenError(
+                f"The {what} {first + 1} must be at most {limit} tokens long (<eos> counted), but it has {full[first]}; "
+                f"{int((full > limit).sum())} of {len(full)} are too long. They can be cut with truncate."
+            )
+        self.lengths = full if limit is None else np.minimum(full, limit)
+        self._starts = np.cumsum(full) - full
+        self._flat = np.fromiter(chain.from_iterable((*sentence, eos_id) for sentence in ids), np.int64, int(full.sum()))
+        self._pad_id = pad_id
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def padded(self, rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """The sentences ``rows`` [B] as ids [B, width], and their valid lengths [B]."""
+        lengths, steps = self.lengths[rows], np.arange(width)
+        if not len(rows):
+            return np.zeros((0, width), np.int64), lengths
+        positions = self._starts[rows][:, None] + steps  # [B, width]; past a sentence's end they point anywhere
+        ids = self._flat.take(positions, mode="clip")
+        return np.where(steps < lengths[:, None], ids, self._pad_id), lengths
+
+
+def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Sequence[int], max_len: int | None) -> np.ndarray:
+    """The width to which each length is padded: ``num_steps``, or the smallest bucket that holds it.
+
+    Past the last bucket the widths are its multiples; none is wider than ``max_len``, which the model could not take.
+    """
+    if num_steps is not None:
+        return np.full(len(lengths), num_steps)
+    table = np.unique(np.asarray(bucket_widths))
+    if not table.size or table.dtype.kind not in "iu" or table[0] < 1:
+        raise ConfigError(f"bucket_widths must be whole numbers of at least 1, but {bucket_widths!r} came.")
+    widest = table[-1]
+    within = table[np.minimum(np.searchsorted(table, lengths), len(table) - 1)]
+    widths = np.where(lengths <= widest, within, -(-lengths // widest) * widest)
+    return widths if max_len is None else np.minimum(widths, max_len)
+
+
+def check_sizes(**sizes: int | None) -> None:
+    """Refuse sizes below 1; None means that there is no such limit."""
+    for name, size in sizes.items():
+        if size is not None and size < 1:
+            raise ConfigError(f"{name} must be at least 1, but {size} came.")

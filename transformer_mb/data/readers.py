@@ -1,0 +1,195 @@
+"""Sentence pairs from files: tab-separated, two parallel text files, or JSON lines; each may be gzipped.
+
+A line ends at ``\\n`` alone (a ``\\r`` before it is dropped): the other characters that Python's ``splitlines``
+breaks at, such as U+2028, occur inside real sentences.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, zip_longest
+from os import PathLike, fspath
+from typing import IO, Any
+
+from ..errors import ConfigError, DataError
+
+Path = str | PathLike[str]
+Pair = tuple[str, str]
+
+JSON_ENDINGS = (".jsonl", ".json")
+DEFAULT_FIELDS = ("source", "target")
+EXCERPT = 60  # characters of a wrong line that a message shows
+
+
+def read_pairs(
+    path: Path,
+    target_path: Path | None = None,
+    *,
+    num_examples: int | None = None,
+    fields: Sequence[str] | None = None,
+) -> list[Pair]:
+    """(source, target) sentences, as they stand in the file.
+
+    Args:
+        path: ``.jsonl`` holds one JSON object a line, every other file SOURCE TAB TARGET (further columns are
+            ignored); a last ``.gz`` means gzipped. Empty lines at the end do not count.
+        target_path: given this, both are plain text, line n of one being the translation of line n of the other.
+        num_examples: read the first so many lines, and nothing after them.
+        fields: the two field names of JSON lines, ``("source", "target")`` unless told; they are looked up in the
+            object itself and in its ``translation`` field.
+    Raises:
+        DataError: naming the file, the line, what was expected there and what came.
+    """
+    _check_arguments(path, target_path, num_examples, fields)
+    if target_path is not None:
+        pairs = list(islice(_parallel(path, target_path), num_examples))
+    else:
+        json_lines = _is_json(path)
+        names = tuple(DEFAULT_FIELDS if fields is None else fields)
+        parse = (lambda line: _from_json(line, names)) if json_lines else _from_columns
+        pairs = list(islice(_parsed(path, parse), num_examples))
+    if not pairs:
+        raise DataError(f"{fspath(path)} is empty: it must hold at least one pair of sentences.")
+    return pairs
+
+
+def read_lines(path: Path, *, num_examples: int | None = None) -> list[str]:
+    """The lines of a plain text file, empty ones included; raises DataError when it cannot be read."""
+    _check_count(num_examples)
+    return [line for _, line in islice(_lines(path), num_examples)]
+
+
+def _check_arguments(path: Path, target_path: Path | None, num_examples: int | None, fields: Sequence[str] | None) -> None:
+    _check_count(num_examples)
+    if fields is not None:
+        names = [fields] if isinstance(fields, str) else list(fields)
+        if len(names) != 2 or names[0] == names[1] or not all(isinstance(name, str) for name in names):
+            raise ConfigError(f"fields must be two different names, source first, but {fields!r} came.")
+        if target_path is not None or not _is_json(path):
+            raise ConfigError(f"fields belong to JSON lines (.jsonl, .jsonl.gz), but they came with {fspath(path)}.")
+    if target_path is not None:
+        for side in (path, target_path):
+            if _is_json(side):
+                raise ConfigError(f"Two parallel files must be plain text, but {fspath(side)} came, whose name says JSON.")
+
+
+def _check_count(num_examples: int | None) -> None:
+    if num_examples is not None and num_examples < 1:
+        raise ConfigError(f"num_examples must be at least 1, or None for all, but {num_examples} came.")
+
+
+def _is_json(path: Path) -> bool:
+    return fspath(path).lower().removesuffix(".gz").endswith(JSON_ENDINGS)
+
+
+def _parsed(path: Path, parse: Callable[[str], Pair]) -> Iterator[Pair]:
+    """One pair a line. Empty lines may only be the last ones: in between they are a fault of the file."""
+    empty = None
+    for number, line in _lines(path):
+        if not line:
+            empty = empty or number
+            continue
+        if empty:
+            raise DataError(f"{fspath(path)}, line {empty}: a pair of sentences was expected, but the line is empty.")
+        try:
+            pair = _checked(parse(line))
+        except DataError as error:
+            raise DataError(f"{fspath(path)}, line {number}: {error}.") from None
+        yield pair
+
+
+def _from_columns(line: str) -> Pair:
+    columns = line.split("\t", 2)
+    if len(columns) < 2:
+        raise DataError(f"SOURCE TAB TARGET was expected, but there is no tab in {_excerpt(line)}")
+    return columns[0], columns[1]
+
+
+def _from_json(line: str, fields: tuple[str, ...]) -> Pair:
+    try:
+        item = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"a JSON object was expected, but {_excerpt(line)} came ({error})") from None
+    if not isinstance(item, dict):
+        raise DataError(f"a JSON object was expected, but {_excerpt(line)} came")
+    nested = item.get("translation")
+    source, target = (_field(item if name in item or not isinstance(nested, dict) else nested, name) for name in fields)
+    return source, target
+
+
+def _field(item: dict[str, Any], name: str) -> str:
+    if name not in item:
+        present = ", ".join(map(repr, item)) or "none"
+        raise DataError(f"the field {name!r} was expected, but the fields are: {present} (choose with fields)")
+    value = item[name]
+    if not isinstance(value, str):
+        raise DataError(f"the field {name!r} must be a string, but {_excerpt(json.dumps(value))} came")
+    try:
+        value.encode("utf-8")  # JSON can escape half of a surrogate pair, which no UTF-8 file could hold afterwards
+    except UnicodeEncodeError:
+        raise DataError(f"the field {name!r} must be Unicode text, but half of a surrogate pair is in {value!a}") from None
+    return value
+
+
+def _parallel(path: Path, target_path: Path) -> Iterator[Pair]:
+    sources, targets = _lines(path), _lines(target_path)
+    for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
+        if source is None or target is None:
+            shorter, longer = number - 1, number + sum(1 for _ in (targets if source is None else sources))
+            counts = (shorter, longer) if source is None else (longer, shorter)
+            raise DataError(
+                f"{fspath(path)} and {fspath(target_path)} must have the same number of lines, but {counts[0]} and "
+                f"{counts[1]} came."
+            )
+        try:
+            pair = _checked((source[1], target[1]))
+        except DataError as error:
+            raise DataError(f"{fspath(path)} and {fspath(target_path)}, line {number}: {error}.") from None
+        yield pair
+
+
+def _checked(pair: Pair) -> Pair:
+    for side, text in zip(("source", "target"), pair, strict=True):
+        if not text.strip():
+            raise DataError(f"both sides must hold a sentence, but the {side} is blank")
+    return pair
+
+
+def _excerpt(text: str) -> str:
+    return repr(text if len(text) <= EXCERPT else text[:EXCERPT] + "...")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines from 1, read as they are asked for."""
+    name = fspath(path)
+    try:
+        with _open(name) as file:
+            offset = 0
+            for number, raw in enumerate(file, start=1):
+                start = len(BOM_UTF8) if number == 1 and raw.startswith(BOM_UTF8) else 0
+                yield number, _decoded(name, number, offset + start, raw[start:])
+                offset += len(raw)
+    except FileNotFoundError:
+        raise DataError(f"There is no file {name}.") from None
+    except IsADirectoryError:
+        raise DataError(f"{name} must be a file, but it is a folder.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{name} must be a gzip file, but it is corrupt or cut short: {error}.") from None
+    except OSError as error:
+        raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
+
+
+def _open(name: str) -> IO[bytes]:
+    return gzip.open(name, "rb") if name.lower().endswith(".gz") else open(name, "rb")
+
+
+def _decoded(name: str, number: int, offset: int, raw: bytes) -> str:
+    try:
+        return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = f"line {number}, byte {offset + error.start} of the file"
+        raise DataError(f"{name} must be UTF-8 text, but {place}, is not: {error.reason}.") from None

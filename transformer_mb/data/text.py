@@ -1,0 +1,63 @@
+"""From text to tokens and back: a few named pipelines, so that a checkpoint can say which one its model learned with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ..errors import DataError
+
+PUNCTUATION = frozenset(",.!?")
+# The book splits its file at tabs and line breaks, so that none reaches a sentence. In other text they part words.
+LINE_LAYOUT = str.maketrans("\t\n\r", "   ")
+
+
+@dataclass(frozen=True)
+class TextPipeline:
+    """How text becomes tokens; ``name`` is what a checkpoint stores."""
+
+    name: str
+    description: str
+    split: Callable[[str], list[str]]
+
+    def encode(self, text: str) -> list[str]:
+        """The tokens of one sentence; runs of spaces part them as one space does."""
+        return [token for token in self.split(text) if token]
+
+    def detokenize(self, tokens: Iterable[str]) -> str:
+        """The tokens with one space between them, which encodes to the same tokens again."""
+        return " ".join(tokens)
+
+
+def preprocess_nmt(text: str) -> str:
+    """D2L 10.5.1: no-break spaces become spaces, lower case, and ``, . ! ?`` get a space before them."""
+    text = text.replace("\u202f", " ").replace("\xa0", " ").lower()
+    before = " " + text  # the first character has nothing before it to be parted from
+    return "".join(
+        f" {char}" if char in PUNCTUATION and previous != " " else char for previous, char in zip(before, text, strict=False)
+    )
+
+
+def tokenize(text: str) -> list[str]:
+    """D2L 10.5.2: split at every single space, so that two in a row give an empty token as in the book's code."""
+    return text.split(" ")
+
+
+def _d2l(text: str) -> list[str]:
+    return tokenize(preprocess_nmt(text.translate(LINE_LAYOUT)))
+
+
+TEXT_PIPELINES = {
+    pipeline.name: pipeline
+    for pipeline in (
+        TextPipeline("d2l", "the book's English-French preprocessing: lower case, a space before , . ! ?", _d2l),
+        TextPipeline("words", "already tokenized text: split at white space, case kept", str.split),
+    )
+}
+
+
+def text_pipeline(name: str) -> TextPipeline:
+    """The pipeline of that name; raises DataError that lists them."""
+    if name not in TEXT_PIPELINES:
+        raise DataError(f"The text pipeline must be one of {', '.join(TEXT_PIPELINES)}, but {name!r} came.")
+    return TEXT_PIPELINES[name]

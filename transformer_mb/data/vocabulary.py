@@ -1,0 +1,145 @@
+"""Vocabularies in D2L's order, with the text pipeline that makes their tokens and their JSON form."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from ..errors import DataError, TokenError
+from .text import TextPipeline, text_pipeline
+
+SPECIAL_TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<bos>", "eos": "<eos>"}
+SPECIAL_IDS = {role: number for number, role in enumerate(SPECIAL_TOKENS)}
+FIELDS = ("tokens", "pipeline", "special")
+
+
+class Vocabulary:
+    """Tokens by id, ids by token, and how text becomes tokens.
+
+    Args:
+        entries: the tokens in the order of their ids, all different.
+        pipeline: the name of a text pipeline (see ``TEXT_PIPELINES``).
+        special: the id of each role ``unk``, ``pad``, ``bos``, ``eos``; D2L's 0, 1, 2, 3 unless told. Two roles may
+            share an id, as in vocabularies of other families.
+    Raises:
+        DataError: naming what is wrong.
+    """
+
+    def __init__(self, entries: Iterable[str], pipeline: str = "words", special: Mapping[str, int] | None = None):
+        self.entries = tuple(entries)
+        self.pipeline: TextPipeline = text_pipeline(pipeline)
+        self.special = dict(SPECIAL_IDS if special is None else special)
+        self._id_of = {token: number for number, token in enumerate(self.entries)}
+        _check_entries(self.entries, self._id_of)
+        _check_special(self.special, len(self.entries))
+        self.unk_id, self.pad_id, self.bos_id, self.eos_id = (self.special[role] for role in SPECIAL_TOKENS)
+
+    @classmethod
+    def from_tokens(cls, lists: Iterable[Sequence[str]], min_freq: int = 1, pipeline: str = "words") -> Vocabulary:
+        """D2L 9.2.3: the four special tokens, then all that occur ``min_freq`` times, the most frequent first.
+
+        Tokens of one frequency keep the order in which they first appear. A special token that occurs in the text
+        keeps its own place.
+        """
+        counts = Counter(chain.from_iterable(lists))
+        frequent = [token for token, count in counts.items() if count >= min_freq and token not in SPECIAL_TOKENS.values()]
+        frequent.sort(key=counts.__getitem__, reverse=True)
+        return cls([*SPECIAL_TOKENS.values(), *frequent], pipeline)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._id_of
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} tokens, pipeline {self.pipeline.name})"
+
+    def ids(self, tokens: Iterable[str]) -> list[int]:
+        """The id of each token, ``unk_id`` for those that are not here."""
+        if isinstance(tokens, str):
+            raise TokenError(f"ids must be given a list of tokens, but the text {tokens!r} came; encode splits a text.")
+        return [self._id_of.get(token, self.unk_id) for token in tokens]
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """The token of each id; raises TokenError for an id that is not here."""
+        found = [int(number) for number in ids]
+        for number in found:
+            if not 0 <= number < len(self):
+                raise TokenError(f"Token ids must be from 0 to {len(self) - 1}, but {number} came.")
+        return [self.entries[number] for number in found]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a sentence as its pipeline splits it, without bos and eos."""
+        return self.ids(self.pipeline.encode(text))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of a decoded sentence; pad, bos and eos are left out."""
+        silent = {self.pad_id, self.bos_id, self.eos_id}
+        return self.pipeline.detokenize(self.tokens(number for number in ids if number not in silent))
+
+    def to_json(self) -> str:
+        """What ``source_vocabulary.json`` and ``target_vocabulary.json`` of a checkpoint hold."""
+        return json.dumps(self._fields(), ensure_ascii=False, indent=0)
+
+    @classmethod
+    def from_json(cls, text: str) -> Vocabulary:
+        """Read ``to_json`` back; raises DataError that names what is missing, unknown or wrong."""
+        try:
+            fields = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"The vocabulary is not JSON: {error}.") from None
+        if not isinstance(fields, dict) or set(fields) != set(FIELDS):
+            came = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
+            raise DataError(f"A vocabulary must be an object with the fields {', '.join(FIELDS)}, but {came or 'none'} came.")
+        for name, kind in (("tokens", list), ("pipeline", str), ("special", dict)):
+            if not isinstance(fields[name], kind):
+                raise DataError(f"The vocabulary's {name} must be a {kind.__name__}, but {fields[name]!r:.60} came.")
+        return cls(fields["tokens"], fields["pipeline"], fields["special"])
+
+    def _fields(self) -> dict[str, Any]:
+        return {"tokens": list(self.entries), "pipeline": self.pipeline.name, "special": self.special}
+
+
+def build_vocabularies(
+    pairs: Iterable[tuple[str, str]], pipeline: str = "d2l", min_freq: int = 1, *, shared: bool = False
+) -> tuple[Vocabulary, Vocabulary]:
+    """The vocabularies of the two sides of a corpus; ``shared`` makes one of both (``share_embeddings`` needs it)."""
+    encode = text_pipeline(pipeline).encode
+    sources, targets = [], []
+    for source, target in pairs:
+        sources.append(encode(source))
+        targets.append(encode(target))
+    if shared:
+        vocabulary = Vocabulary.from_tokens(chain(sources, targets), min_freq, pipeline)
+        return vocabulary, vocabulary
+    return Vocabulary.from_tokens(sources, min_freq, pipeline), Vocabulary.from_tokens(targets, min_freq, pipeline)
+
+
+def _check_entries(entries: tuple[Any, ...], id_of: Mapping[Any, int]) -> None:
+    for number, token in enumerate(entries):
+        if not isinstance(token, str):
+            raise DataError(f"Every token of a vocabulary must be a string, but token {number} is {token!r:.60}.")
+        if id_of[token] != number:
+            raise DataError(f"The tokens of a vocabulary must differ, but {token!r} has the ids {number} and {id_of[token]}.")
+
+
+def _check_special(special: Mapping[str, Any], size: int) -> None:
+    if set(special) != set(SPECIAL_TOKENS):
+        raise DataError(
+            f"The special tokens of a vocabulary must be {', '.join(SPECIAL_TOKENS)}, but "
+            f"{', '.join(map(repr, special)) or 'none'} came."
+        )
+    for role, number in special.items():
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < size:
+            raise DataError(f"The id of special token {role} must be from 0 to {size - 1}, but {number!r} came.")

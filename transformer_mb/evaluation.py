@@ -1,0 +1,88 @@
+"""How good translations are: BLEU and chrF by sacreBLEU with their signatures, and exact matches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .errors import DataError
+
+
+class Score(NamedTuple):
+    """A corpus score from 0 to 100, and the signature that says how sacreBLEU computed it."""
+
+    value: float
+    signature: str
+
+
+class Evaluation(NamedTuple):
+    """What ``evaluate`` measures.
+
+    exact_match: the share of pairs whose translation is one of the targets that are listed for this source;
+    distinct_exact_match: the same over distinct sources.
+    """
+
+    pairs: int
+    distinct_sources: int
+    bleu: Score
+    chrf: Score
+    exact_match: float
+    distinct_exact_match: float
+
+    def to_dict(self) -> dict[str, Any]:
+        scores = {"bleu": self.bleu._asdict(), "chrf": self.chrf._asdict()}
+        return {**self._asdict(), **scores}
+
+
+def evaluate(pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> Evaluation:
+    """Compare translations, one for each pair, with the targets.
+
+    BLEU and chrF compare each with its own pair's target. Both sides are compared as they come: what a pipeline
+    loses, such as upper case, the targets must have lost too (see ``normalized``).
+    """
+    if not pairs or len(pairs) != len(translations):
+        raise DataError(f"A translation for each of at least one pair was expected, but {len(translations)} for {len(pairs)} came.")
+    hits = exact_matches(pairs, translations)
+    by_source: dict[str, bool] = {}
+    for (source, _), hit in zip(pairs, hits, strict=True):
+        by_source.setdefault(source, hit)
+    references = [target for _, target in pairs]
+    return Evaluation(
+        pairs=len(pairs),
+        distinct_sources=len(by_source),
+        bleu=bleu(translations, references),
+        chrf=chrf(translations, references),
+        exact_match=sum(hits) / len(hits),
+        distinct_exact_match=sum(by_source.values()) / len(by_source),
+    )
+
+
+def exact_matches(pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> list[bool]:
+    """Whether each translation is any of the targets that the pairs list for its source."""
+    accepted: dict[str, set[str]] = {}
+    for source, target in pairs:
+        accepted.setdefault(source, set()).add(target)
+    return [text in accepted[source] for (source, _), text in zip(pairs, translations, strict=True)]
+
+
+def bleu(translations: Sequence[str], references: Sequence[str]) -> Score:
+    from sacrebleu.metrics import BLEU  # here, since nothing else needs it; force: no warnings about tokenized text
+
+    return _score(BLEU(force=True), translations, references)
+
+
+def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:
+    from sacrebleu.metrics import CHRF
+
+    return _score(CHRF(), translations, references)
+
+
+def _score(metric: Any, translations: Sequence[str], references: Sequence[str]) -> Score:
+    value = metric.corpus_score(list(translations), [list(references)]).score
+    return Score(float(value), str(metric.get_signature()))
+
+
+def normalized(pairs: Sequence[tuple[str, str]], pipelines: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The pairs as ``source`` and ``target`` pipelines write them after reading: what a perfect model could produce."""
+    sides = [pipelines["source"], pipelines["target"]]
+    return [tuple(side.detokenize(side.encode(text)) for side, text in zip(sides, pair, strict=True)) for pair in pairs]  # type: ignore[misc]

@@ -1,0 +1,156 @@
+"""The training loop, written once: a backend's trainer takes the steps, and all that is around them is here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol
+
+from ..backend import Backend
+from ..checkpoint import Checkpoint, save
+from ..data.vocabulary import Vocabulary
+from ..errors import CheckpointError, ConfigError, TransformerMBError
+from ..trainer import Batch, Trainer
+from .interruption import Interruption
+from .progress import Progress
+from .recipe import TrainingRecipe
+from .schedules import SCHEDULES, Span
+from .state import TrainingState
+
+READ_EVERY = 32  # steps between two readings of the loss, each of which waits for the device
+
+
+class EpochBatches(Protocol):
+    """A corpus whose order is a function of the epoch alone (``data.Batches``)."""
+
+    def __len__(self) -> int: ...
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]: ...
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """Ctrl-C during training. ``folder`` is where the checkpoint is that continues exactly here, or None."""
+
+    def __init__(self, folder: Path | None, state: TrainingState):
+        super().__init__(f"Interrupted after step {state.step}.")
+        self.folder = folder
+        self.state = state
+
+
+class DivergenceError(TransformerMBError, ArithmeticError):
+    """The loss is no longer a number."""
+
+
+def train(
+    backend: Backend,
+    model: Any,
+    batches: EpochBatches,
+    recipe: TrainingRecipe,
+    *,
+    folder: Path | str | None = None,
+    vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
+    resume: Checkpoint | None = None,
+    save_every: int | None = None,
+    data: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> TrainingState:
+    """Train a model to the end of the recipe.
+
+    Args:
+        folder: where checkpoints go: at the end, at Ctrl-C, and with ``save_every`` after every so many epochs.
+            None saves none.
+        vocabularies: source and target, for the checkpoint.
+        resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
+            would have followed without the interruption.
+        data: what trainer.json is to say of the corpus.
+    Returns: the history of losses, and how fast it went.
+    Raises:
+        TrainingInterrupted: after Ctrl-C, when the checkpoint is saved. DivergenceError: the loss is NaN or infinite;
+            the last checkpoint stays.
+    """
+    progress = progress or Progress()
+    trainer = backend.trainer(model, **recipe.trainer_options())
+    state = TrainingState() if resume is None else restore(backend, model, trainer, recipe, resume)
+    place = None if folder is None else Path(folder)
+    span = Span(recipe.warmup_steps, recipe.epochs * len(batches), model.config.num_hiddens)
+
+    def write() -> None:
+        if place is not None:
+            described = {**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {})}
+            save(model, place, vocabularies=vocabularies, trainer=trainer, progress=described, backend=backend)
+            progress.saved(place, state)
+
+    with Interruption(progress.interrupted) as interruption:
+        while state.epoch < recipe.epochs:
+            run_epoch(trainer, batches, recipe, span, state, progress, interruption)
+            if state.batch == len(batches):
+                progress.epoch(state.end_epoch())
+            if interruption.requested:
+                write()
+                raise TrainingInterrupted(place, state)
+            if state.epoch == recipe.epochs or (save_every and state.epoch % save_every == 0):
+                write()
+    return state
+
+
+def restore(backend: Backend, model: Any, trainer: Trainer, recipe: TrainingRecipe, resume: Checkpoint) -> TrainingState:
+    """Put a model and its trainer into the state of a training checkpoint."""
+    if resume.trainer is None or resume.optimizer is None:
+        raise CheckpointError("Only a training checkpoint can be resumed, but this one holds a model alone.")
+    state = TrainingState.from_dict(resume.trainer)
+    if state.step != int(resume.optimizer["step"]):
+        raise CheckpointError(
+            f"trainer.json and optimizer.safetensors must be of one step, but {state.step} and "
+            f"{int(resume.optimizer['step'])} came."
+        )
+    try:
+        before = TrainingRecipe.from_dict(resume.trainer.get("recipe", {}))
+    except ConfigError as error:
+        raise CheckpointError(f"trainer.json holds no valid recipe: {error}") from None
+    recipe.check_continues(before)
+    backend.set_weights(model, resume.weights)
+    trainer.load_state_dict(resume.optimizer)
+    return state
+
+
+def run_epoch(
+    trainer: Trainer,
+    batches: EpochBatches,
+    recipe: TrainingRecipe,
+    span: Span,
+    state: TrainingState,
+    progress: Progress,
+    interruption: Interruption,
+) -> None:
+    """The rest of the epoch that the state is in, or up to Ctrl-C; afterwards all losses are read."""
+    schedule = SCHEDULES[recipe.schedule]
+    unread: list[tuple[Any, int]] = []
+    start = perf_counter()
+    for batch in batches.epoch(state.epoch, state.batch):
+        trainer.learning_rate = recipe.learning_rate * schedule(state.step + 1, span)
+        # With "tokens" a step's loss is a mean, which counts as often as it has tokens; with "steps" it is D2L's sum.
+        num_tokens = batch.num_tokens
+        unread.append((trainer.step(batch), num_tokens if recipe.normalization == "tokens" else 1))
+        state.step += 1
+        state.batch += 1
+        state.tokens += num_tokens
+        if len(unread) == READ_EVERY:
+            read_losses(unread, state)
+        progress.step(state)
+        if interruption.requested:
+            break
+    read_losses(unread, state)
+    state.seconds += perf_counter() - start
+
+
+def read_losses(unread: list[tuple[Any, int]], state: TrainingState) -> None:
+    """Add the losses to the epoch's sum, waiting for the device, and forget them."""
+    for loss, weight in unread:
+        state.loss_sum += float(loss) * weight
+    unread.clear()
+    if not math.isfinite(state.loss_sum):
+        raise DivergenceError(
+            f"The loss is no longer a number (epoch {state.epoch + 1}, before step {state.step + 1}). "
+            "A lower learning_rate, or clip_norm, may help."
+        )

@@ -1,0 +1,120 @@
+"""TrainingRecipe: everything that training needs besides the model and the data, with its dictionary form."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.text import text_pipeline
+from ..errors import ConfigError, DataError
+from ..trainer import TrainerOptions
+from .schedules import SCHEDULES
+
+# What may not change when training is resumed: the data, its order, and what the saved state means.
+FIXED = ("optimizer", "batch_size", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed")
+LEAST = {"epochs": 1, "batch_size": 1, "num_steps": 1, "num_examples": 1, "min_freq": 1, "warmup_steps": 0}
+OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRecipe:
+    """How to train; ``presets.RECIPES`` holds published ones.
+
+    Args:
+        epochs: how many epochs there are in all, those before a resume counted.
+        num_steps: the width of every batch, longer sentences being cut as in D2L; None puts sentences of similar
+            length together and cuts none.
+        num_examples: how many of the file's first lines; None means all.
+        min_freq: rarer tokens are not in the vocabulary. pipeline: how text becomes tokens (``TEXT_PIPELINES``).
+        optimizer, learning_rate, betas, eps, momentum, clip_norm, normalization, label_smoothing: see TrainerOptions.
+        schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
+        seed: of initial weights, data order and dropout.
+    Raises:
+        ConfigError: naming the field, what it must be and what came.
+    """
+
+    epochs: int = 10
+    batch_size: int = 64
+    num_steps: int | None = None
+    num_examples: int | None = None
+    min_freq: int = 1
+    pipeline: str = "d2l"
+    optimizer: str = "adam"
+    learning_rate: float = 0.001
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    momentum: float = 0.0
+    clip_norm: float | None = 1.0
+    normalization: str = "tokens"
+    label_smoothing: float = 0.0
+    schedule: str = "constant"
+    warmup_steps: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            _check_type(field.name, str(field.type), getattr(self, field.name))
+        object.__setattr__(self, "betas", tuple(self.betas))
+        for name, least in {
+            "epochs": 1,
+            "batch_size": 1,
+            "num_steps": 1,
+            "num_examples": 1,
+            "min_freq": 1,
+            "warmup_steps": 0,
+        }.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"{name} must be at least {least}, but {value} came.")
+        if not 0.0 < self.eps < float("inf"):
+            raise ConfigError(f"eps must be positive, but {self.eps} came.")
+        if self.schedule not in SCHEDULES:
+            raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, but {self.schedule!r} came.")
+        if self.schedule in ("vaswani", "inverse_square_root") and not self.warmup_steps:
+            raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, but 0 came.")
+        try:
+            text_pipeline(self.pipeline)
+        except DataError as error:
+            raise ConfigError(str(error)) from None
+        TrainerOptions(**self.trainer_options())
+
+    def trainer_options(self) -> dict[str, Any]:
+        """The arguments of ``Backend.trainer``."""
+        return {name: getattr(self, name) for name in OF_TRAINER}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "betas": list(self.betas)}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> TrainingRecipe:
+        known = [field.name for field in dataclasses.fields(cls)]
+        unknown = sorted(set(fields) - set(known))
+        if unknown:
+            raise ConfigError(f"Unknown training field(s): {', '.join(unknown)}. The fields are: {', '.join(known)}.")
+        return cls(**fields)
+
+    def check_continues(self, before: TrainingRecipe) -> None:
+        """Refuse to resume what was begun with another recipe, where this would not be the same training."""
+        changed = [f"{name} was {getattr(before, name)!r} and is {getattr(self, name)!r}" for name in FIXED]
+        changed = [text for name, text in zip(FIXED, changed, strict=True) if getattr(before, name) != getattr(self, name)]
+        if changed:
+            raise ConfigError(f"Training is resumed with the recipe it began with, but {'; '.join(changed)}.")
+
+
+def _check_type(name: str, kind: str, value: Any) -> None:
+    if value is None and "None" in kind:
+        return
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind.startswith("int"):
+        right, expected = number and isinstance(value, int), "a whole number"
+    elif kind.startswith("float"):
+        right, expected = number, "a number"
+    elif kind == "str":
+        right, expected = isinstance(value, str), "a string"
+    else:
+        right = isinstance(value, (list, tuple)) and len(value) == 2
+        right, expected = right and all(isinstance(item, (int, float)) for item in value), "two numbers"
+    if not right:
+        raise ConfigError(f"{name} must be {expected}, but {value!r} came.")
