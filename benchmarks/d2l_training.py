@@ -22,10 +22,27 @@ PEER = "d2l 0.17.6 (torch)"
 
 def ours(name, pairs):
     import transformer_mb as tmb
-    from transformer_mb.training.session import Session
+    from transformer_mb.data import Batches, build_vocabularies, pair_ids
+    from transformer_mb.training.interruption import Interruption
+    from transformer_mb.training.loop import run_epoch
+    from transformer_mb.training.progress import Progress
+    from transformer_mb.training.recipe import TrainingRecipe
+    from transformer_mb.training.schedules import Span
+    from transformer_mb.training.state import TrainingState
 
-    session = Session.begin(tmb.get_backend(name), pairs, tmb.presets.RECIPES["d2l"])
-    return session.epoch
+    backend = tmb.get_backend(name)
+    recipe = TrainingRecipe(**tmb.presets.RECIPES["d2l"])
+    vocabularies = build_vocabularies(pairs, "d2l", min_freq=recipe.min_freq)
+    model = backend.build(tmb.presets.d2l(*map(len, vocabularies)))
+    trainer = backend.trainer(model, **recipe.trainer_options())
+    batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
+    state, progress, span = TrainingState(), Progress(), Span(0, len(batches), model.config.num_hiddens)
+
+    def epoch():
+        run_epoch(trainer, batches, recipe, span, state, progress, Interruption(progress.interrupted))
+        return state.end_epoch()
+
+    return epoch
 
 
 def peer(pairs):
@@ -39,7 +56,7 @@ def worker(contender, pairs, pipe):
     pipe.send("ready")
     while pipe.recv() == "epoch":
         start = time.perf_counter()
-        float(epoch())
+        epoch()
         pipe.send(time.perf_counter() - start)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from .data.text import TextPipeline
 from .errors import DataError
 
 
@@ -41,7 +42,7 @@ def evaluate(pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> E
     loses, such as upper case, the targets must have lost too (see ``normalized``).
     """
     if not pairs or len(pairs) != len(translations):
-        raise DataError(f"A translation for each of at least one pair was expected, but {len(translations)} for {len(pairs)} came.")
+        raise DataError(f"One translation for each pair was expected, but {len(translations)} for {len(pairs)} pairs came.")
     hits = exact_matches(pairs, translations)
     by_source: dict[str, bool] = {}
     for (source, _), hit in zip(pairs, hits, strict=True):
@@ -82,7 +83,6 @@ def _score(metric: Any, translations: Sequence[str], references: Sequence[str]) 
     return Score(float(value), str(metric.get_signature()))
 
 
-def normalized(pairs: Sequence[tuple[str, str]], pipelines: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The pairs as ``source`` and ``target`` pipelines write them after reading: what a perfect model could produce."""
-    sides = [pipelines["source"], pipelines["target"]]
-    return [tuple(side.detokenize(side.encode(text)) for side, text in zip(sides, pair, strict=True)) for pair in pairs]  # type: ignore[misc]
+def normalized(pairs: Sequence[tuple[str, str]], source: TextPipeline, target: TextPipeline) -> list[tuple[str, str]]:
+    """The pairs as the two sides' pipelines leave them: what a perfect model could read and write."""
+    return [(source.detokenize(source.encode(text)), target.detokenize(target.encode(other))) for text, other in pairs]

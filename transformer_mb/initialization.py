@@ -14,9 +14,9 @@ from .random_streams import stream
 def initial_weights(config: TransformerConfig, seed: int = 0) -> dict[str, np.ndarray]:
     """Initial float64 weights by canonical name.
 
-    Linear weights are Xavier uniform (Glorot & Bengio 2010, equation 16) and biases zero; normalisations
-    start as the identity; embeddings are normal with standard deviation 1, as D2L's PyTorch code has them,
-    or 1/sqrt(D) where the table is also the output projection (Vaswani et al. 2017, section 3.4).
+    Linear weights are Xavier uniform (Glorot & Bengio 2010, equation 16), biases zero, normalisations the identity.
+    Embeddings are normal with standard deviation 1/sqrt(D), so that they have unit variance once scaled by
+    sqrt(D) (Vaswani et al. 2017, section 3.4), and a table that is also the output projection gives logits near 1.
     """
     return {name: _value(name, shape, config, seed) for name, shape in parameter_shapes(config).items()}
 
@@ -33,9 +33,7 @@ def _value(name: str, shape: tuple[int, ...], config: TransformerConfig, seed: i
 
 
 def _embedding(name: str, shape: tuple[int, ...], config: TransformerConfig, seed: int) -> np.ndarray:
-    tokens = name.endswith(".embedding.weight")
-    deviation = 1.0 if tokens and not config.tie_output else 1.0 / math.sqrt(config.num_hiddens)
-    table = stream(seed, "initial", name).normal(0.0, deviation, shape)
-    if tokens and config.padding_vector_zero:
+    table = stream(seed, "initial", name).normal(0.0, 1.0 / math.sqrt(config.num_hiddens), shape)
+    if name.endswith(".embedding.weight") and config.padding_vector_zero:
         table[config.pad_id] = 0.0
     return table

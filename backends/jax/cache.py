@@ -53,7 +53,7 @@ class KeyValueCache:
         return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
 
     def mask(self, num_queries: int, causal: bool) -> Array | None:
-        """[T, max_steps]: which of the buffers' keys the last ``num_queries`` steps see; None when ``keys`` end at ``length``."""
+        """[T, max_steps]: what the last ``num_queries`` steps see of the buffers; None when ``keys`` end at ``length``."""
         if not self._traced:
             return None
         last = jnp.arange(num_queries)[:, None] - num_queries if causal else jnp.full((num_queries, 1), -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
@@ -42,41 +43,55 @@ class DecoderBlock(nnx.Module):
         attention_dropout: float | None = None,
         cross_attention: bool = True,
         compat_decode: str = "correct",
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
     ):
+        created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
         self.i = i
         self.compat_decode = compat_decode
+        self.deterministic = False  # train() and eval() set it wherever it is, as in nnx.Dropout
         norm: dict[str, Any] = {
             "norm_position": norm_position,
             "norm_eps": norm_eps,
             "norm_kind": norm_kind,
             "norm_affine": norm_affine,
+            **created,
         }
         attention_dropout = dropout if attention_dropout is None else attention_dropout
         sizes = (key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias)
-        self.attention1 = MultiHeadAttention(*sizes)
+        self.attention1 = MultiHeadAttention(*sizes, **created)
         self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
-        self.attention2 = MultiHeadAttention(*sizes) if cross_attention else None
+        self.attention2 = MultiHeadAttention(*sizes, **created) if cross_attention else None
         self.addnorm2 = AddNorm(norm_shape, dropout, **norm) if cross_attention else None
         self.ffn = PositionWiseFFN(
-            ffn_num_input, ffn_num_hiddens, num_hiddens, activation=activation, dropout=ffn_dropout, use_bias=ffn_bias
+            ffn_num_input,
+            ffn_num_hiddens,
+            num_hiddens,
+            activation=activation,
+            dropout=ffn_dropout,
+            use_bias=ffn_bias,
+            **created,
         )
         self.addnorm3 = AddNorm(norm_shape, dropout, **norm)
 
     @classmethod
-    def from_config(cls, config: TransformerConfig, i: int) -> DecoderBlock:
+    def from_config(cls, config: TransformerConfig, i: int, **created: Any) -> DecoderBlock:
         D = config.num_hiddens
         sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.decoder_num_heads, config.dropout)
         options = {"cross_attention": config.has_encoder, "compat_decode": config.compat_decode}
-        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options)
+        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options, **created)
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()
         # The book's code has no causal mask in evaluation.
-        causal = self.training or self.compat_decode != "d2l"
+        causal = not self.deterministic or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        X = self.addnorm1(X, self.attention1.attend(Y, own.keys, own.values, causal=causal, need_weights=need_weights))
+        # A compiled loop's buffers are longer than the sequence so far, and their mask is causal by itself.
+        mask = own.mask(X.shape[1], causal)
+        options = {"mask": mask, "causal": causal and mask is None, "need_weights": need_weights}
+        X = self.addnorm1(X, self.attention1.attend(Y, own.keys, own.values, **options))
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
@@ -116,8 +131,11 @@ class TransformerDecoder(SequenceEmbedding):
         norm_affine: bool = True,
         output_bias: bool = True,
         compat_decode: str = "correct",
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
         **block_options: Any,
     ):
+        created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
         norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
         super().__init__(
             vocab_size,
@@ -131,18 +149,19 @@ class TransformerDecoder(SequenceEmbedding):
             embedding_norm=embedding_norm,
             padding_id=padding_id,
             **norm,
+            **created,
         )
         self.compat_decode = compat_decode
+        self.deterministic = False
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        options = {**norm, "compat_decode": compat_decode, **block_options}
-        self.blks = nn.Sequential()
-        for i in range(num_layers):
-            self.blks.add_module(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **options))
-        self.norm = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine) if final_norm else None
-        self.dense = nn.Linear(num_hiddens, vocab_size, bias=output_bias)
+        options = {**norm, "compat_decode": compat_decode, **block_options, **created}
+        self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **options) for i in range(num_layers)])
+        options = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, **created}
+        self.norm = LayerNorm(norm_shape, **options) if final_norm else None
+        self.dense = nnx.Linear(num_hiddens, vocab_size, use_bias=output_bias, **created)
 
     @classmethod
-    def from_config(cls, config: TransformerConfig) -> TransformerDecoder:
+    def from_config(cls, config: TransformerConfig, **created: Any) -> TransformerDecoder:
         D, heads, layers = config.num_hiddens, config.decoder_num_heads, config.decoder_num_layers
         sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
         options = {
@@ -151,7 +170,7 @@ class TransformerDecoder(SequenceEmbedding):
             "cross_attention": config.has_encoder,
             "compat_decode": config.compat_decode,
         }
-        return cls(config.target_vocab_size, *sizes, config.decoder_attention_bias, **options)
+        return cls(config.target_vocab_size, *sizes, config.decoder_attention_bias, **options, **created)
 
     @property
     def attention_weights(self) -> list[list[Array | None]]:
@@ -168,7 +187,7 @@ class TransformerDecoder(SequenceEmbedding):
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
         first = state[2][0]
         offset = 0 if first is None else first.own.length
-        if self.compat_decode == "d2l" and not self.training:
+        if self.compat_decode == "d2l" and self.deterministic:
             # The book's predictor feeds one token at a time, each at position 0.
             offset = 0
         X = self.embed(X, offset)

@@ -97,11 +97,8 @@ class SequenceEmbedding(nnx.Module):
             None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
         )
         self.type_embedding = nnx.Embed(token_types, num_hiddens, **created) if token_types else None
-        self.embedding_norm = (
-            LayerNorm(num_hiddens, eps=norm_eps, kind=norm_kind, affine=norm_affine, param_dtype=param_dtype)
-            if embedding_norm
-            else None
-        )
+        norm: dict[str, Any] = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, **created}
+        self.embedding_norm = LayerNorm(num_hiddens, **norm) if embedding_norm else None
         self.dropout = Dropout(dropout, rngs=rngs)
 
     def embed(self, tokens: Array, offset: Any = 0, token_types: Array | None = None) -> Array:

@@ -39,28 +39,38 @@ class EncoderBlock(nnx.Module):
         ffn_bias: bool = True,
         ffn_dropout: float = 0.0,
         attention_dropout: float | None = None,
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
     ):
+        created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
         norm: dict[str, Any] = {
             "norm_position": norm_position,
             "norm_eps": norm_eps,
             "norm_kind": norm_kind,
             "norm_affine": norm_affine,
+            **created,
         }
         attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.attention = MultiHeadAttention(
-            key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias
+            key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias, **created
         )
         self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
         self.ffn = PositionWiseFFN(
-            ffn_num_input, ffn_num_hiddens, num_hiddens, activation=activation, dropout=ffn_dropout, use_bias=ffn_bias
+            ffn_num_input,
+            ffn_num_hiddens,
+            num_hiddens,
+            activation=activation,
+            dropout=ffn_dropout,
+            use_bias=ffn_bias,
+            **created,
         )
         self.addnorm2 = AddNorm(norm_shape, dropout, **norm)
 
     @classmethod
-    def from_config(cls, config: TransformerConfig) -> EncoderBlock:
+    def from_config(cls, config: TransformerConfig, **created: Any) -> EncoderBlock:
         D = config.num_hiddens
         sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.encoder_num_heads, config.dropout)
-        return cls(*sizes, config.encoder_attention_bias, **config.block_options())
+        return cls(*sizes, config.encoder_attention_bias, **config.block_options(), **created)
 
     def __call__(
         self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
@@ -98,8 +108,11 @@ class TransformerEncoder(SequenceEmbedding):
         norm_eps: float = 1e-5,
         norm_kind: str = "layer_norm",
         norm_affine: bool = True,
+        param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,
         **block_options: Any,
     ):
+        created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
         norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
         super().__init__(
             vocab_size,
@@ -114,19 +127,20 @@ class TransformerEncoder(SequenceEmbedding):
             token_types=token_types,
             padding_id=padding_id,
             **norm,
+            **created,
         )
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        self.blks = nn.Sequential()
-        for i in range(num_layers):
-            self.blks.add_module(f"block{i}", EncoderBlock(*sizes, dropout, use_bias, **norm, **block_options))
-        self.norm = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine) if final_norm else None
+        options = {**norm, **block_options, **created}
+        self.blks = nnx.List([EncoderBlock(*sizes, dropout, use_bias, **options) for _ in range(num_layers)])
+        options = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, **created}
+        self.norm = LayerNorm(norm_shape, **options) if final_norm else None
 
     @classmethod
-    def from_config(cls, config: TransformerConfig) -> TransformerEncoder:
+    def from_config(cls, config: TransformerConfig, **created: Any) -> TransformerEncoder:
         D, heads, layers = config.num_hiddens, config.encoder_num_heads, config.encoder_num_layers
         sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
         options = {**config.stack_options(), "token_types": config.token_types}
-        return cls(config.source_vocab_size, *sizes, config.encoder_attention_bias, **options)
+        return cls(config.source_vocab_size, *sizes, config.encoder_attention_bias, **options, **created)
 
     @property
     def attention_weights(self) -> list[Array | None]:
@@ -141,9 +155,9 @@ class TransformerEncoder(SequenceEmbedding):
         need_weights: bool = False,
     ) -> Array:
         mask = None
-        if valid_lens is not None and valid_lens.dim() == 1:
+        if valid_lens is not None and valid_lens.ndim == 1:
             # One mask for all blocks.
-            mask = (torch.arange(X.shape[1], device=X.device) < valid_lens[:, None])[:, None, None]
+            mask = (jnp.arange(X.shape[1]) < valid_lens[:, None])[:, None, None]
             valid_lens = None
         X = self.embed(X, token_types=token_types)
         for block in self.blks:

@@ -24,6 +24,18 @@ class Pooler(nnx.Module):
         return jnp.tanh(self.dense(X[:, 0]))
 
 
+class _TiedLinear(nnx.Module):
+    """An output projection by the embedding table: nnx.Linear's kernel is [D, V], and cannot be the table [V, D]."""
+
+    def __init__(self, embedding: nnx.Embed, bias: nnx.Param | None):
+        self.embedding = embedding
+        self.bias = bias
+
+    def __call__(self, X: Array) -> Array:
+        logits = self.embedding.attend(X)
+        return logits if self.bias is None else logits + self.bias[...]
+
+
 class EncoderDecoder(nnx.Module):
     config: TransformerConfig
 
@@ -42,7 +54,7 @@ class EncoderDecoder(nnx.Module):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            decoder.dense = TiedLinear(decoder.embedding, decoder.dense.bias)
+            decoder.dense = _TiedLinear(decoder.embedding, decoder.dense.bias)
         model = cls(encoder, decoder, Pooler(config.num_hiddens, **created) if config.pooler else None)
         model.config = config
         return model

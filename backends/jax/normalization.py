@@ -25,6 +25,7 @@ class LayerNorm(nnx.Module):
         kind: str = "layer_norm",
         affine: bool = True,
         param_dtype: Any = jnp.float32,
+        rngs: nnx.Rngs | None = None,  # nothing here is random, but every nnx layer takes it
     ):
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.eps = eps
@@ -69,7 +70,7 @@ class AddNorm(nnx.Module):
     ):
         self.pre = norm_position == "pre"
         self.dropout = Dropout(dropout, rngs=rngs)
-        self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine, param_dtype=param_dtype)
+        self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine, param_dtype=param_dtype, rngs=rngs)
 
     def sublayer_input(self, X: Array) -> Array:
         return self.ln(X) if self.pre else X

@@ -91,3 +91,34 @@ def to_numpy(array: Array) -> np.ndarray:
     """A copy on the host; NumPy has no bfloat16, so low precision comes as float32."""
     low = array.dtype in (jnp.bfloat16, jnp.float16)
     return np.array(array, np.float32 if low else array.dtype, copy=True)
+
+
+def at_least_float32(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Moments and their arithmetic: 0.999 is 1 in bfloat16."""
+    return {name: array.astype(jnp.promote_types(array.dtype, jnp.float32)) for name, array in arrays.items()}
+
+
+class Structure:
+    """A module without its arrays, equal for modules built alike: what a compiled function is compiled for.
+
+    ``nnx.jit`` walks the module at every call; this walk is done once, and a step passes a dictionary of arrays.
+    """
+
+    def __init__(self, module: nnx.Module):
+        self.graphdef, state = nnx.split(module)
+        self.state = jax.eval_shape(lambda: state)
+        self.hash = hash(self.graphdef)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Structure) and self.graphdef == other.graphdef)
+
+    def module(self, values: Mapping[str, Array]) -> nnx.Module:
+        """The module with these parameters, by canonical name; random streams have no keys."""
+        # The map makes variables that belong to the current trace, and may be set in it.
+        module = nnx.merge(self.graphdef, jax.tree.map(lambda leaf: leaf, self.state))
+        for name, parameter in parameters(module).items():
+            parameter.set(values[name])
+        return module

@@ -1,6 +1,6 @@
 """The MXNet backend: gluon Blocks on mxnet.np arrays, imperative; MXNet 1.9.1, float32 and float64."""
 
-from . import shim  # first: without it MXNet cannot be imported
+from . import shim  # noqa: F401 - first: without it MXNet cannot be imported
 
 # isort: split
 from .attention import (

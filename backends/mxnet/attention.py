@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mxnet as mx
@@ -42,9 +42,11 @@ def transpose_output(X: mnp.ndarray, num_heads: int) -> mnp.ndarray:
 def _softmax_where(scores: mnp.ndarray, allowed: tuple[mnp.ndarray, mnp.ndarray | None] | None) -> mnp.ndarray:
     if allowed is None:
         return npx.softmax(scores)
+    # Masks of full size where it is recorded: the backward of a broadcasting operation takes ten times as long.
+    whole = partial(mnp.broadcast_to, shape=scores.shape) if autograd.is_recording() else lambda array: array
     bias, keep = allowed
-    weights = npx.softmax(scores + bias)
-    return weights if keep is None else weights * keep
+    weights = npx.softmax(scores + whole(bias))
+    return weights if keep is None else weights * whole(keep)
 
 
 def _allowed(

@@ -75,11 +75,11 @@ class MXNetBackend(Backend):
     get_weights = staticmethod(weights.get_weights)
     assign_weights = staticmethod(weights.assign_weights)
 
-    def tensor(self, leaf: Any) -> Any:
+    def _tensor(self, leaf: Any) -> Any:
         """A NumPy array on this device, floats in this dtype; anything else as it is."""
         if not isinstance(leaf, np.ndarray):
             return leaf
-        return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf, self.device)
+        return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device)
 
     def apply(
         self,
@@ -89,7 +89,7 @@ class MXNetBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> Any:
-        inputs, options = map_leaves(self.tensor, inputs), map_leaves(self.tensor, options)
+        inputs, options = map_leaves(self._tensor, inputs), map_leaves(self._tensor, options)
         with autograd.pause(train_mode=training), injected_dropout(layer, dropout_masks):
             return map_leaves(_numpy, layer(*inputs, **options))
 
@@ -102,7 +102,7 @@ class MXNetBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self.tensor, list(inputs)), map_leaves(self.tensor, options)
+        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, mnp.ndarray) and np.dtype(leaf.dtype).kind == "f"]
         for leaf in watched:
             leaf.attach_grad()
@@ -110,7 +110,7 @@ class MXNetBackend(Backend):
         with _recording(parameters, training), injected_dropout(layer, dropout_masks):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
-        output.backward(self.tensor(cotangent))
+        output.backward(self._tensor(cotangent))
         by_leaf = {id(leaf): leaf.grad.asnumpy() for leaf in watched}
         return output.asnumpy(), [by_leaf.get(id(leaf)) for leaf in leaves(inputs)], _gradients(parameters)
 
@@ -124,7 +124,7 @@ class MXNetBackend(Backend):
         return self.apply(model, source, target, valid_lens)[0]
 
     def run_attention(self, model, source, valid_lens, target):
-        source, valid_lens, target = map_leaves(self.tensor, (source, valid_lens, target))
+        source, valid_lens, target = map_leaves(self._tensor, (source, valid_lens, target))
         enc_outputs, found = None, {}
         with autograd.pause(train_mode=False):
             if model.encoder is not None:
@@ -136,7 +136,7 @@ class MXNetBackend(Backend):
         return map_leaves(_numpy, found)
 
     def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
-        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self.tensor, batch)
+        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
         parameters = weights.named_parameters(model)
         with _recording(parameters, dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
@@ -145,10 +145,10 @@ class MXNetBackend(Backend):
         return total.item(), _gradients(parameters)
 
     def run_greedy(self, model, source, valid_lens, max_steps):
-        return _numpy(decoding.greedy(model, self.tensor(source), self.tensor(valid_lens), max_steps))
+        return _numpy(decoding.greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
 
     def start_beam(self, model, source, valid_lens, max_steps, beam):
-        return decoding.BeamDecoder(model, self.tensor(source), self.tensor(valid_lens), max_steps, beam)
+        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
 
 def _numpy(leaf: Any) -> Any:
@@ -158,7 +158,7 @@ def _numpy(leaf: Any) -> Any:
 def _recording(parameters: Mapping[str, gluon.Parameter], training: bool) -> AbstractContextManager:
     """Record for a backward that overwrites every gradient: those of parameters that it does not reach are zero."""
     for parameter in parameters.values():
-        parameter.zero_grad()
+        parameter.grad()[:] = 0.0  # zero_grad refuses mxnet.np arrays
     return autograd.record(train_mode=training)
 
 

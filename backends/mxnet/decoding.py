@@ -53,7 +53,7 @@ class BeamDecoder:
             self.state = model.decoder.init_state(enc_outputs, mnp.repeat(valid_lens, beam), max_steps)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        column = to_device(tokens[:, None], self.state[0].ctx)
+        column = to_device(np.array(tokens)[:, None], self.state[0].ctx)
         with autograd.pause(train_mode=False):
             logits, self.state = self.model.decoder(column, self.state)
             log_probs = npx.log_softmax(suppress(logits[:, 0], self.model.config.suppress_ids))
@@ -61,6 +61,6 @@ class BeamDecoder:
         return best.asnumpy().astype(np.float64), ids.asnumpy().astype(np.int64)
 
     def reorder(self, rows: np.ndarray) -> None:
-        index = to_device(rows, self.state[0].ctx)
+        index = to_device(np.array(rows), self.state[0].ctx)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(own=cache.own.reorder(index)) for cache in self.state[2]]

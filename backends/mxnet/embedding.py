@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from mxnet import autograd
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -30,7 +31,10 @@ class PositionalEncoding(Block):
         check_positions(offset + X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.ctx != X.ctx:
             self.P = mnp.array(sinusoid_table(self.max_len, self.num_hiddens, self.layout), dtype=X.dtype, ctx=X.ctx)
-        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+        P = self.P[offset : offset + X.shape[1]]
+        if autograd.is_recording():
+            P = mnp.broadcast_to(P, X.shape)  # the backward of a broadcasting sum takes ten times as long
+        return self.dropout(X + P)
 
 
 class SequenceEmbedding(Block):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mxnet import gluon
+from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -26,6 +26,25 @@ class Pooler(Block):
         return mnp.tanh(self.dense(X[:, 0]))
 
 
+class _TiedDense(nn.Dense):
+    """The output projection by an embedding's table; gluon shares a parameter by its name among ``params``."""
+
+    def __init__(self, embedding: nn.Embedding, use_bias: bool, padding_id: int | None):
+        vocab_size, num_hiddens = embedding.weight.shape
+        super().__init__(vocab_size, in_units=num_hiddens, use_bias=use_bias, flatten=False, params=embedding.params)
+        self.padding_id = padding_id
+
+    def forward(self, X: mnp.ndarray) -> mnp.ndarray:
+        if self.padding_id is None or not autograd.is_recording():
+            return super().forward(X)
+        # The pad row gets no gradient from here either.
+        weight = self.weight.data()
+        padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).astype(weight.dtype)[:, None]
+        weight = weight * (1.0 - padding) + weight.detach() * padding
+        bias = None if self.bias is None else self.bias.data()
+        return npx.fully_connected(X, weight, bias, num_hidden=self._units, no_bias=bias is None, flatten=False)
+
+
 class EncoderDecoder(Block):
     config: TransformerConfig
 
@@ -42,9 +61,8 @@ class EncoderDecoder(Block):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            # gluon shares a parameter by its name among those that a new layer is given.
-            shared = {"in_units": config.num_hiddens, "use_bias": config.output_bias, "flatten": False}
-            decoder.dense = nn.Dense(config.target_vocab_size, **shared, params=decoder.embedding.params)
+            padding_id = config.pad_id if config.padding_vector_zero else None
+            decoder.dense = _TiedDense(decoder.embedding, config.output_bias, padding_id)
         model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
         model.config = config
         return model

@@ -5,14 +5,17 @@ MXNet was retired in 2023. It reads ``numpy.bool``, which NumPy 1.24 removed, wh
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy
 
-if not hasattr(numpy, "bool"):
+if "bool" not in vars(numpy):
     numpy.bool = bool  # type: ignore[attr-defined]
 
-from mxnet import gluon, npx
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # of functions that NumPy announces to remove
+    from mxnet import gluon, npx
 
 # NumPy's semantics for shapes and arrays (mxnet.np), as in the book; it holds for the whole process.
 npx.set_np()

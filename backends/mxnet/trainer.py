@@ -34,13 +34,15 @@ class MXNetTrainer(Trainer):
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.parameters, options)
         self.ends = np.cumsum([parameter.data().size for parameter in self.parameters])
+        # Views of the change by parameter; mxnet.np's own reshape would copy.
+        change = self.optimizer.change.as_nd_ndarray()
         self.changes = [
-            self.optimizer.change[end - parameter.data().size : end].reshape(parameter.shape).as_nd_ndarray()
+            change[end - parameter.data().size : end].reshape(parameter.shape)
             for end, parameter in zip(self.ends.tolist(), self.parameters, strict=True)
         ]
 
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> mnp.ndarray:
-        tensors = [None if array is None else to_device(np.asarray(array), self.context) for array in batch]
+        tensors = [None if array is None else to_device(np.array(array), self.context) for array in batch]
         source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
         with self._drawn_dropout(), injected_dropout(self.model, dropout_masks), autograd.record():
             logits, _ = self.model(source, target_in, source_valid_lens)

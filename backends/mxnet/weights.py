@@ -48,12 +48,11 @@ def get_weights(module: gluon.Block) -> dict[str, np.ndarray]:
 def assign_weights(module: gluon.Block, weights: Mapping[str, np.ndarray]) -> None:
     for name, parameter in named_parameters(module).items():
         data = parameter.data()
-        data[:] = to_device(np.asarray(weights[name], data.dtype), data.ctx)
+        data[:] = to_device(np.array(weights[name], data.dtype), data.ctx)
 
 
 def to_device(array: np.ndarray, context: mx.Context) -> mnp.ndarray:
-    """An array of the same dtype; seven times faster than mxnet.np.array, which goes element type by element type."""
+    """An array of the same dtype, seven times faster than mxnet.np.array; it takes over the memory and locks it."""
     if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0:
         return mnp.array(array, dtype=array.dtype, ctx=context)  # what from_numpy does not take
-    # Without a copy MXNet would share the caller's memory and lock it.
-    return mx.nd.from_numpy(np.array(array, order="C"), zero_copy=True).as_np_ndarray().as_in_ctx(context)
+    return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=True).as_np_ndarray().as_in_ctx(context)

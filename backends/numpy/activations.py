@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +71,8 @@ def _ratio(x: np.ndarray, coefficients: tuple[tuple[float, ...], tuple[float, ..
             value *= x
             value += coefficient
         values.append(value)
-    return np.divide(*values, out=values[0])
+    numerator, denominator = values
+    return np.divide(numerator, denominator, out=numerator)
 
 
 def erf(x: np.ndarray) -> np.ndarray:
@@ -140,7 +143,7 @@ def _silu_slope(X: np.ndarray, sigmoid: np.ndarray) -> np.ndarray:
     return sigmoid * (1.0 + X * (1.0 - sigmoid))
 
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., np.ndarray]]] = {
     "relu": (_relu, _relu_slope),
     "gelu": (_gelu, _gelu_slope),
     "gelu_tanh": (_gelu_tanh, _gelu_tanh_slope),

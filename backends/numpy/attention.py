@@ -13,7 +13,7 @@ from transformer_mb.masks import causal_mask
 from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
-from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_shift
+from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift
 
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
@@ -38,11 +38,11 @@ def transpose_output(X: np.ndarray, num_heads: int) -> np.ndarray:
 
 def _softmax_where(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
     shift = softmax_shift(scores)
-    if allowed is not None and isinstance(shift, np.ndarray):
+    if allowed is not None and shift is not None:
         # The lowest finite number, not -inf: a row without any key would give NaN.
         scores = np.where(allowed, scores, np.finfo(scores.dtype).min)
         shift = scores.max(axis=-1, keepdims=True)
-    weights = np.exp(scores - shift)
+    weights = np.exp(scores if shift is None else scores - shift)
     if allowed is None:
         weights /= row_sums(weights)
         return weights
@@ -51,13 +51,6 @@ def _softmax_where(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray
     total[total == 0.0] = 1.0
     weights /= total
     return weights
-
-
-def softmax_backward(weights: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """The gradient of the scores; zero wherever the weight is, so that masks need no more attention here."""
-    result = weights * gradient
-    result -= weights * row_sums(result)
-    return result
 
 
 def _allowed(shape: Sequence[int], valid_lens: np.ndarray | None, mask: np.ndarray | None, causal: bool) -> np.ndarray | None:
@@ -115,7 +108,7 @@ class DotProductAttention(Layer):
         return d_queries, d_keys, d_values
 
 
-class Projection:
+class _Projection:
     """Linear layers that read the same X [B, T, size], as one matrix product; ``heads`` are [B, H, T, D/H] for each."""
 
     def __init__(self, X: np.ndarray, layers: Sequence[Linear], num_heads: int):
@@ -143,11 +136,11 @@ class Projection:
         """From the filled ``gradients`` to the gradient of X."""
         B, T = self.gradient.shape[:2]
         G = self.gradient.reshape(B * T, -1)
-        weights = np.split(G.T @ self.rows, len(self.layers))
-        biases = np.split(column_sums(G), len(self.layers))
-        for layer, weight, bias in zip(self.layers, weights, biases, strict=True):
+        weights = (G.T @ self.rows).reshape(len(self.layers), -1, self.rows.shape[-1])
+        for layer, weight in zip(self.layers, weights, strict=True):
             layer.weight.accumulate(weight)
-            if layer.bias is not None:
+        if self.layers[0].bias is not None:
+            for layer, bias in zip(self.layers, column_sums(G).reshape(len(self.layers), -1), strict=True):
                 layer.bias.accumulate(bias)
         return (G @ self.weight).reshape(B, T, -1)
 
@@ -179,17 +172,17 @@ class MultiHeadAttention(Layer):
         self.W_k = Linear(key_size, num_hiddens, bias=use_bias)
         self.W_v = Linear(value_size, num_hiddens, bias=use_bias)
         self.W_o = Linear(num_hiddens, num_hiddens, bias=use_bias)
-        self._sources: list[Projection] | None = None
+        self._sources: list[_Projection] | None = None
 
     @property
     def attention_weights(self) -> np.ndarray | None:
         return self.attention.attention_weights
 
-    def project(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
+    def project(self, X: np.ndarray) -> Sequence[np.ndarray]:
         """Queries, keys and values [B, H, T, D/H] of one array, for ``attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
             check_features(name, X.shape, layer.in_features)
-        projection = Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
+        projection = _Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
         self.remember(projection)
         return projection.heads
 
@@ -197,7 +190,7 @@ class MultiHeadAttention(Layer):
         check_features("keys", keys.shape, self.W_k.in_features)
         check_features("values", values.shape, self.W_v.in_features)
         pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
-        sources = [Projection(X, layers, self.num_heads) for X, layers in pairs]
+        sources = [_Projection(X, layers, self.num_heads) for X, layers in pairs]
         self._sources = sources if recording() else None
         keys, values = (heads for source in sources for heads in source.heads)
         return keys, values
@@ -214,12 +207,12 @@ class MultiHeadAttention(Layer):
         need_weights: bool = False,
     ) -> np.ndarray:
         check_features("queries", queries.shape, self.W_q.in_features)
-        projection = Projection(queries, [self.W_q], self.num_heads)
+        projection = _Projection(queries, [self.W_q], self.num_heads)
         sources, self._sources = self._sources, None
         self._saved = None
         if sources is not None:  # else the keys come from a cache, and there is no backward
             self.remember(projection, *sources)
-        masks = {"mask": mask, "causal": causal, "need_weights": need_weights}
+        masks: dict[str, Any] = {"mask": mask, "causal": causal, "need_weights": need_weights}
         return self.attend_projected(projection.heads[0], keys, values, valid_lens, **masks)
 
     def attend_projected(
@@ -239,9 +232,10 @@ class MultiHeadAttention(Layer):
         causal: bool = False,
         need_weights: bool = False,
     ) -> np.ndarray:
-        masks = {"mask": mask, "causal": causal, "need_weights": need_weights}
+        masks: dict[str, Any] = {"mask": mask, "causal": causal, "need_weights": need_weights}
         if queries is keys and keys is values:
-            return self.attend_projected(*self.project(queries), valid_lens, **masks)
+            queries, keys, values = self.project(queries)
+            return self.attend_projected(queries, keys, values, valid_lens, **masks)
         keys, values = self.project_keys_values(keys, values)
         return self.attend(queries, keys, values, valid_lens, **masks)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from transformer_mb.trees import leaves, map_leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
-from .framework import Layer, no_gradients
+from .framework import Layer, no_gradients, softmax_backward
 from .trainer import NumPyTrainer
 
 
@@ -157,9 +157,9 @@ class _Function(Layer):
         return _FUNCTION_GRADIENTS[self.function](gradient, output, *inputs, **options)
 
 
-_FUNCTION_GRADIENTS = {
+_FUNCTION_GRADIENTS: dict[Any, Callable[..., np.ndarray]] = {
     attention.sequence_mask: lambda gradient, output, X, valid_len, value=0: attention.sequence_mask(gradient, valid_len),
-    attention.masked_softmax: lambda gradient, output, *inputs, **masks: attention.softmax_backward(output, gradient),
+    attention.masked_softmax: lambda gradient, output, *inputs, **masks: softmax_backward(output, gradient),
     attention.transpose_qkv: lambda gradient, output, X, heads: attention.transpose_output(gradient, heads),
     attention.transpose_output: lambda gradient, output, X, num_heads: attention.transpose_qkv(gradient, num_heads).reshape(
         X.shape

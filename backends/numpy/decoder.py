@@ -66,8 +66,8 @@ class DecoderBlock(Layer):
     def from_config(cls, config: TransformerConfig, i: int) -> DecoderBlock:
         D = config.num_hiddens
         sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.decoder_num_heads, config.dropout)
-        options = {"cross_attention": config.has_encoder, "compat_decode": config.compat_decode}
-        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options)
+        options: dict[str, Any] = {**config.block_options(), "cross_attention": config.has_encoder}
+        return cls(*sizes, i, config.decoder_attention_bias, **options, compat_decode=config.compat_decode)
 
     def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
         enc_outputs, enc_valid_lens, caches = state
@@ -84,7 +84,8 @@ class DecoderBlock(Layer):
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, *cross, enc_valid_lens, need_weights=need_weights))
+            keys, values = cross
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         self.remember(crossing)
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .framework import Layer, no_gradients
+from .framework import no_gradients
+from .model import EncoderDecoder
 
 
 def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
@@ -15,7 +16,7 @@ def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
 
 
 @no_gradients()
-def greedy(model: Layer, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
+def greedy(model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
     config = model.config
     state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
     tokens = np.full((source.shape[0], 1), config.start_id)
@@ -35,7 +36,7 @@ class BeamDecoder:
     """The BeamSession of ``transformer_mb.decoding.beam``."""
 
     @no_gradients()
-    def __init__(self, model: Layer, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int):
         enc_outputs = model.encoder(source, valid_lens).repeat(beam, axis=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat(beam), max_steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import prod
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Dropout(Layer):
         if self.keep is not None:
             check_same("The dropout mask", self.keep.shape, "its input", shape)
             return self.keep
-        size = int(np.prod(shape))
+        size = prod(shape)
         # Raw bits are four times as fast as random().
         bits = self.bits.random_raw((size + 1) // 2).view(np.uint32)[:size]
         return (bits < np.uint32((1.0 - self.p) * 2.0**32)).reshape(shape)

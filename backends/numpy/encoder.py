@@ -120,9 +120,10 @@ class TransformerEncoder(SequenceEmbedding):
             **norm,
         )
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
+        options: dict[str, Any] = {**norm, **block_options}
         self.blks = Sequential()
         for i in range(num_layers):
-            self.blks.add_module(f"block{i}", EncoderBlock(*sizes, dropout, use_bias, **norm, **block_options))
+            self.blks.add_module(f"block{i}", EncoderBlock(*sizes, dropout, use_bias, **options))
         self.norm = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine) if final_norm else None
 
     @classmethod

@@ -16,7 +16,7 @@ class MaskedSoftmaxCELoss(Layer):
         B, T = label.shape
         rows = pred.reshape(B * T, -1)
         shift = softmax_shift(rows)
-        if isinstance(shift, np.ndarray):
+        if shift is not None:
             rows = rows - shift
         powers = np.exp(rows)
         totals = row_sums(powers)

@@ -34,7 +34,7 @@ class Pooler(Layer):
 class EncoderDecoder(Layer):
     config: TransformerConfig
 
-    def __init__(self, encoder: Layer | None, decoder: Layer | None, pooler: Layer | None = None):
+    def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler

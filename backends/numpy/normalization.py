@@ -28,7 +28,8 @@ class LayerNorm(Layer):
         Z = rows - row_sums(rows) / self.size
         squares = np.einsum("nd,nd->n", Z, Z)[:, None]
         if self.kind == "layer_norm":
-            scale, share = 1.0 / np.sqrt(squares / self.size + self.eps), 1.0 / self.size
+            scale = 1.0 / np.sqrt(squares / self.size + self.eps)
+            share: np.ndarray | float = 1.0 / self.size
         else:
             deviation = np.sqrt(squares / (self.size - 1))
             scale = 1.0 / (deviation + self.eps)
@@ -83,7 +84,8 @@ class AddNorm(Layer):
 
     def forward(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         check_same("X", X.shape, "Y", Y.shape)
-        Z = X + self.dropout(Y)
+        Z = self.dropout(Y)
+        Z = X + Y if Z is Y else np.add(X, Z, out=Z)
         return Z if self.pre else self.ln(Z)
 
     def backward(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

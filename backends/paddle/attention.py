@@ -10,14 +10,14 @@ import paddle.nn.functional as F
 from paddle import Tensor, nn
 
 from transformer_mb.config import check_heads
+from transformer_mb.masks import causal_mask
 from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
-    # Numbers are made in the lengths' dtype: Paddle does not compare or add across dtypes unasked.
-    outside = paddle.arange(X.shape[1], dtype=valid_len.dtype) >= valid_len.unsqueeze(1)
+    outside = ~F.sequence_mask(valid_len, X.shape[1], "bool")
     return paddle.masked_fill(X, outside.reshape([*outside.shape, *(1,) * (X.ndim - 2)]), value)
 
 
@@ -27,21 +27,31 @@ def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | N
 
 
 def transpose_qkv(X: Tensor, num_heads: int) -> Tensor:
-    return X.reshape([0, 0, num_heads, -1]).transpose([0, 2, 1, 3])  # [B, T, D] -> [B, H, T, D/H]
+    return _swap_axes(X.reshape([0, 0, num_heads, -1]))  # [B, T, D] -> [B, H, T, D/H]
 
 
 def transpose_output(X: Tensor, num_heads: int) -> Tensor:
     X = X.reshape([-1, num_heads, *X.shape[-2:]])
-    return X.transpose([0, 2, 1, 3]).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
+    return _swap_axes(X).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
+
+
+def _swap_axes(X: Tensor) -> Tensor:
+    """The two middle axes of four swapped.
+
+    On the CPU Paddle's transpose gives a strided view, whose copy at its next use takes ten times as long as einsum's.
+    """
+    if 1 in X.shape[1:3]:
+        return X.reshape([X.shape[0], X.shape[2], X.shape[1], -1])
+    return paddle.einsum("bthd->bhtd", X)
 
 
 def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
     if allowed is None:
         return F.softmax(scores, axis=-1)
     # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
-    blocked = ~allowed
-    weights = F.softmax(paddle.masked_fill(scores, blocked, paddle.finfo(scores.dtype).min), axis=-1)
-    return paddle.masked_fill(weights, blocked, 0.0)
+    outside = ~allowed
+    weights = F.softmax(paddle.masked_fill(scores, outside, paddle.finfo(scores.dtype).min), axis=-1)
+    return paddle.masked_fill(weights, outside, 0.0)
 
 
 def _allowed(shape: Sequence[int], valid_lens: Tensor | None, mask: Tensor | None, causal: bool) -> Tensor | None:
@@ -49,11 +59,11 @@ def _allowed(shape: Sequence[int], valid_lens: Tensor | None, mask: Tensor | Non
     T, S = shape[-2:]
     if valid_lens is not None:
         check_valid_lens(valid_lens.shape, shape[0], T)
-        lens = valid_lens.reshape([shape[0], *(1,) * (len(shape) - 3), -1, 1])  # [B, (1,) 1 or T, 1]
-        within = paddle.arange(S, dtype=lens.dtype) < lens
+        lens = valid_lens.reshape([shape[0], *(1,) * (len(shape) - 3), -1])  # [B, (1,) 1 or T]
+        within = F.sequence_mask(lens, S, "bool")
         mask = within if mask is None else mask & within
     if causal and T > 1:
-        past = paddle.arange(S) <= paddle.arange(S - T, S).unsqueeze(1)
+        past = paddle.to_tensor(causal_mask(T, S))
         mask = past if mask is None else mask & past
     return mask
 

@@ -115,7 +115,8 @@ class PaddleBackend(Backend):
         with self._mode(layer, training), injected_dropout(layer, dropout_masks):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
-            found = _gradients(output, [*watched, *(entry.parameter for entry in entries.values())], self.tensor(cotangent))
+            tensors = [*watched, *(entry.parameter for entry in entries.values())]
+            found = weights.gradients(output, tensors, self.tensor(cotangent))
         by_leaf = {id(leaf): _numpy(gradient) for leaf, gradient in zip(watched, found, strict=False)}
         by_name = _by_name(entries, found[len(watched) :])
         return _numpy(output), [by_leaf.get(id(leaf)) for leaf in leaves(inputs)], by_name
@@ -147,7 +148,7 @@ class PaddleBackend(Backend):
         with self._mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
             total = loss(logits, target_out, target_valid_lens).sum()
-            found = _gradients(total, [entry.parameter for entry in entries.values()])
+            found = weights.gradients(total, [entry.parameter for entry in entries.values()])
         return total.item(), _by_name(entries, found)
 
     def run_greedy(self, model, source, valid_lens, max_steps):
@@ -170,11 +171,6 @@ class PaddleBackend(Backend):
         finally:
             if before != training:
                 (layer.train if before else layer.eval)()
-
-
-def _gradients(output: Tensor, tensors: list[Tensor], cotangent: Tensor | None = None) -> list[Tensor]:
-    found = paddle.grad(output, tensors, cotangent, allow_unused=True)
-    return [paddle.zeros_like(t) if gradient is None else gradient for t, gradient in zip(tensors, found, strict=True)]
 
 
 def _by_name(entries: Mapping[str, weights.Entry], gradients: list[Tensor]) -> dict[str, np.ndarray]:

@@ -17,19 +17,27 @@ class KeyValueCache(NamedTuple):
 
     length: int = 0
     max_steps: int | None = None
-    keys: Tensor | None = None
-    values: Tensor | None = None
+    key_buffer: Tensor | None = None
+    value_buffer: Tensor | None = None
+
+    @property
+    def keys(self) -> Tensor:
+        return self.key_buffer
+
+    @property
+    def values(self) -> Tensor:
+        return self.value_buffer
 
     def append(self, keys: Tensor, values: Tensor) -> KeyValueCache:
         length = self.length + keys.shape[2]
         if self.length:
-            keys = paddle.concat([self.keys, keys], axis=2)
-            values = paddle.concat([self.values, values], axis=2)
+            keys = paddle.concat([self.key_buffer, keys], axis=2)
+            values = paddle.concat([self.value_buffer, values], axis=2)
         return KeyValueCache(length, self.max_steps, keys, values)
 
     def reorder(self, rows: Tensor) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""
-        return self._replace(keys=self.keys.index_select(rows), values=self.values.index_select(rows))
+        return self._replace(key_buffer=self.key_buffer.index_select(rows), value_buffer=self.value_buffer.index_select(rows))
 
 
 class BlockCache(NamedTuple):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import paddle
 from paddle import Tensor, nn
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
-    return paddle.index_fill(logits, paddle.to_tensor(token_ids), -1, -float("inf")) if token_ids else logits
+    if not token_ids:
+        return logits
+    return paddle.index_fill(logits, paddle.to_tensor(token_ids, place=logits.place), -1, -math.inf)
 
 
 @paddle.no_grad()
@@ -42,8 +46,8 @@ class BeamDecoder:
         column = paddle.to_tensor(tokens, place=self.state[0].place).unsqueeze(1)
         logits, self.state = self.model.decoder(column, self.state)
         logits = suppress(logits[:, 0], self.model.config.suppress_ids)
-        # The best first: Paddle's own log_softmax on the CPU stops at -64, and takes longer.
         best, ids = logits.topk(min(count, logits.shape[-1]))
+        # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
         total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log()
         return (best - best[:, :1] - total).astype(paddle.float64).numpy(), ids.numpy()
 

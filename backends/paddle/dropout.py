@@ -19,7 +19,9 @@ class Dropout(nn.Dropout):
     keep: np.ndarray | None = None
 
     def forward(self, X: Tensor) -> Tensor:
-        if self.keep is None or not self.training:
+        if not self.training:
+            return X
+        if self.keep is None:
             return super().forward(X)
         check_same("The dropout mask", self.keep.shape, "its input", X.shape)
         return X * paddle.to_tensor(self.keep, X.dtype, X.place) * (1.0 / (1.0 - self.p))
@@ -40,16 +42,3 @@ def injected_dropout(module: nn.Layer, masks: Mapping[str, np.ndarray] | None) -
     finally:
         for dropout in sites.values():
             dropout.keep = None
-
-
-@contextmanager
-def seeded(*key: int) -> Iterator[None]:
-    """Inside, Paddle's random numbers depend on ``key`` alone; the caller's are left as they were."""
-    devices = {"cpu", paddle.get_device()}
-    states = {device: paddle.get_rng_state(device) for device in devices}
-    paddle.seed(hash(key) & 0x7FFFFFFFFFFFFFFF)
-    try:
-        yield
-    finally:
-        for device, state in states.items():
-            paddle.set_rng_state(state, device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import paddle
+import paddle.nn.functional as F
 from paddle import Tensor, nn
 
 from transformer_mb.inputs import check_positions
@@ -90,8 +91,40 @@ class SequenceEmbedding(nn.Layer):
         return self.dropout(X)
 
     def _look_up(self, tokens: Tensor) -> Tensor:
-        X = self.embedding(tokens)
-        if self.padding_id is None:
-            return X
-        # No gradient for the pad row. nn.Embedding's padding_idx would also give zeros for a pad row that holds others.
-        return paddle.where((tokens == self.padding_id).unsqueeze(-1), X.detach(), X)
+        return F.embedding(tokens, _without_gradient(self.embedding.weight, self.padding_id))
+
+    def tied_projection(self, bias: Tensor | None) -> nn.Layer:
+        """The output projection that is the embedding table."""
+        return _TiedLinear(self.embedding.weight, bias, self.padding_id)
+
+
+class _TiedLinear(nn.Layer):
+    """A projection by an embedding table [V, D], which nn.Linear would want as [D, V]."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, padding_id: int | None):
+        super().__init__()
+        self.weight = weight
+        self.bias = bias
+        self.padding_id = padding_id
+
+    def forward(self, X: Tensor) -> Tensor:
+        Y = paddle.matmul(X, _without_gradient(self.weight, self.padding_id), transpose_y=True)
+        return Y if self.bias is None else Y + self.bias
+
+
+def _without_gradient(table: Tensor, row: int | None) -> Tensor:
+    """The table, one of whose rows gets no gradient.
+
+    nn.Embedding's padding_idx would also give zeros for a pad row that holds others, and knows no projection.
+    """
+    if row is None or not paddle.is_grad_enabled() or table.stop_gradient:
+        return table
+    copy = table.clone()  # because paddle.grad does not call the hooks of a parameter itself
+
+    def clear(gradient: Tensor) -> Tensor:
+        kept = paddle.ones([gradient.shape[0], 1], gradient.dtype)
+        kept[row] = 0.0
+        return gradient * kept
+
+    copy.register_hook(clear)
+    return copy

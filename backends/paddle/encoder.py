@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import paddle
+import paddle.nn.functional as F
 from paddle import Tensor, nn
 
 from transformer_mb.config import TransformerConfig
@@ -143,7 +143,7 @@ class TransformerEncoder(SequenceEmbedding):
         mask = None
         if valid_lens is not None and valid_lens.ndim == 1:
             # One mask for all blocks.
-            mask = (paddle.arange(X.shape[1], dtype=valid_lens.dtype) < valid_lens.unsqueeze(1)).unsqueeze([1, 2])
+            mask = F.sequence_mask(valid_lens, X.shape[1], "bool").unsqueeze([1, 2])
             valid_lens = None
         X = self.embed(X, token_types=token_types)
         for block in self.blks:

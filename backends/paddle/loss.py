@@ -18,7 +18,7 @@ class MaskedSoftmaxCELoss(nn.Layer):
         if pred.dtype in (paddle.bfloat16, paddle.float16):
             pred = pred.astype(paddle.float32)
         step_losses = self._step_losses(pred.flatten(0, 1), label.flatten().astype(paddle.int64)).reshape([B, T])
-        valid = paddle.arange(T, dtype=valid_len.dtype) < valid_len.unsqueeze(1)
+        valid = F.sequence_mask(valid_len, T, "bool")
         sums = paddle.where(valid, step_losses, paddle.zeros_like(step_losses)).sum(axis=1)
         # Paddle refuses to divide a float tensor by an int64 one.
         return sums / (T if self.normalization == "steps" else valid_len.sum().astype(pred.dtype))

@@ -40,7 +40,7 @@ class EncoderDecoder(nn.Layer):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            decoder.dense = _TiedLinear(decoder.embedding.weight, decoder.dense.bias)
+            decoder.dense = decoder.tied_projection(decoder.dense.bias)
         model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
         model.config = config
         return model
@@ -50,16 +50,3 @@ class EncoderDecoder(nn.Layer):
         if self.decoder is None:
             return enc_outputs
         return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens))
-
-
-class _TiedLinear(nn.Layer):
-    """The output projection by the embedding table [V, D], which nn.Linear would want as [D, V]."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None):
-        super().__init__()
-        self.weight = weight
-        self.bias = bias
-
-    def forward(self, X: Tensor) -> Tensor:
-        Y = paddle.matmul(X, self.weight, transpose_y=True)
-        return Y if self.bias is None else Y + self.bias

@@ -15,7 +15,11 @@ from paddle import Tensor
 from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
-class FlatOptimizer:
+def build_optimizer(parameters: Sequence[Tensor], options: TrainerOptions) -> _FlatOptimizer:
+    return _FlatOptimizer(parameters, options)
+
+
+class _FlatOptimizer:
     """Adam or SGD; ``slots`` are the moments, each one vector of all parameters in a row."""
 
     def __init__(self, parameters: Sequence[Tensor], options: TrainerOptions):
@@ -44,17 +48,17 @@ class FlatOptimizer:
 
     def _adam(self, gradient: Tensor, count: int) -> Tensor:
         (beta1, beta2), eps = self.options.betas, self.options.eps
-        m = self.slots["m"] = self.slots["m"] * beta1 + gradient * (1.0 - beta1)
-        v = self.slots["v"] = self.slots["v"] * beta2 + gradient * gradient * (1.0 - beta2)
-        root = (v / (1.0 - beta2**count)).sqrt() + eps
-        return m / (1.0 - beta1**count) / root
+        # In place, because a large model's vectors are large.
+        m = self.slots["m"].scale_(beta1).add_(gradient * (1.0 - beta1))
+        v = self.slots["v"].scale_(beta2).add_(gradient.square().scale_(1.0 - beta2))
+        root = (v / (1.0 - beta2**count)).sqrt_().scale_(1.0, eps)
+        return (m / (1.0 - beta1**count)).divide_(root)
 
     def _sgd(self, gradient: Tensor) -> Tensor:
-        self.slots["momentum"] = self.slots["momentum"] * self.options.momentum + gradient
-        return self.slots["momentum"]
+        return self.slots["momentum"].scale_(self.options.momentum).add_(gradient)
 
 
-def clip_gradients(vector: Tensor, clip_norm: float) -> Tensor:
-    """All gradients scaled by min(1, clip_norm / their common norm)."""
-    norm = (vector * vector).sum().sqrt()
-    return vector * (clip_norm / norm).clip(max=1.0)
+def clip_gradients(gradients: Tensor, clip_norm: float) -> Tensor:
+    """The vector of all gradients scaled by min(1, clip_norm / its norm)."""
+    norm = gradients.square().sum().sqrt()
+    return gradients * (clip_norm / norm).clip(max=1.0)

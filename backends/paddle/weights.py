@@ -5,7 +5,7 @@ Only the weights of nn.Linear lie differently: [in, out] here, [out, in] in cano
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +47,12 @@ def get_weights(module: nn.Layer) -> dict[str, np.ndarray]:
 def assign_weights(module: nn.Layer, weights: Mapping[str, np.ndarray]) -> None:
     for name, entry in entries(module).items():
         entry.parameter.set_value(entry.native(np.asarray(weights[name])))
+
+
+def gradients(output: Tensor, tensors: Sequence[Tensor], cotangent: Tensor | None = None) -> list[Tensor]:
+    """Those of sum(output * cotangent), zeros for what has none; the parameters' own ``grad`` stays as it is."""
+    found = paddle.grad(output, tensors, cotangent, allow_unused=True)
+    return [paddle.zeros_like(t) if gradient is None else gradient for t, gradient in zip(tensors, found, strict=True)]
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:

@@ -70,6 +70,7 @@ class DotProductAttention(keras.layers.Layer):
         self.autocast = False  # without weights, the dtype is that of the input
         self.dropout = Dropout(dropout)
         self.attention_weights: tf.Tensor | None = None
+        self.built = True
 
     def call(
         self,
@@ -126,6 +127,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.W_k = self._linear(key_size, num_hiddens, use_bias)
         self.W_v = self._linear(value_size, num_hiddens, use_bias)
         self.W_o = self._linear(num_hiddens, num_hiddens, use_bias)
+        self.built = True
 
     def _linear(self, inputs: int, outputs: int, use_bias: bool) -> keras.layers.Dense:
         dense = keras.layers.Dense(outputs, use_bias=use_bias, dtype=self.dtype_policy)

@@ -12,36 +12,37 @@ class KeyValueCache(NamedTuple):
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
 
     With ``max_steps`` they are the start of buffers [B, H, max_steps, D/H], allocated at the first append. Tensors
-    never change: each append returns a new cache. In a compiled loop ``length`` is a tensor.
+    never change: each append returns a new cache. Numbers are tensors too, since Keras refuses a mixed state.
     """
 
-    length: int | tf.Tensor = 0
-    max_steps: int | tf.Tensor | None = None
+    length: tf.Tensor
+    max_steps: tf.Tensor | None = None
     key_buffer: tf.Tensor | None = None
     value_buffer: tf.Tensor | None = None
 
     @property
     def keys(self) -> tf.Tensor:
-        return self.key_buffer[:, :, : self.length]
+        return self.key_buffer if self.max_steps is None else self.key_buffer[:, :, : self.length]
 
     @property
     def values(self) -> tf.Tensor:
-        return self.value_buffer[:, :, : self.length]
+        return self.value_buffer if self.max_steps is None else self.value_buffer[:, :, : self.length]
 
     def append(self, keys: tf.Tensor, values: tf.Tensor) -> KeyValueCache:
-        B, H, T, width = keras.ops.shape(keys)
+        length = self.length + tf.shape(keys)[2]
         if self.max_steps is None:
             if self.key_buffer is not None:
                 keys = tf.concat((self.key_buffer, keys), axis=2)
                 values = tf.concat((self.value_buffer, values), axis=2)
-            return KeyValueCache(self.length + T, None, keys, values)
+            return KeyValueCache(length, None, keys, values)
         key_buffer, value_buffer = self.key_buffer, self.value_buffer
         if key_buffer is None:
+            B, H, _, width = keras.ops.shape(keys)
             key_buffer = value_buffer = tf.zeros((B, H, self.max_steps, width), keys.dtype)
         start = (0, 0, self.length, 0)
         key_buffer = keras.ops.slice_update(key_buffer, start, keys)
         value_buffer = keras.ops.slice_update(value_buffer, start, values)
-        return KeyValueCache(self.length + T, self.max_steps, key_buffer, value_buffer)
+        return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
 
     def reorder(self, rows: tf.Tensor) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""
@@ -51,5 +52,9 @@ class KeyValueCache(NamedTuple):
 class BlockCache(NamedTuple):
     """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
 
-    own: KeyValueCache = KeyValueCache()
+    own: KeyValueCache
     cross: tuple[tf.Tensor, tf.Tensor] | None = None
+
+    @classmethod
+    def start(cls, max_steps: int | tf.Tensor | None = None) -> BlockCache:
+        return cls(KeyValueCache(tf.constant(0), None if max_steps is None else tf.convert_to_tensor(max_steps)))

@@ -11,7 +11,7 @@ import tensorflow as tf
 from transformer_mb.config import TransformerConfig
 
 from .attention import MultiHeadAttention
-from .cache import BlockCache, KeyValueCache
+from .cache import BlockCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .normalization import AddNorm, LayerNorm
@@ -46,7 +46,6 @@ class DecoderBlock(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        self._allow_non_tensor_positional_args = True  # the state holds lengths
         self.i = i
         self.compat_decode = compat_decode
         dtype = self.dtype_policy
@@ -66,6 +65,7 @@ class DecoderBlock(keras.layers.Layer):
         ffn: dict[str, Any] = {"activation": activation, "dropout": ffn_dropout, "use_bias": ffn_bias, "dtype": dtype}
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **ffn)
         self.addnorm3 = AddNorm(norm_shape, dropout, **norm)
+        self.built = True
 
     @classmethod
     def from_config(cls, config: TransformerConfig, i: int, **kwargs: Any) -> DecoderBlock:
@@ -78,7 +78,7 @@ class DecoderBlock(keras.layers.Layer):
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
     ) -> tuple[tf.Tensor, list[Any]]:
         enc_outputs, enc_valid_lens, caches = state
-        own, cross = caches[self.i] or BlockCache()
+        own, cross = caches[self.i] or BlockCache.start()
         mode: dict[str, Any] = {"need_weights": need_weights, "training": training}
         # The book's code has no causal mask in evaluation.
         causal = bool(training) or self.compat_decode != "d2l"
@@ -147,7 +147,6 @@ class TransformerDecoder(SequenceEmbedding):
             trainable=block_options.pop("trainable", True),
             **norm,
         )
-        self._allow_non_tensor_positional_args = True  # the state holds lengths
         self.compat_decode = compat_decode
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         options = {**norm, "compat_decode": compat_decode, "dtype": self.dtype_policy, **block_options}
@@ -181,7 +180,7 @@ class TransformerDecoder(SequenceEmbedding):
     def init_state(
         self, enc_outputs: tf.Tensor | None, enc_valid_lens: tf.Tensor | None = None, max_steps: int | None = None
     ) -> list[Any]:
-        start = None if max_steps is None else BlockCache(KeyValueCache(max_steps=max_steps))
+        start = None if max_steps is None else BlockCache.start(max_steps)
         return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
 
     def call(

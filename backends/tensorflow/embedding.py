@@ -31,6 +31,7 @@ class PositionalEncoding(keras.layers.Layer):
         self.layout = layout
         self.num_hiddens = num_hiddens
         self.P = tf.constant(sinusoid_table(max_len, num_hiddens, layout))
+        self.built = True
 
     def call(self, X: tf.Tensor, offset: int | tf.Tensor = 0, *, training: bool | None = None) -> tf.Tensor:
         T = keras.ops.shape(X)[1]
@@ -43,9 +44,10 @@ class PositionalEncoding(keras.layers.Layer):
 
 
 def _check_static(steps: int | tf.Tensor, max_len: int) -> None:
-    """In a graph the number of steps may be a tensor, of which nothing is known yet."""
-    if isinstance(steps, int):
-        check_positions(steps, max_len)
+    """Within a graph the number of steps may not be known yet."""
+    known = tf.get_static_value(steps)
+    if known is not None:
+        check_positions(int(known), max_len)
 
 
 class SequenceEmbedding(keras.layers.Layer):
@@ -88,6 +90,7 @@ class SequenceEmbedding(keras.layers.Layer):
         norm = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, "dtype": self.dtype_policy}
         self.embedding_norm = LayerNorm(num_hiddens, **norm) if embedding_norm else None
         self.dropout = Dropout(dropout)
+        self.built = True
 
     def _table(self, rows: int, num_hiddens: int) -> keras.layers.Embedding:
         table = keras.layers.Embedding(rows, num_hiddens, dtype=self.dtype_policy)

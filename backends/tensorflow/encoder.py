@@ -58,6 +58,7 @@ class EncoderBlock(keras.layers.Layer):
         ffn: dict[str, Any] = {"activation": activation, "dropout": ffn_dropout, "use_bias": ffn_bias, "dtype": dtype}
         self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **ffn)
         self.addnorm2 = AddNorm(norm_shape, dropout, **norm)
+        self.built = True
 
     @classmethod
     def from_config(cls, config: TransformerConfig, **kwargs: Any) -> EncoderBlock:

@@ -47,6 +47,7 @@ class PositionWiseFFN(keras.layers.Layer):
         self.dense2 = keras.layers.Dense(ffn_num_outputs, use_bias=use_bias, dtype=self.dtype_policy)
         self.dense1.build((None, ffn_num_input))
         self.dense2.build((None, ffn_num_hiddens))
+        self.built = True
 
     def call(self, X: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
         check_features("The input of PositionWiseFFN", X.shape, self.ffn_num_input)

@@ -17,6 +17,7 @@ class MaskedSoftmaxCELoss(keras.layers.Layer):
         self.autocast = False  # the dtype is that of ``pred``
         self.label_smoothing = label_smoothing
         self.normalization = normalization
+        self.built = True
 
     def call(self, pred: tf.Tensor, label: tf.Tensor, valid_len: tf.Tensor) -> tf.Tensor:
         T = keras.ops.shape(label)[1]

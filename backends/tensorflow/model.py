@@ -21,6 +21,7 @@ class Pooler(keras.layers.Layer):
         super().__init__(**kwargs)
         self.dense = keras.layers.Dense(num_hiddens, dtype=self.dtype_policy)
         self.dense.build((None, num_hiddens))
+        self.built = True
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
         return tf.tanh(self.dense(X[:, 0]))
@@ -33,6 +34,7 @@ class TiedDense(keras.layers.Layer):
         super().__init__(**kwargs)
         self.embedding = embedding
         self.bias = self.add_weight(shape=(embedding.input_dim,), initializer="zeros", name="bias") if use_bias else None
+        self.built = True
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
         Y = tf.tensordot(X, self.embedding.embeddings, [[-1], [1]])
@@ -54,6 +56,7 @@ class EncoderDecoder(keras.Model):
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler
+        self.built = True
 
     @classmethod
     def from_config(cls, config: TransformerConfig, **kwargs: Any) -> EncoderDecoder:

@@ -34,6 +34,7 @@ class LayerNorm(keras.layers.Layer):
         self.kind = kind
         self.weight = self.add_weight(shape=self.norm_shape, initializer="ones", name="weight") if affine else None
         self.bias = self.add_weight(shape=self.norm_shape, initializer="zeros", name="bias") if affine else None
+        self.built = True
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
         if not X.shape[-len(self.norm_shape) :].is_compatible_with(self.norm_shape):
@@ -73,6 +74,7 @@ class AddNorm(keras.layers.Layer):
         self.pre = norm_position == "pre"
         self.dropout = Dropout(dropout)
         self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine, dtype=self.dtype_policy)
+        self.built = True
 
     def sublayer_input(self, X: tf.Tensor) -> tf.Tensor:
         return self.ln(X) if self.pre else X

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from itertools import count
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
@@ -183,13 +184,14 @@ def test_a_failure_at_any_point_leaves_the_old_checkpoint(tmp_path, monkeypatch,
         write_checkpoint(folder, checkpoint(1))
 
 
-def save_for_ever(folder: Path) -> None:
+def save_for_ever(folder: Path, saving: Event) -> None:
     # A kill loses nothing that is only not flushed, and without flushing more of the time lies in the other steps.
     os.fsync = lambda descriptor: None
     number = number_in(folder)
     while True:
         number += 1
         write_checkpoint(folder, checkpoint(number))
+        saving.set()
 
 
 def test_a_killed_process_leaves_a_checkpoint_that_loads(tmp_path, way):
@@ -201,15 +203,16 @@ def test_a_killed_process_leaves_a_checkpoint_that_loads(tmp_path, way):
     context = multiprocessing.get_context("fork")  # starts in a millisecond
     last = 0
     for _ in range(20):
-        process = context.Process(target=save_for_ever, args=(folder,))
+        saving = context.Event()
+        process = context.Process(target=save_for_ever, args=(folder, saving))
         process.start()
-        time.sleep(moments.uniform(0.005, 0.06))
+        assert saving.wait(timeout=30)
+        time.sleep(moments.uniform(0, 0.04))
         os.kill(process.pid, signal.SIGKILL)
         process.join()
         number = number_in(folder)
-        assert number >= last
+        assert number > last
         last = number
-    assert last >= 20, "the process must have been killed amid saves, not before the first"
     write_checkpoint(folder, checkpoint(last + 1))
     assert os.listdir(tmp_path) == ["model"], "the next save cleans up"
     assert set(os.listdir(folder)) == {"config.json", "model.safetensors", "optimizer.safetensors", "trainer.json", "train.log"}
@@ -219,16 +222,17 @@ def test_a_killed_process_leaves_a_checkpoint_that_loads(tmp_path, way):
 def test_a_reader_never_sees_files_of_two_saves(tmp_path):
     folder = tmp_path / "model"
     write_checkpoint(folder, checkpoint(0))
-    process = multiprocessing.get_context("fork").Process(target=save_for_ever, args=(folder,))
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=save_for_ever, args=(folder, context.Event()))
     process.start()
     try:
-        end, seen = time.monotonic() + 1.0, []
-        while time.monotonic() < end:
+        start, seen = time.monotonic(), []
+        while len(set(seen)) < 20 and time.monotonic() < start + 30:
             seen.append(number_in(folder))
     finally:
         process.kill()
         process.join()
-    assert seen == sorted(seen) and len(set(seen)) > 5
+    assert seen == sorted(seen) and len(set(seen)) == 20
 
 
 def test_the_gap_between_two_renames_is_bridged(tmp_path):

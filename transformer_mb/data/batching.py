@@ -36,7 +36,7 @@ class SourceBatch(NamedTuple):
 def encode_pairs(
     pairs: Iterable[tuple[str, str]], source_vocabulary: Vocabulary, target_vocabulary: Vocabulary, num_steps: int
 ) -> EncodedPairs:
-    """D2L 10.5.4: eos is appended, what is longer than ``num_steps`` is cut (eos with it), the rest is padded."""
+    """D2L 9.5.4: eos is appended, what is longer than ``num_steps`` is cut (eos with it), the rest is padded."""
     ids = pair_ids(pairs, source_vocabulary, target_vocabulary)
     sources = Sentences([source for source, _ in ids], source_vocabulary.eos_id, source_vocabulary.pad_id, num_steps, True)
     targets = Sentences([target for _, target in ids], target_vocabulary.eos_id, target_vocabulary.pad_id, num_steps, True)

@@ -22,6 +22,7 @@ from .demo_words import (
     CREATURES,
     GO,
     MANNERS,
+    MOODS,
     MY,
     NOT,
     NOUNS,
@@ -110,21 +111,23 @@ def _action_on_pronoun(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Comple
 
 
 def _quality(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Complement]:
-    # The gender of I, we and you is unknown, and with it the adjective's form.
-    noun = draw.among([noun for noun in NOUNS if noun.kind != "place"])
+    passing = manner not in (PLAIN, NOT)  # what is never or often so is a mood, and no size or colour
+    noun = draw.among([noun for noun in NOUNS if noun.kind in (CREATURES.split() if passing else BE.subjects.split())])
+    fitting = MOODS if passing else [adjective for adjective in ADJECTIVES if noun.kind in adjective.kinds.split()]
     if noun.kind in CREATURES.split() and draw.once_in(2):
+        # Not I, we or you: their gender is unknown, and with it the adjective's form.
         subject = _coordination(draw) if draw.once_in(2) else _pronoun(draw, (1, 4))
-        adjective = draw.among([adjective for adjective in ADJECTIVES if adjective.kinds == CREATURES])
+        fitting = [adjective for adjective in fitting if adjective.kinds == CREATURES]
     else:
-        subject = _noun_phrase(draw, noun, draw.among((THE, MY, THIS)), draw.once_in(2), adjectives=False)
-        adjective = draw.among([adjective for adjective in ADJECTIVES if noun.kind in adjective.kinds.split()])
+        subject = _noun_phrase(draw, noun, draw.among((THE, THE, MY, THIS)), draw.once_in(2), adjectives=False)
+    adjective = draw.among(fitting)
     return subject, BE, Complement(adjective.english, _agreeing(adjective, subject.gender, subject.person == 4))
 
 
 def _location(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Complement]:
     preposition = draw.among(PREPOSITIONS)
     place = _place(draw, preposition.nouns.split())
-    subject = _subject(draw, preposition.subjects, (THE, MY, THIS))
+    subject = _subject(draw, preposition.subjects, (THE, THE, MY, THIS))
     return subject, BE, Complement(f"{preposition.english} {place.english}", f"{preposition.french} {place.french}")
 
 
@@ -136,7 +139,7 @@ def _direction(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Complement]:
 CLAUSES = (*(_action,) * 6, *(_wish,) * 2, *(_action_on_pronoun,) * 2, *(_quality,) * 3, *(_location,) * 2, _direction)
 
 
-def _subject(draw: Draw, kinds: str, determiners: Sequence[Determiner] = (THE, MY, THIS, SOME)) -> Phrase:
+def _subject(draw: Draw, kinds: str, determiners: Sequence[Determiner] = (THE, THE, MY, THIS, SOME)) -> Phrase:
     nouns = [noun for noun in NOUNS if noun.kind in kinds.split()]
     if "adult" in kinds and draw.once_in(2):
         return _coordination(draw) if draw.once_in(5) else _pronoun(draw, (0, 1, 2, 3, 4))
@@ -153,7 +156,7 @@ def _coordination(draw: Draw) -> Phrase:
     people = [noun for noun in NOUNS if noun.kind in CREATURES.split()]
     first = draw.among(people)
     second = draw.among([noun for noun in people if noun != first])
-    left, right = (_noun_phrase(draw, noun, draw.among((THE, MY)), False, adjectives=False) for noun in (first, second))
+    left, right = (_noun_phrase(draw, noun, draw.among((THE, THE, MY)), False, adjectives=False) for noun in (first, second))
     gender = "f" if left.gender == right.gender == "f" else "m"
     return Phrase(f"{left.english} and {right.english}", f"{left.french} et {right.french}", 4, gender)
 
@@ -161,7 +164,7 @@ def _coordination(draw: Draw) -> Phrase:
 def _object(draw: Draw, verb: Verb, manner: Manner) -> Phrase:
     noun = draw.among([noun for noun in NOUNS if noun.kind in verb.objects.split()])
     indefinite = (ANY if manner.negative else SOME,) * 2 if verb.indefinite else ()
-    return _noun_phrase(draw, noun, draw.among((THE, MY, THIS, *indefinite)), bool(noun.french_plural) and draw.once_in(2))
+    return _noun_phrase(draw, noun, draw.among((THE, THE, MY, THIS, *indefinite)), bool(noun.french_plural) and draw.once_in(2))
 
 
 def _place(draw: Draw, names: Sequence[str]) -> Phrase:

@@ -124,6 +124,10 @@ COLOURS = (
     Adjective("white", "blanc blanche blancs blanches", False, "animal thing"),
     Adjective("green", "vert verte verts vertes", False, "thing"),
 )
+MOODS = (
+    Adjective("happy", "heureux heureuse heureux heureuses", False, CREATURES),
+    Adjective("tired", "fatigué fatiguée fatigués fatiguées", False, CREATURES),
+)
 ADJECTIVES = (
     Adjective("small", "petit petite petits petites", True, "animal food thing"),
     Adjective("big", "grand grande grands grandes", True, "animal thing place"),
@@ -131,9 +135,8 @@ ADJECTIVES = (
     Adjective("young", "jeune jeune jeunes jeunes", True, CREATURES),
     Adjective("old", "vieux vieille vieux vieilles vieil", True, "adult animal thing text place"),
     Adjective("beautiful", "beau belle beaux belles bel", True, "adult child animal thing place"),
-    Adjective("expensive", "cher chère chers chères", False, "food thing text"),
-    Adjective("happy", "heureux heureuse heureux heureuses", False, CREATURES),
-    Adjective("tired", "fatigué fatiguée fatigués fatiguées", False, CREATURES),
+    Adjective("expensive", "cher chère chers chères", False, "food thing"),
+    *MOODS,
     *COLOURS,
 )
 

@@ -11,9 +11,10 @@ import json
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
+from io import BufferedIOBase
 from itertools import islice, zip_longest
 from os import PathLike, fspath
-from typing import IO, Any
+from typing import Any
 
 from ..errors import ConfigError, DataError
 
@@ -183,7 +184,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def _open(name: str) -> IO[bytes]:
+def _open(name: str) -> BufferedIOBase:
     return gzip.open(name, "rb") if name.lower().endswith(".gz") else open(name, "rb")
 
 

@@ -30,7 +30,7 @@ class TextPipeline:
 
 
 def preprocess_nmt(text: str) -> str:
-    """D2L 10.5.1: no-break spaces become spaces, lower case, and ``, . ! ?`` get a space before them."""
+    """D2L 9.5.1: no-break spaces become spaces, lower case, and ``, . ! ?`` get a space before them."""
     text = text.replace("\u202f", " ").replace("\xa0", " ").lower()
     before = " " + text  # the first character has nothing before it to be parted from
     return "".join(
@@ -39,7 +39,7 @@ def preprocess_nmt(text: str) -> str:
 
 
 def tokenize(text: str) -> list[str]:
-    """D2L 10.5.2: split at every single space, so that two in a row give an empty token as in the book's code."""
+    """D2L 9.5.2: split at every single space, so that two in a row give an empty token as in the book's code."""
     return text.split(" ")
 
 

@@ -32,14 +32,13 @@ class Vocabulary:
         self.entries = tuple(entries)
         self.pipeline: TextPipeline = text_pipeline(pipeline)
         self.special = dict(SPECIAL_IDS if special is None else special)
-        self._id_of = {token: number for number, token in enumerate(self.entries)}
-        _check_entries(self.entries, self._id_of)
+        self._id_of = _numbered(self.entries)
         _check_special(self.special, len(self.entries))
         self.unk_id, self.pad_id, self.bos_id, self.eos_id = (self.special[role] for role in SPECIAL_TOKENS)
 
     @classmethod
     def from_tokens(cls, lists: Iterable[Sequence[str]], min_freq: int = 1, pipeline: str = "words") -> Vocabulary:
-        """D2L 9.2.3: the four special tokens, then all that occur ``min_freq`` times, the most frequent first.
+        """D2L 8.2.3: the four special tokens, then all that occur ``min_freq`` times, the most frequent first.
 
         Tokens of one frequency keep the order in which they first appear. A special token that occurs in the text
         keeps its own place.
@@ -126,12 +125,14 @@ def build_vocabularies(
     return Vocabulary.from_tokens(sources, min_freq, pipeline), Vocabulary.from_tokens(targets, min_freq, pipeline)
 
 
-def _check_entries(entries: tuple[Any, ...], id_of: Mapping[Any, int]) -> None:
+def _numbered(entries: tuple[Any, ...]) -> dict[str, int]:
+    id_of: dict[str, int] = {}
     for number, token in enumerate(entries):
         if not isinstance(token, str):
             raise DataError(f"Every token of a vocabulary must be a string, but token {number} is {token!r:.60}.")
-        if id_of[token] != number:
-            raise DataError(f"The tokens of a vocabulary must differ, but {token!r} has the ids {number} and {id_of[token]}.")
+        if id_of.setdefault(token, number) != number:
+            raise DataError(f"The tokens of a vocabulary must differ, but {token!r} has the ids {id_of[token]} and {number}.")
+    return id_of
 
 
 def _check_special(special: Mapping[str, Any], size: int) -> None:

@@ -39,18 +39,18 @@ class Translator:
         self.batch_size = batch_size
         self.max_steps = max_steps
 
-    def translate(self, lines: Sequence[str], beam: int = 1) -> list[str]:
+    def translate(self, lines: Sequence[str], beam: int = 1, first_line: int = 1) -> list[str]:
         """One translation for each line; an empty line stays empty. Words that the vocabulary lacks are allowed.
 
         Args:
-            beam: 1 decodes greedily.
+            beam: 1 decodes greedily. first_line: the number that a message gives the first line.
         Raises:
             TokenError: a line that is longer than the model's positions, by its number.
         """
         pipeline = self.source_vocabulary.pipeline
         token_lists = [pipeline.encode(line) for line in lines]
         max_len = self.model.config.max_len
-        for number, tokens in enumerate(token_lists, start=1):
+        for number, tokens in enumerate(token_lists, start=first_line):
             if len(tokens) >= max_len:  # <eos> is to come
                 raise TokenError(
                     f"Line {number} must be at most {max_len - 1} tokens long (max_len = {max_len}, <eos> counted), but it "

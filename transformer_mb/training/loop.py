@@ -33,7 +33,8 @@ class TrainingInterrupted(KeyboardInterrupt):
     """Ctrl-C during training. ``folder`` is where the checkpoint is that continues exactly here, or None."""
 
     def __init__(self, folder: Path | None, state: TrainingState):
-        super().__init__(f"Interrupted after step {state.step}.")
+        saved = f"; the checkpoint in {folder} continues exactly there" if folder else ", nothing was to be saved"
+        super().__init__(f"Interrupted after step {state.step} in epoch {state.epoch + 1}{saved}.")
         self.folder = folder
         self.state = state
 

@@ -1,0 +1,101 @@
+"""Cached decoding: the source is encoded once, and each step computes one token."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import Array
+
+from .cache import BlockCache, KeyValueCache
+from .weights import Structure, parameters
+
+
+def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
+    return logits.at[..., jnp.asarray(token_ids)].set(-jnp.inf) if token_ids else logits
+
+
+def greedy(model: nnx.Module, source: Array, valid_lens: Array, max_steps: int) -> Array:
+    values = {name: parameter.value for name, parameter in parameters(model).items()}
+    return _greedy(Structure(model), values, source, valid_lens, max_steps)
+
+
+@partial(jax.jit, static_argnums=(0, 4))
+def _greedy(structure: Structure, values: dict[str, Array], source: Array, valid_lens: Array, max_steps: int) -> Array:
+    """The whole loop on the device, compiled once for a batch, a source width and a number of steps."""
+    model = structure.module(values)
+    model.eval()
+    config = model.config
+    rows = source.shape[0]
+
+    def unfinished(carry: Any) -> Array:
+        step, _, finished, _, _ = carry
+        return (step < max_steps) & ~finished.all()
+
+    def advance(carry: Any) -> Any:
+        step, tokens, finished, generated, state = carry
+        logits, state = model.decoder(tokens, state)
+        tokens = suppress(logits, config.suppress_ids).argmax(axis=-1).astype(tokens.dtype)
+        generated = jax.lax.dynamic_update_slice_in_dim(generated, tokens, step, axis=1)
+        return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state
+
+    with jax.default_matmul_precision("highest"):
+        state = _start(model, source, valid_lens, max_steps)
+        tokens = jnp.full((rows, 1), config.start_id, jnp.int32)
+        generated = jnp.full((rows, max_steps), config.eos_id, jnp.int32)
+        carry = (0, tokens, jnp.zeros(rows, bool), generated, state)
+        return jax.lax.while_loop(unfinished, advance, carry)[3]
+
+
+def _start(model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, beam: int = 1) -> list[Any]:
+    """The decoder's state, with nothing left to allocate or to project: a compiled loop's shapes must stay."""
+    enc_outputs = jnp.repeat(model.encoder(source, valid_lens), beam, axis=0)
+    no_step = enc_outputs[:, :0]
+    caches = []
+    for block in model.decoder.blks:
+        own = KeyValueCache(max_steps=max_steps).append(*block.attention1.project_keys_values(no_step, no_step))
+        caches.append(BlockCache(own, block.attention2.project_keys_values(enc_outputs, enc_outputs)))
+    return [enc_outputs, jnp.repeat(valid_lens, beam), caches]
+
+
+class BeamDecoder:
+    """The BeamSession of ``transformer_mb.decoding.beam``."""
+
+    def __init__(self, model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, beam: int):
+        self.structure = Structure(model)
+        self.values = {name: parameter.value for name, parameter in parameters(model).items()}
+        self.state = _begin(self.structure, self.values, source, valid_lens, max_steps, beam)
+        self.rows = np.arange(source.shape[0] * beam)
+
+    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        best, ids, self.state = _beam_step(self.structure, self.values, self.state, self.rows, tokens[:, None], count)
+        self.rows = np.arange(len(tokens))
+        return np.asarray(best, np.float64), np.asarray(ids)
+
+    def reorder(self, rows: np.ndarray) -> None:
+        # Done by the next step, so that each token costs one call of the device.
+        self.rows = self.rows[rows]
+
+
+@partial(jax.jit, static_argnums=(0, 4, 5))
+def _begin(structure, values, source, valid_lens, max_steps, beam):
+    model = structure.module(values)
+    model.eval()
+    with jax.default_matmul_precision("highest"):
+        return _start(model, source, valid_lens, max_steps, beam)
+
+
+@partial(jax.jit, static_argnums=(0, 5), donate_argnums=2)
+def _beam_step(structure, values, state, rows, tokens, count):
+    model = structure.module(values)
+    model.eval()
+    # Cross-attention stays: all rows of one source share it.
+    caches = [cache._replace(own=cache.own.reorder(rows)) for cache in state[2]]
+    with jax.default_matmul_precision("highest"):
+        logits, state = model.decoder(tokens, [*state[:2], caches])
+    logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
+    return *jax.lax.top_k(jax.nn.log_softmax(logits), min(count, logits.shape[-1])), state

@@ -1,0 +1,30 @@
+"""optax's scale_by_adam is the contract's formula, its trace likewise; the learning rate is applied by the trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from transformer_mb.trainer import TrainerOptions
+
+from .weights import at_least_float32
+
+
+def build_optimizer(parameters: Mapping[str, Array], options: TrainerOptions) -> tuple[optax.GradientTransformation, Any]:
+    """The transformation and its state for parameters by name."""
+    if options.optimizer == "adam":
+        transformation = optax.scale_by_adam(*options.betas, options.eps)
+    else:
+        transformation = optax.trace(options.momentum)
+    return transformation, transformation.init(at_least_float32(parameters))
+
+
+def clip_gradients(gradients: Mapping[str, Array], clip_norm: float) -> dict[str, Array]:
+    """All gradients scaled by min(1, clip_norm / their common norm)."""
+    scale = jnp.minimum(1.0, clip_norm / optax.global_norm(gradients))
+    return jax.tree.map(lambda gradient: gradient * scale, dict(gradients))

@@ -1,0 +1,179 @@
+"""What users do wrong: one readable paragraph, a status other than 0, and nothing half-written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from transformer_mb.registry import BUILT_IN, Entry
+
+
+@pytest.fixture
+def train_fails(fails, tmp_path, settings_file):
+    """``train`` with a bad part; no folder may be left behind, nor anything hidden beside it."""
+
+    def run(*arguments: object) -> str:
+        (tmp_path / "runs").mkdir(exist_ok=True)
+        message = fails("train", settings_file, "--epochs", 1, "--out", tmp_path / "runs" / "model", *arguments)
+        assert os.listdir(tmp_path / "runs") == []
+        return message
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "There is no file"),
+        (b"", "is empty"),
+        (b"go .\tva !\nno tab here\n", "line 2: SOURCE TAB TARGET was expected, but there is no tab in 'no tab here'"),
+        (b"go .\tva !\nd\xe9j\xe0\tvu\n", "must be UTF-8 text, but line 2"),
+    ],
+)
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_data_that_cannot_be_read(train_fails, fails, trained, tmp_path, command, content, words):
+    path = tmp_path / "bad.tsv"
+    if content is not None:
+        path.write_bytes(content)
+    message = train_fails("--data", path) if command == "train" else fails("evaluate", trained, "--data", path)
+    assert words in message and str(path) in message
+
+
+def test_no_data_and_no_folder_were_named(fails, tmp_path):
+    assert "--data FILE" in fails("train", "--out", tmp_path / "model")
+    assert "--out DIR" in fails("train", "--data", tmp_path / "data.tsv")
+    assert "There is no configuration file" in fails("train", tmp_path / "none.toml", "--out", tmp_path / "model")
+
+
+def test_an_unknown_backend_and_one_that_is_not_installed(train_fails, fails, trained, monkeypatch):
+    absent = Entry("transformer_mb.backends.absent", ("no_such_package",), "pip install 'transformer_mb[absent]'")
+    monkeypatch.setitem(BUILT_IN, "absent", absent)
+    for run in (train_fails, lambda *words: fails("translate", trained, *words)):
+        assert "The backend must be one of numpy" in run("--backend", "nonsense")
+        message = run("--backend", "absent")
+        assert "no_such_package is not installed" in message and "pip install 'transformer_mb[absent]'" in message
+        assert "dtype" in run("--dtype", "float8") and "device" in run("--backend", "numpy", "--device", "tpu")
+
+
+def damage_tensors(folder, change) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors")
+
+
+def damage_config(folder, change) -> None:
+    described = json.loads((folder / "config.json").read_text())
+    change(described)
+    (folder / "config.json").write_text(json.dumps(described))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors"),
+        (lambda folder: (folder / "config.json").unlink(), "config.json is missing"),
+        (lambda folder: (folder / "target_vocabulary.json").unlink(), "target_vocabulary.json is missing"),
+        (lambda folder: os.truncate(folder / "model.safetensors", 1000), "damaged"),
+        (
+            lambda folder: damage_tensors(folder, lambda t: t.pop("encoder.embedding.weight")),
+            "missing encoder.embedding.weight",
+        ),
+        (lambda folder: damage_tensors(folder, lambda t: t.update(extra=np.zeros(3))), "unexpected extra [3]"),
+        (
+            lambda folder: damage_tensors(folder, lambda t: t.update({"decoder.dense.bias": np.zeros(2)})),
+            "decoder.dense.bias must have shape",
+        ),
+        (lambda folder: damage_config(folder, lambda c: c.update(format_version=2)), "a newer transformer_mb wrote it"),
+        (lambda folder: damage_config(folder, lambda c: c["config"].update(eos_id=999)), "eos_id must be from 0 to"),
+        (lambda folder: damage_config(folder, lambda c: c["config"].update(num_hiddens=33)), "33 is not divisible by 4"),
+    ],
+)
+def test_a_checkpoint_that_is_damaged(fails, checkpoint, damage, words):
+    damage(checkpoint)
+    for command in (["translate", checkpoint], ["train", "--resume", "--out", checkpoint]):
+        message = fails(*command)
+        assert words in message and str(checkpoint) in message
+
+
+def test_a_checkpoint_without_vocabularies_cannot_read_text(fails, checkpoint):
+    for side in ("source", "target"):
+        (checkpoint / f"{side}_vocabulary.json").unlink()
+    assert "needs the vocabularies of both sides" in fails("translate", checkpoint)
+
+
+def test_no_checkpoint_at_all(fails, tmp_path):
+    assert "there is none" in fails("translate", tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    assert "it is a file" in fails("translate", tmp_path / "file")
+    assert "config.json is missing" in fails("translate", tmp_path)
+
+
+def test_a_line_that_is_too_long_is_named(cli, fails, trained, train_fails, data, tmp_path):
+    message = fails("translate", trained, stdin="go .\n" + "word " * 30 + "\n")
+    assert "Line 2 must be at most 29 tokens long (max_len = 30, <eos> counted), but it has 30" in message
+    long = tmp_path / "long.tsv"
+    long.write_text(data.read_text() + "word " * 30 + "\tmot\n")
+    assert "source of pair 41 must be at most 30 tokens long" in train_fails("--data", long)
+    message = fails("translate", trained, "--max-steps", 31, stdin="go .")
+    assert "max_steps must be from 1 to max_len = 30, but 31 came" in message
+
+
+def test_standard_input_that_is_not_utf_8(fails, trained):
+    message = fails("translate", trained, stdin=b"go .\nd\xe9j\xe0 vu\n")
+    assert "Standard input must be UTF-8 text, but line 2, byte 2 is not" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("num_hiddens = 30", "num_hiddens must be divisible by encoder_num_heads, but 30 is not divisible by 4"),
+        ("decoder_start_id = 999", "decoder_start_id must be from 0 to"),
+        ("colour = 3", "Unknown field(s) of [model]: colour"),
+        ("eos_id = 4", "[model] must leave out eos_id"),
+        ('preset = "gpt9"', "The preset must be one of d2l"),
+        ('architecture = "decoder"', "vocab_size"),
+    ],
+)
+def test_a_model_that_cannot_be(fails, tmp_path, data, line, words):
+    path = tmp_path / "train.toml"
+    path.write_text(f'[model]\n{line}\n[data]\nsource = "{data}"\n')
+    assert words in fails("train", path, "--out", tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_recipe_that_cannot_be(train_fails):
+    assert "epochs must be at least 1" in train_fails("--epochs", 0)
+    assert "learning_rate must be positive" in train_fails("--learning-rate", -1)
+    assert "optimizer must be one of adam, sgd" in train_fails("--optimizer", "adagrad")
+
+
+def test_a_place_that_cannot_be_written(fails, settings_file, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert "must be a folder" in fails("train", settings_file, "--out", tmp_path / "file")
+    assert "no folder that may be written to" in fails("train", settings_file, "--out", tmp_path / "file" / "model")
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "nothing is written" in fails("train", settings_file, "--out", tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["file", "notes.txt"]
+
+
+def test_a_results_file_that_cannot_be_written(fails, trained, data, tmp_path):
+    message = fails("evaluate", trained, "--data", data, "--json", tmp_path / "none" / "scores.json")
+    assert "scores.json: No such file or directory" in message
+
+
+def test_a_full_disk_while_saving(fails, train_fails, checkpoint, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = (checkpoint / "model.safetensors").read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    assert "cannot be written: No space left on device" in train_fails()
+    message = fails("train", "--resume", "--epochs", 61, "--out", checkpoint)
+    assert "No space left on device" in message and "What was there before is unchanged" in message
+    assert (checkpoint / "model.safetensors").read_bytes() == before
+    assert sorted(os.listdir(checkpoint.parent)) == ["model", "runs"]

@@ -1,0 +1,142 @@
+"""``train``: settings from file, flags and preset, resuming, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.cli.train_settings import Settings, read_toml
+from transformer_mb.errors import ConfigError
+from transformer_mb.presets import d2l
+
+
+def trainer(folder) -> dict:
+    return json.loads((folder / "trainer.json").read_text())
+
+
+def test_the_checkpoint_says_how_it_was_made(trained, data):
+    found = read_checkpoint(trained)
+    assert found.config.num_hiddens == 32 and found.config.tie_output
+    assert found.trainer["recipe"]["epochs"] == found.trainer["epoch"] == len(found.trainer["history"]) == 60
+    assert found.trainer["recipe"]["batch_size"] == 16 and found.trainer["step"] == 60 * 3
+    assert found.trainer["data"]["source"] == str(data) and found.trainer["data"]["pairs"] == 40
+    assert found.trainer["data"]["run"] == {"backend": "numpy", "device": None, "dtype": "float32"}
+
+
+def test_the_d2l_preset_is_the_books(cli, data, tmp_path):
+    outcome = cli("train", "--data", data, "--preset", "d2l", "--epochs", 1, "--num-examples", 30, "--out", tmp_path / "model")
+    assert outcome.status == 0
+    loss, saved = outcome.out.splitlines()
+    assert loss.startswith("loss ") and "tokens/s (numpy, cpu, float32)" in loss and saved == f"saved in {tmp_path / 'model'}"
+    assert outcome.err.splitlines()[0].startswith("epoch 1/1  loss ")
+    found = read_checkpoint(tmp_path / "model")
+    sizes = len(found.source_vocabulary), len(found.target_vocabulary)
+    assert found.config == d2l(*sizes)
+    recipe = found.trainer["recipe"]
+    published = {"num_steps": 10, "learning_rate": 0.005, "normalization": "steps", "min_freq": 2, "batch_size": 64}
+    assert recipe == {**recipe, **published, "epochs": 1, "num_examples": 30}
+
+
+LAYERED = """
+backend = "torch"
+[model]
+preset = "d2l"
+num_hiddens = 16
+[training]
+epochs = 7
+num_steps = 0
+[data]
+pipeline = "words"
+"""
+
+
+def test_flags_override_the_file_which_overrides_the_preset(tmp_path):
+    path = tmp_path / "train.toml"
+    path.write_text(LAYERED)
+    flags = Settings(training={"epochs": 3, "clip_norm": 0}, run={"out": "there"})
+    merged = flags.over(read_toml(path))
+    recipe, config = merged.recipe(), merged.config(source_vocab_size=9, target_vocab_size=9)
+    assert (recipe.epochs, recipe.num_steps, recipe.clip_norm, recipe.pipeline, recipe.min_freq) == (3, None, None, "words", 2)
+    assert config == d2l(9, 9, num_hiddens=16)
+    assert merged.run == {"out": "there", "backend": "torch"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[modle]\n", r"unknown key\(s\): modle"),
+        ("epochs = 3\n", r"unknown key\(s\): epochs"),
+        ("model = 3\n", "model must be a table, but 3 came"),
+        ("[data]\nsauce = 'x'\n", r"unknown key\(s\) of \[data\]: sauce"),
+        ("[data]\nsource = 3\n", "data.source must be a string, but 3 came"),
+        ("save_every = 'often'\n", "save_every must be a whole number, but 'often' came"),
+        ("[model\n", "must be TOML, but it is not"),
+    ],
+)
+def test_a_file_that_is_wrong_names_what(tmp_path, text, words):
+    path = tmp_path / "train.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        read_toml(path)
+
+
+def test_validation_is_scored(cli, settings_file, data, tmp_path):
+    outcome = cli("train", settings_file, "--epochs", 1, "--out", tmp_path / "model", "--validation", data)
+    assert outcome.status == 0 and "BLEU " in outcome.out and "of 40 pairs" in outcome.out and "nrefs:1|" in outcome.out
+
+
+def test_resuming_needs_nothing_but_the_folder_and_gives_what_one_run_gives(cli, settings_file, tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert cli("train", settings_file, "--epochs", 4, "--out", whole).status == 0
+    assert cli("train", settings_file, "--epochs", 2, "--out", parts).status == 0
+    assert cli("train", "--resume", "--epochs", 4, "--out", parts).status == 0
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        assert (parts / name).read_bytes() == (whole / name).read_bytes()
+    assert [row["loss"] for row in trainer(parts)["history"]] == [row["loss"] for row in trainer(whole)["history"]]
+
+
+def test_a_checkpoint_is_not_overwritten_unless_forced(fails, cli, settings_file, checkpoint):
+    before = (checkpoint / "model.safetensors").read_bytes()
+    message = fails("train", settings_file, "--out", checkpoint)
+    assert "holds a checkpoint already: continue it with --resume or replace it with --force" in message
+    assert (checkpoint / "model.safetensors").read_bytes() == before
+    assert cli("train", settings_file, "--out", checkpoint, "--epochs", 1, "--force").status == 0
+    assert trainer(checkpoint)["epoch"] == 1
+
+
+def test_what_cannot_be_resumed(fails, settings_file, checkpoint, tmp_path, data):
+    assert "there is none" in fails("train", "--resume", "--out", tmp_path / "none")
+    assert "batch_size was 16 and is 8" in fails("train", "--resume", "--out", checkpoint, "--batch-size", 8)
+    other = tmp_path / "other.tsv"
+    other.write_text(data.read_text().replace("he ", "she "))
+    assert "with the sentence pairs it began with" in fails("train", "--resume", "--out", checkpoint, "--data", other)
+    wider = tmp_path / "wider.toml"
+    wider.write_text("[model]\nnum_hiddens = 64\n")
+    assert "num_hiddens was 32 and is 64" in fails("train", wider, "--resume", "--out", checkpoint)
+    for name in ("optimizer.safetensors", "trainer.json"):
+        (checkpoint / name).unlink()
+    assert "holds a model alone" in fails("train", "--resume", "--out", checkpoint)
+
+
+def test_ctrl_c_saves_and_the_resumed_training_is_the_uninterrupted_one(cli, settings_file, tmp_path):
+    folder = tmp_path / "model"
+    command = [sys.executable, "-m", "transformer_mb.cli.main", "train", settings_file, "--epochs", "100000", "--out", folder]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert process.stderr.readline().startswith("epoch 1/100000")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err
+    assert "Ctrl-C: this step is finished and saved first" in err
+    assert f"the checkpoint in {folder} continues exactly there." in err
+    assert err.endswith(f"Continue with: transformer-mb train --out {folder} --resume\n")
+    reached = trainer(folder)
+    assert reached["step"] == reached["epoch"] * 3 + reached["batch"] > 0
+    epochs = reached["epoch"] + 2
+    assert cli("train", "--resume", "--epochs", epochs, "--out", folder).status == 0
+    assert cli("train", settings_file, "--epochs", epochs, "--out", tmp_path / "whole").status == 0
+    assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()

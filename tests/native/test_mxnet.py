@@ -1,0 +1,164 @@
+"""Our layers inside gluon programs: built, trained, saved and switched as gluon's own; and the book's examples."""
+
+import numpy as np
+import pytest
+from transformer_mb.backends import mxnet as layers  # first: it makes MXNet importable
+
+# isort: split
+import mxnet as mx
+from mxnet import autograd, gluon, npx
+from mxnet import np as mnp
+from mxnet.gluon import nn
+
+from transformer_mb.presets import d2l
+from transformer_mb.trainer import Batch
+
+BLOCK = (24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
+
+
+def initialized(layer):
+    layer.initialize()
+    return layer
+
+
+class AttentionPooling(gluon.Block):
+    """Which of the tokens 0 to 3 comes second? Attention finds it by its position."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(4, 16)
+        self.positions = layers.PositionalEncoding(16, 0.0)
+        self.attention = layers.MultiHeadAttention(16, 16, 16, 16, 2, 0.0)
+        self.output = nn.Dense(4, in_units=16)
+
+    def forward(self, tokens, valid_lens):
+        X = self.positions(self.embedding(tokens))
+        return self.output(self.attention(X, X, X, valid_lens)[:, 0])
+
+
+def losses_of_training(net, inputs, labels, steps, **options):
+    trainer = gluon.Trainer(net.collect_params(), "adam", options)
+    softmax_loss = gluon.loss.SoftmaxCrossEntropyLoss()
+    losses = []
+    for _ in range(steps):
+        with autograd.record():
+            loss = softmax_loss(net(*inputs), labels)
+        loss.backward()
+        trainer.step(labels.shape[0])
+        losses.append(float(loss.mean()))
+    return losses
+
+
+def test_attention_in_a_gluon_block_learns():
+    mx.random.seed(0)
+    tokens = mnp.array(np.random.default_rng(0).integers(0, 4, (32, 5)))
+    losses = losses_of_training(
+        initialized(AttentionPooling()), (tokens, mnp.full(32, 5)), tokens[:, 1], 150, learning_rate=0.02
+    )
+    assert losses[0] > 1.0 and np.mean(losses[-5:]) < 0.1 * losses[0]
+
+
+def test_encoder_block_in_a_sequential_learns():
+    mx.random.seed(0)
+    net = nn.Sequential()
+    net.add(nn.Embedding(4, 16), layers.EncoderBlock(16, 16, 16, 16, [16], 16, 32, 4, 0.1), nn.Dense(4, in_units=5 * 16))
+    tokens = mnp.array(np.random.default_rng(1).integers(0, 4, (32, 5)))
+    initialized(net).hybridize()  # which reaches the gluon layers inside ours, and must change nothing
+    losses = losses_of_training(net, (tokens,), tokens[:, 1], 100, learning_rate=0.01)
+    assert losses[0] > 1.0 and np.mean(losses[-5:]) < 0.1 * losses[0]
+
+
+def test_positionwise_ffn_of_the_book():
+    ffn = initialized(layers.PositionWiseFFN(4, 4, 8))
+    Y = ffn(mnp.ones((2, 3, 4))).asnumpy()
+    assert Y.shape == (2, 3, 8)
+    np.testing.assert_array_equal(Y, np.broadcast_to(Y[0, 0], Y.shape))
+
+
+def test_add_norm_of_the_book():
+    add_norm = initialized(layers.AddNorm([3, 4], 0.5))
+    assert add_norm(mnp.ones((2, 3, 4)), mnp.ones((2, 3, 4))).shape == (2, 3, 4)
+
+
+def test_encoder_of_the_book():
+    valid_lens = mnp.array([3, 2])
+    block = initialized(layers.EncoderBlock(*BLOCK))
+    assert block(mnp.ones((2, 100, 24)), valid_lens).shape == (2, 100, 24)
+    encoder = initialized(layers.TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5))
+    assert encoder(mnp.ones((2, 100)), valid_lens).shape == (2, 100, 24)
+    assert encoder.attention_weights == [None, None]
+    encoder(mnp.ones((2, 100)), valid_lens, need_weights=True)
+    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
+
+
+def test_decoder_block_of_the_book():
+    X, valid_lens = mnp.ones((2, 100, 24)), mnp.array([3, 2])
+    encoder_block = initialized(layers.EncoderBlock(*BLOCK))
+    decoder_block = initialized(layers.DecoderBlock(*BLOCK, 0))
+    Y, state = decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]], need_weights=True)
+    assert Y.shape == (2, 100, 24) and state[2][0].own.length == 100
+    assert decoder_block.attention1.attention_weights.shape == (2, 8, 100, 100)
+    assert decoder_block.attention2.attention_weights.shape == (2, 8, 100, 100)
+
+
+def test_training_mode_is_autograds():
+    layer = initialized(layers.AddNorm([64], 0.5))
+    X, Y = mnp.zeros((4, 64)), mnp.random.normal(size=(4, 64))
+    evaluated = layer(X, Y)
+    with autograd.predict_mode():
+        np.testing.assert_array_equal(layer(X, Y), evaluated)
+    with autograd.train_mode():
+        assert (layer(X, Y) != evaluated).any()
+    with autograd.record():
+        assert (layer(X, Y) != evaluated).any()
+    with autograd.record(train_mode=False):
+        np.testing.assert_array_equal(layer(X, Y), evaluated)
+
+
+def test_parameters_in_a_gluon_file(tmp_path):
+    """With the names that the book's own gluon code has, so that its files load."""
+    path = str(tmp_path / "encoder.params")
+    first, second = (initialized(layers.TransformerEncoder(20, 8, 8, 8, 8, [8], 8, 16, 2, 2, 0.0)) for _ in range(2))
+    first.save_parameters(path)
+    assert {"embedding.weight", "blks.0.attention.W_q.weight", "blks.1.addnorm2.ln.gamma"} < set(npx.load(path))
+    tokens = mnp.array([[1, 2, 3]])
+    expected = first(tokens)
+    assert (second(tokens) != expected).any()
+    second.load_parameters(path)
+    np.testing.assert_array_equal(second(tokens), expected)
+
+
+def test_cast_to_float64():
+    layer = initialized(layers.EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, activation="gelu"))
+    layer.cast("float64")
+    assert layer(mnp.ones((2, 3, 8), dtype="float64"), mnp.array([1, 0])).dtype == np.float64
+
+
+@pytest.mark.parametrize("x", [-3.0, -0.5, 0.0, 1.7])
+def test_gelu_and_its_gradient_are_exact(x):
+    """Φ by the standard library's erf, and the derivative Φ(x) + x φ(x)."""
+    from math import erf, exp, pi, sqrt
+
+    from transformer_mb.backends.mxnet.feed_forward import ACTIVATIONS
+
+    X = mnp.array([x], dtype="float64")
+    X.attach_grad()
+    with autograd.record():
+        Y = ACTIVATIONS["gelu"](X)
+    Y.backward()
+    cumulative = 0.5 * (1.0 + erf(x / sqrt(2.0)))
+    assert abs(Y.item() - x * cumulative) <= 1e-15
+    assert abs(X.grad.item() - (cumulative + x * exp(-0.5 * x * x) / sqrt(2.0 * pi))) <= 1e-15
+
+
+def test_a_trainer_leaves_the_random_state_alone():
+    backend = layers.BACKEND()
+    model = backend.build(d2l(9, 9))
+    ids, lens = np.full((2, 3), 4), np.array([3, 3])
+    mx.random.seed(5)
+    expected = [mnp.random.uniform(size=(8,)).asnumpy() for _ in range(2)]
+    mx.random.seed(5)
+    got = [mnp.random.uniform(size=(8,)).asnumpy()]
+    backend.trainer(model).step(Batch(ids, lens, ids, ids, lens))
+    got.append(mnp.random.uniform(size=(8,)).asnumpy())
+    np.testing.assert_array_equal(got, expected)

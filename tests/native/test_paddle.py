@@ -1,0 +1,173 @@
+"""Our layers inside Paddle's own programs: its models, optimizers, files and compiler."""
+
+import numpy as np
+import paddle
+import pytest
+from paddle import nn
+from transformer_mb.backends.paddle import (
+    AddNorm,
+    DecoderBlock,
+    EncoderBlock,
+    MaskedSoftmaxCELoss,
+    MultiHeadAttention,
+    PaddleBackend,
+    PositionWiseFFN,
+    TransformerEncoder,
+)
+
+from transformer_mb.config import TransformerConfig
+from transformer_mb.trainer import Batch
+
+CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    paddle.seed(3)
+
+
+def train(model, inputs, labels, steps):
+    """The losses of some steps of Paddle's own Adam."""
+    optimizer = paddle.optimizer.Adam(0.01, parameters=model.parameters())
+    losses = []
+    for _ in range(steps):
+        loss = nn.functional.cross_entropy(model(*inputs), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss))
+    return losses
+
+
+class Reader(nn.Layer):
+    """Which of three tokens does a sequence hold at its first valid step? Answered by attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(5, 16)
+        self.attention = MultiHeadAttention(16, 16, 16, 16, 4, 0.1)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, X, valid_lens):
+        X = self.embedding(X)
+        return self.head(self.attention(X, X, X, valid_lens).mean(axis=1))
+
+
+def test_attention_trains_in_a_native_model():
+    X = paddle.randint(0, 5, [32, 6])
+    X[:, 0] = paddle.randint(0, 3, [32])
+    losses = train(Reader(), (X, paddle.full([32], 1)), X[:, 0], 60)
+    assert losses[-1] < 0.2 * losses[0]
+
+
+def test_encoder_blocks_train_in_a_sequential():
+    blocks = [EncoderBlock(16, 16, 16, 16, 16, 16, 32, 4, 0.0, norm_position=order) for order in ("post", "pre")]
+    model = nn.Sequential(nn.Embedding(7, 16), *blocks, nn.Linear(16, 7))
+    X = paddle.randint(0, 7, [8, 5])
+    losses = train(model, (X,), paddle.flip(X, axis=[1]), 120)
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def test_the_books_examples():
+    rows = PositionWiseFFN(4, 4, 8)(paddle.ones([2, 3, 4]))
+    assert rows.shape == [2, 3, 8] and bool((rows == rows[0, 0]).all())
+    add_norm = AddNorm([3, 4], 0.5)
+    add_norm.eval()
+    assert add_norm(paddle.ones([2, 3, 4]), paddle.ones([2, 3, 4])).shape == [2, 3, 4]
+
+    X, valid_lens = paddle.ones([2, 100, 24]), paddle.to_tensor([3, 2])
+    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
+    encoder_block.eval()
+    assert encoder_block(X, valid_lens).shape == [2, 100, 24]
+    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0)
+    decoder_block.eval()
+    state = [encoder_block(X, valid_lens), valid_lens, [None]]
+    assert decoder_block(X, state)[0].shape == [2, 100, 24] and state[2] == [None]
+
+    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
+    encoder.eval()
+    tokens = paddle.ones([2, 100], dtype=paddle.int64)
+    assert encoder(tokens, valid_lens).shape == [2, 100, 24] and encoder.attention_weights == [None, None]
+    encoder(tokens, valid_lens, need_weights=True)
+    assert [weights.shape for weights in encoder.attention_weights] == [[2, 8, 100, 100]] * 2
+
+
+@pytest.mark.parametrize("dtype", [paddle.int32, paddle.int64])
+def test_whole_numbers_of_both_sizes(dtype):
+    """Paddle refuses to mix int64 with float32, and int32 with int64 in places."""
+    model = PaddleBackend().build(CONFIG)
+    source, target = paddle.full([2, 3], 4, dtype), paddle.full([2, 4], 5, dtype)
+    logits, _ = model(source, target, paddle.to_tensor([3, 1], dtype))
+    for normalization in ("steps", "tokens"):
+        loss = MaskedSoftmaxCELoss(normalization=normalization)(logits, target, paddle.to_tensor([4, 2], dtype))
+        assert loss.shape == [2] and loss.dtype == paddle.float32
+        assert bool(paddle.isfinite(paddle.grad(loss.sum(), [model.decoder.dense.weight], retain_graph=True)[0]).all())
+
+
+def test_a_very_improbable_label_costs_what_it_should():
+    """Paddle's own cross-entropy gives 64 here."""
+    logits = paddle.to_tensor([[[100.0, 0.0, -300.0]]])
+    loss = MaskedSoftmaxCELoss()(logits, paddle.to_tensor([[2]]), paddle.to_tensor([1]))
+    assert loss.item() == 400.0
+
+
+def test_a_state_dict_through_paddles_files(tmp_path):
+    backend = PaddleBackend()
+    model, other = backend.build(CONFIG, seed=1), backend.build(CONFIG, seed=2)
+    assert set(model.state_dict()) == set(backend.parameter_shapes(model))
+    paddle.save(model.state_dict(), str(tmp_path / "model.pdparams"))
+    other.set_state_dict(paddle.load(str(tmp_path / "model.pdparams")))
+    source, target = np.array([[4, 5, 6]]), np.array([[2, 7]])
+    expected = backend.logits(model, source, None, target)
+    np.testing.assert_array_equal(backend.logits(other, source, None, target), expected)
+
+
+def test_to_another_dtype_and_back():
+    """The position table is made anew for each dtype: what float32 rounded does not come back as float64."""
+    encoder = TransformerEncoder(9, 8, 8, 8, 8, 8, 8, 16, 2, 1, 0.0)
+    tokens = paddle.to_tensor([[1, 2, 3]])
+    expected = encoder(tokens).numpy()
+    assert encoder.to(dtype="float64")(tokens).dtype == paddle.float64
+    np.testing.assert_allclose(encoder(tokens).numpy(), expected, atol=1e-5)
+    table = encoder.pos_encoding.P
+    assert table.dtype == paddle.float64 and float(table[1, 0]) == np.sin(1.0)
+
+
+def test_a_compiled_block_computes_the_same():
+    block = EncoderBlock(8, 8, 8, 8, 8, 8, 16, 2, 0.1)
+    block.eval()
+    X, valid_lens = paddle.randn([2, 5, 8]), paddle.to_tensor([5, 2])
+    expected = block(X, valid_lens).numpy()
+    compiled = paddle.jit.to_static(block, full_graph=True)
+    np.testing.assert_allclose(compiled(X, valid_lens).numpy(), expected, atol=1e-6)
+
+
+def test_paddles_own_training_leaves_the_pad_row_zero():
+    config = CONFIG.replace(source_vocab_size=13, share_embeddings=True, tie_output=True, padding_vector_zero=True)
+    model = PaddleBackend().build(config)
+    model.train()
+    optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+    tokens = paddle.to_tensor([[4, 5, config.pad_id]])
+    logits, _ = model(tokens, tokens, paddle.to_tensor([2]))
+    logits.square().sum().backward()
+    before = model.encoder.embedding.weight.numpy()
+    optimizer.step()
+    after = model.encoder.embedding.weight.numpy()
+    assert (after[config.pad_id] == 0.0).all() and (after[4] != before[4]).any()
+
+
+def test_the_process_stays_as_it_was():
+    before = paddle.get_default_dtype()
+    backend = PaddleBackend(dtype="float64")
+    model = backend.build(CONFIG)
+    assert model.decoder.dense.weight.dtype == paddle.float64
+    assert paddle.get_default_dtype() == before == "float32"
+
+    tokens, lens = np.array([[4, 5, 6]]), np.array([3])
+    trainer = backend.trainer(model)
+    paddle.seed(8)
+    expected = paddle.rand([4]).numpy()
+    paddle.seed(8)
+    trainer.step(Batch(tokens, lens, tokens, tokens, lens))
+    np.testing.assert_array_equal(paddle.rand([4]).numpy(), expected)
+    assert all(parameter.grad is None for parameter in model.parameters())

@@ -1,0 +1,112 @@
+"""``transformer-mb demo``: train on the built-in corpus, translate sentences that were not in it, show the attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .reporting import write_json
+
+if TYPE_CHECKING:
+    from ..decoding.translate import Translator
+    from ..training import TrainingState
+
+NAME = "demo"
+SHOWN = 5  # translations
+WIDEST = 8  # tokens of the sentence whose attention is shown, so that it fits a terminal
+
+# Found by trial on the built-in corpus, seeds 0 to 4. Tying is what counts: tied embeddings start at 1/sqrt(D), so that
+# positions are as loud as tokens. Untied ones start eight times as large, and word order is then learned late: after as
+# many steps 0.73 of the unseen sentences come out right instead of 0.98.
+MODEL: dict[str, Any] = {"num_hiddens": 64, "ffn_num_hiddens": 128, "tie_output": True, "dropout": 0.0, "max_len": 64}
+RECIPE: dict[str, Any] = {"batch_size": 64, "learning_rate": 0.005, "schedule": "linear", "warmup_steps": 100}
+EPOCHS = 12
+
+
+def command(
+    backend: options.Backend = None,
+    device: options.Device = None,
+    dtype: options.Dtype = "float32",
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the corpus.")] = EPOCHS,
+    seed: Annotated[int, typer.Option("--seed", help="Of initial weights, data order and dropout.")] = 0,
+    json_file: options.JsonFile = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Save the model here.", show_default=False)] = None,
+) -> None:
+    """Train on the built-in corpus, translate unseen sentences and show the attention."""
+    from ..checkpoint import check_destination
+    from ..data import demo_pairs
+    from ..registry import get_backend
+    from .evaluate import score
+
+    framework = get_backend(backend, device, dtype)
+    if out is not None:
+        check_destination(out)
+    pairs, unseen = demo_pairs()
+    print(f"{len(pairs)} sentence pairs to learn from, {len(unseen)} unseen ones to translate; backend {framework.name}")
+    state, translator = learn(framework, pairs, epochs, seed, out)
+    print(f"loss {state.loss:.4f}, {state.tokens_per_second:,.1f} tokens/s, {state.train_seconds:.1f} s of training")
+    result = score(translator, unseen)
+    show_translations(translator, unseen)
+    show_attention(translator, [source for source, _ in unseen])
+    print(f"unseen sentences: exact match {result.exact_match:.1%}, BLEU {result.bleu.value:.2f} ({result.bleu.signature})")
+    measured = {
+        "backend": framework.name,
+        "seconds": state.train_seconds,
+        "train_tokens_per_s": state.tokens_per_second,
+        "loss": state.loss,
+        "exact_match": result.exact_match,
+        "bleu": result.bleu.value,
+    }
+    write_json(json_file, measured)
+
+
+def learn(
+    backend: Any, pairs: Sequence[tuple[str, str]], epochs: int, seed: int, out: Path | None = None
+) -> tuple[TrainingState, Translator]:
+    """A model of the built-in corpus, saved where ``out`` says."""
+    from ..config import TransformerConfig
+    from ..data import Batches, build_vocabularies, pair_ids
+    from ..decoding.translate import Translator
+    from ..training import TrainingRecipe, train
+    from .train_progress import training_progress
+
+    recipe = TrainingRecipe(epochs=epochs, seed=seed, **RECIPE)
+    vocabularies = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq)
+    sizes: dict[str, Any] = {
+        f"{side}_vocab_size": len(one) for side, one in zip(("source", "target"), vocabularies, strict=True)
+    }
+    model = backend.build(TransformerConfig(**sizes, **MODEL), seed=seed)
+    batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, recipe.seed, max_len=model.config.max_len)
+    with training_progress(epochs, epochs * len(batches)) as progress:
+        state = train(backend, model, batches, recipe, folder=out, vocabularies=vocabularies, progress=progress)
+    return state, Translator(backend, model, *vocabularies)
+
+
+def show_translations(translator: Translator, pairs: Sequence[tuple[str, str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("unseen sentence", "translation", "as it should be", title="Translations")
+    shown = pairs[:SHOWN]
+    translations = translator.translate([source for source, _ in shown])
+    for (source, target), translation in zip(shown, translations, strict=True):
+        style = "green" if translation == target else "red"
+        table.add_row(Text(source), Text(translation, style), Text(target))
+    Console().print(table)
+
+
+def show_attention(translator: Translator, sentences: Sequence[str]) -> None:
+    """The longest of the sentences that still fits."""
+    from rich.console import Console
+
+    from .attention_map import attention_table, cross_attention
+
+    pipeline = translator.source_vocabulary.pipeline
+    sentence = max((one for one in sentences if len(pipeline.encode(one)) <= WIDEST), key=lambda one: len(pipeline.encode(one)))
+    source, target, weights = cross_attention(translator, sentence, translator.translate([sentence])[0])
+    Console().print(attention_table(source, target, weights[-1].mean(axis=0)))

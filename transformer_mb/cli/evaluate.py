@@ -1,0 +1,58 @@
+"""``transformer-mb evaluate``: BLEU, chrF and exact matches of a checkpoint on a file of sentence pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import options
+from .reporting import write_json
+
+if TYPE_CHECKING:
+    from ..decoding.translate import Translator
+    from ..evaluation import Evaluation
+
+NAME = "evaluate"
+
+
+def command(
+    folder: options.Folder,
+    data: options.Data,
+    target: options.Target = None,
+    fields: options.Fields = None,
+    num_examples: options.NumExamples = None,
+    beam: options.Beam = 1,
+    backend: options.Backend = None,
+    device: options.Device = None,
+    dtype: options.Dtype = "float32",
+    max_steps: options.MaxSteps = None,
+    batch_size: options.BatchSize = 64,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
+    from ..data.readers import read_pairs
+    from .loading import load_translator
+
+    pairs = read_pairs(data, target, num_examples=num_examples, fields=fields.split(",") if fields else None)
+    translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
+    result = score(translator, pairs, beam)
+    for line in described(result):
+        print(line)
+    write_json(json_file, result.to_dict())
+
+
+def score(translator: Translator, pairs: list[tuple[str, str]], beam: int = 1) -> Evaluation:
+    """Translate and compare in the form that the text pipelines leave, lower case for instance."""
+    from ..evaluation import evaluate, normalized
+
+    translations = translator.translate([source for source, _ in pairs], beam)
+    pipelines = translator.source_vocabulary.pipeline, translator.target_vocabulary.pipeline
+    return evaluate(normalized(pairs, *pipelines), translations)
+
+
+def described(result: Evaluation) -> list[str]:
+    return [
+        f"BLEU         {result.bleu.value:6.2f}   {result.bleu.signature}",
+        f"chrF         {result.chrf.value:6.2f}   {result.chrf.signature}",
+        f"exact match  {result.exact_match:6.1%}   of {result.pairs} pairs: the translation is a target listed for the source",
+        f"             {result.distinct_exact_match:6.1%}   of {result.distinct_sources} distinct sources",
+    ]

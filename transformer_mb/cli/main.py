@@ -1,0 +1,53 @@
+"""The entry point: the commands, and what happens to their errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from . import backends, demo, evaluate, train, translate
+from .reporting import Debugging, guarded, leave_quietly
+
+app = typer.Typer(
+    help="One Transformer, natively in several frameworks, measured to be the same mathematics.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for module in (backends, demo, train, translate, evaluate):
+    app.command(module.NAME)(guarded(module.command))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        print(f"transformer_mb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    Debugging.on = debug
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit status: 0 done, 1 an error, 2 wrong usage, 130 Ctrl-C."""
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="transformer-mb")
+    except SystemExit as end:
+        return leave_quietly(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
+    return leave_quietly(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""Options that several commands share, so that they are the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Backend = Annotated[
+    str | None, typer.Option("--backend", help="Framework; else TRANSFORMER_MB_BACKEND, else numpy.", show_default=False)
+]
+Device = Annotated[
+    str | None, typer.Option("--device", help="As the framework names it; else its default.", show_default=False)
+]
+Dtype = Annotated[str, typer.Option("--dtype", help="Of weights and activations.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]
+Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]
+MaxSteps = Annotated[
+    int | None,
+    typer.Option("--max-steps", min=1, help="Longest translation; else twice the source and more.", show_default=False),
+]
+BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences decoded together.")]
+Data = Annotated[
+    Path, typer.Option("--data", help="SOURCE TAB TARGET lines, .jsonl, or the source side with --target.", show_default=False)
+]
+Target = Annotated[Path | None, typer.Option("--target", help="The target side, line by line.", show_default=False)]
+Fields = Annotated[
+    str | None, typer.Option("--fields", help="Two field names of JSON lines, as source,target.", show_default=False)
+]
+NumExamples = Annotated[int | None, typer.Option("--num-examples", min=1, help="The first so many lines.", show_default=False)]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A checkpoint folder.", show_default=False)]

@@ -1,0 +1,73 @@
+"""What the user gets to read when something goes wrong, and the files that commands write for programs."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+INTERRUPTED = 130  # as a shell counts a process that Ctrl-C ended
+
+
+class Debugging:
+    """Whether errors keep their traceback; the global option ``--debug`` sets it."""
+
+    on = False
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with every error told as one paragraph on standard error, and an exit status."""
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+            sys.stdout.flush()
+        except KeyboardInterrupt as interrupt:
+            _tell(str(interrupt) or "Interrupted.")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise typer.Exit(1) from None  # whoever read our output has left: there is nobody to tell
+        except Exception as error:
+            if Debugging.on or isinstance(error, typer.Exit | typer.Abort | typer.BadParameter):
+                raise
+            _tell(f"Error: {describe(error)}")
+            raise typer.Exit(1) from None
+
+    return run
+
+
+def describe(error: Exception) -> str:
+    """An error in words: our own as they are, those of files with the file, and a bug as what it is."""
+    from ..errors import TransformerMBError
+
+    if isinstance(error, TransformerMBError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'The system'}: {error.strerror}."
+    return f"{type(error).__name__}: {error} (unexpected; `transformer-mb --debug ...` shows where)"
+
+
+def _tell(text: str) -> None:
+    print(" ".join(text.split()), file=sys.stderr)
+
+
+def write_json(path: Path | None, content: Any) -> None:
+    """Write a result for programs to read; None writes nothing."""
+    if path is not None:
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def leave_quietly(status: int) -> int:
+    """Flush what is left of the output; a reader that has gone must not make Python complain at its own exit."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return status

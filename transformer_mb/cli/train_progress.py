@@ -1,0 +1,71 @@
+"""How training looks while it runs: a bar in a terminal, a few lines in a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..training import Progress, TrainingState
+from ..training.state import EpochRecord
+
+LINES = 20  # about so many epochs are told of where a bar would be a flood
+
+
+def described(record: EpochRecord, epochs: int) -> str:
+    return f"epoch {record.epoch}/{epochs}  loss {record.loss:.4f}  {record.tokens_per_second:,.0f} tokens/s"
+
+
+class Lines(Progress):
+    """Some of the epochs, one line each, on standard error."""
+
+    def __init__(self, epochs: int):
+        self.epochs = epochs
+        self.every = max(1, epochs // LINES)
+
+    def epoch(self, record: EpochRecord) -> None:
+        if record.epoch % self.every == 0 or record.epoch in (1, self.epochs):
+            self.tell(described(record, self.epochs))
+
+    def interrupted(self) -> None:
+        self.tell("Ctrl-C: this step is finished and saved first; a second Ctrl-C stops at once.")
+
+    def tell(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+class Bar(Lines):
+    """A bar over all steps, with the last epoch's loss and speed beside it."""
+
+    def __init__(self, epochs: int, display: Any, task: Any):
+        super().__init__(epochs)
+        self.display, self.task = display, task
+
+    def step(self, state: TrainingState) -> None:
+        self.display.update(self.task, completed=state.step)
+
+    def epoch(self, record: EpochRecord) -> None:
+        self.display.update(self.task, description=described(record, self.epochs))
+
+    def tell(self, text: str) -> None:
+        self.display.console.print(text, markup=False, highlight=False)
+
+    def saved(self, folder: Path, state: TrainingState) -> None:
+        self.display.update(self.task, saved=f"saved at epoch {state.epoch}")
+
+
+@contextmanager
+def training_progress(epochs: int, steps: int, done: int = 0) -> Iterator[Progress]:
+    """``steps`` in all, ``done`` of them before a resume."""
+    if not sys.stderr.isatty():
+        yield Lines(epochs)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Display
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), TextColumn("{task.fields[saved]}"))
+    with Display(*columns, console=Console(stderr=True)) as display:
+        yield Bar(epochs, display, display.add_task("first epoch", total=steps, completed=done, saved=""))
