@@ -1,6 +1,7 @@
 # `make demo` and `make test` do all the set-up on a machine that has Python 3.11 or 3.12 and make.
 PYTHON ?= python3
 VENV := .venv
+DATA ?= ../shared/data/tatoeba/eng-fra.tsv
 RUN := $(VENV)/bin
 INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -18,10 +19,12 @@ test-long: $(VENV)/all
 check: $(VENV)/all
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
-	$(RUN)/mypy transformer_mb backends/numpy backends/torch
+	$(RUN)/mypy transformer_mb
 
-bench: $(VENV)/all
-	$(RUN)/python benchmarks/d2l_training.py
+# DATA is a file of English, tab, French, such as the first lines of the Tatoeba export.
+bench: $(VENV)/peers
+	$(RUN)/python benchmarks/d2l_training.py $(DATA) --json benchmarks/results/d2l_training.json
+	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
 
 # Editable, because an installed copy that the checkout shadows does not find the backends.
 $(VENV)/light: pyproject.toml constraints.txt
@@ -31,6 +34,12 @@ $(VENV)/light: pyproject.toml constraints.txt
 
 $(VENV)/all: $(VENV)/light
 	$(INSTALL) --editable ".[torch,test]"
+	touch $@
+
+# The book's own code: without its pinned dependencies, which do not fit this Python, but with what it imports.
+$(VENV)/peers: $(VENV)/all
+	$(INSTALL) pandas matplotlib requests pillow ipython
+	$(INSTALL) --no-deps d2l==0.17.6
 	touch $@
 
 clean:

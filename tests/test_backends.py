@@ -25,7 +25,9 @@ def test_backend(name, tmp_path, counts):
     cases = ElementTree.parse(report).getroot().iter("testcase")
     ids = [f"{case.get('classname')}::{case.get('name')}" for case in cases]
     conformance_ids[name] = {test for test in ids if "conformance" in test}
-    counts[name] = f"{len(conformance_ids[name])} conformance tests, {len(ids) - len(conformance_ids[name])} native tests passed"
+    counts[name] = (
+        f"{len(conformance_ids[name])} conformance tests, {len(ids) - len(conformance_ids[name])} native tests passed"
+    )
 
 
 def test_every_backend_ran_the_same_tests():

@@ -165,7 +165,8 @@ class Backend(ABC):
         return self.run_logits(model, source, valid_lens, target)
 
     def attention(self, model: Any, source: Any, source_valid_lens: Any, target: Any) -> dict[str, list[np.ndarray]]:
-        """Attention weights, one array a block: ``encoder`` [B,H,S,S], ``decoder_self`` [B,H,T,T], ``decoder_cross`` [B,H,T,S]."""
+        """Attention weights, one array a block: ``encoder`` [B, H, S, S], ``decoder_self`` [B, H, T, T] and
+        ``decoder_cross`` [B, H, T, S]."""
         source, valid_lens, target = self._model_inputs(model, "attention", source, source_valid_lens, target)
         return self.run_attention(model, source, valid_lens, target)
 

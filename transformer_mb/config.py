@@ -97,7 +97,8 @@ class TransformerConfig:
     compat_decode: str = "correct"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "suppress_ids", tuple(self.suppress_ids))
+        if isinstance(self.suppress_ids, list):
+            object.__setattr__(self, "suppress_ids", tuple(self.suppress_ids))
         _check_types(self)
         _check_values(self)
         _check_combinations(self)
@@ -175,7 +176,7 @@ def _check_types(config: TransformerConfig) -> None:
         elif kind == "str":
             right, expected = isinstance(value, str), "a string"
         else:
-            right = all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+            right = isinstance(value, tuple) and all(type(item) is int for item in value)
             expected = "a list of whole numbers"
         if not right:
             raise ConfigError(f"{field.name} must be {expected}, but {value!r} came.")

@@ -224,9 +224,7 @@ def _gradients(function, static, module, arrays, cotangent):
     floats = {i: array for i, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)}
 
     def run(values, floats):
-        copy = nnx.merge(graphdef, state)
-        for name, parameter in parameters(copy).items():
-            parameter.set(values[name])
+        copy = weights.merge(graphdef, state, values)
         inputs, options = _joined([floats.get(i, array) for i, array in enumerate(arrays)], static)
         output = function(*(() if copy is None else (copy,)), *inputs, **options)
         return output[0] if isinstance(output, tuple) else output

@@ -117,8 +117,13 @@ class Structure:
 
     def module(self, values: Mapping[str, Array]) -> nnx.Module:
         """The module with these parameters, by canonical name; random streams have no keys."""
-        # The map makes variables that belong to the current trace, and may be set in it.
-        module = nnx.merge(self.graphdef, jax.tree.map(lambda leaf: leaf, self.state))
-        for name, parameter in parameters(module).items():
-            parameter.set(values[name])
-        return module
+        return merge(self.graphdef, self.state, values)
+
+
+def merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> nnx.Module:
+    """The module of a graph definition and its state, with these parameters, by canonical name."""
+    # The map makes variables that belong to the current trace, and may be set in it.
+    module = nnx.merge(graphdef, jax.tree.map(lambda leaf: leaf, state))
+    for name, parameter in parameters(module).items():
+        parameter.set(values[name])
+    return module

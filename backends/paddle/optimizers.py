@@ -1,7 +1,8 @@
 """Optimizers from array operations over all parameters at once.
 
 paddle.optimizer.Adam is the contract's formula, but in float32 it rounds beta2 before it takes 1 - beta2, which puts
-v off by 1.3e-5. One flat vector of all gradients makes a dozen operations a step, whatever the number of parameters.
+v off by 1.3e-5. One flat vector of all gradients makes a dozen operations a step, whatever the number of parameters:
+faster than Paddle's own for a small model, slower for one of millions of weights, where the rest takes far longer.
 """
 
 from __future__ import annotations

@@ -92,18 +92,14 @@ class DotProductAttention(keras.layers.Layer):
         return tf.matmul(self.dropout(weights, training=training), values)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
-        return padding_mask(queries)
+        """What Keras attaches to the output: the padding of the queries, never the mask of this call."""
+        return getattr(queries, "_keras_mask", None)
 
 
 def _check_static(queries: tf.TensorShape, keys: tf.TensorShape, values: tf.TensorShape) -> None:
     """A size that is not known yet (None) fits any."""
     if not (queries[:1].is_compatible_with(keys[:1]) and keys[:-1].is_compatible_with(values[:-1])):
         check_attention(queries, keys, values)
-
-
-def padding_mask(X: tf.Tensor) -> tf.Tensor | None:
-    """The mask [B, T] that a Keras layer such as ``Embedding(mask_zero=True)`` attached to its output."""
-    return getattr(X, "_keras_mask", None)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
@@ -178,4 +174,5 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.attend(queries, keys, values, valid_lens, **options)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
-        return padding_mask(queries)
+        """What Keras attaches to the output: the padding of the queries, never the mask of this call."""
+        return getattr(queries, "_keras_mask", None)

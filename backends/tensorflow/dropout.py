@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -40,17 +39,13 @@ class Dropout(keras.layers.Dropout):
         return X * tf.cast(keep, X.dtype) * (1.0 / (1.0 - self.rate))
 
 
-def dropout_sites(layer: keras.layers.Layer) -> dict[str, Dropout]:
-    return {path: sub for path, sub in named_layers(layer) if isinstance(sub, Dropout) and sub.rate > 0.0}
-
-
 @contextmanager
 def injected_dropout(module: keras.layers.Layer, masks: Mapping[str, np.ndarray | tf.Tensor] | None) -> Iterator[None]:
     """Inside, the dropouts of ``module`` keep what ``masks`` says, by path; None changes nothing."""
     if masks is None:
         yield
         return
-    sites = dropout_sites(module) if isinstance(module, keras.layers.Layer) else {}
+    sites = {path: sub for path, sub in named_layers(module) if isinstance(sub, Dropout) and sub.rate > 0.0}
     check_dropout_paths(masks, sites)
     try:
         for path, dropout in sites.items():
@@ -59,20 +54,3 @@ def injected_dropout(module: keras.layers.Layer, masks: Mapping[str, np.ndarray 
     finally:
         for dropout in sites.values():
             dropout.keep = None
-
-
-@contextmanager
-def keyed_dropout(module: keras.layers.Layer, seed: int, step: tf.Tensor) -> Iterator[None]:
-    """Inside, what is dropped is a function of the seed, the step (an int64 tensor) and the layer's path.
-
-    Keras' own seed generators would be advanced, and could not be set to a step.
-    """
-    sites = dropout_sites(module)
-    try:
-        for path, dropout in sites.items():
-            digest = hashlib.sha256(f"{seed}/{path}".encode()).digest()
-            dropout.key = tf.stack([int.from_bytes(digest[:8], "little", signed=True), step])
-        yield
-    finally:
-        for dropout in sites.values():
-            dropout.key = None

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from transformer_mb.config import TransformerConfig
 
-from .attention import MultiHeadAttention, padding_mask
+from .attention import MultiHeadAttention
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .normalization import AddNorm, LayerNorm
@@ -78,8 +78,8 @@ class EncoderBlock(keras.layers.Layer):
         need_weights: bool = False,
         training: bool | None = None,
     ) -> tf.Tensor:
-        if mask is not None and mask is padding_mask(X):
-            # Keras hands it over by itself, as [B, T].
+        if mask is not None and mask is self.compute_mask(X, None):
+            # Keras fills in the padding [B, T] that an Embedding(mask_zero=True) attached to X.
             mask = mask[:, None, None]
         Y = self.addnorm1.sublayer_input(X)
         Z = self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, training=training)
@@ -87,7 +87,8 @@ class EncoderBlock(keras.layers.Layer):
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X), training=training), training=training)
 
     def compute_mask(self, X: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
-        return padding_mask(X)
+        """What Keras attaches to the output: the padding of X, never the mask of this call."""
+        return getattr(X, "_keras_mask", None)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")

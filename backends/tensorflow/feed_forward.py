@@ -13,16 +13,16 @@ from transformer_mb.shapes import check_features
 from .dropout import Dropout
 
 
-def gelu(X: tf.Tensor) -> tf.Tensor:
+def _gelu(X: tf.Tensor) -> tf.Tensor:
     """From erf itself: tf.nn.gelu rounds its constant to float32, 5e-9 off in float64."""
     return 0.5 * X * (1.0 + tf.math.erf(X * math.sqrt(0.5)))
 
 
-def gelu_tanh(X: tf.Tensor) -> tf.Tensor:
+def _gelu_tanh(X: tf.Tensor) -> tf.Tensor:
     return 0.5 * X * (1.0 + tf.tanh(math.sqrt(2.0 / math.pi) * (X + 0.044715 * X * X * X)))
 
 
-ACTIVATIONS = {"relu": tf.nn.relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": tf.nn.silu}
+ACTIVATIONS = {"relu": tf.nn.relu, "gelu": _gelu, "gelu_tanh": _gelu_tanh, "silu": tf.nn.silu}
 
 
 @keras.saving.register_keras_serializable("transformer_mb")

@@ -27,7 +27,7 @@ class Pooler(keras.layers.Layer):
         return tf.tanh(self.dense(X[:, 0]))
 
 
-class TiedDense(keras.layers.Layer):
+class _TiedDense(keras.layers.Layer):
     """An output projection whose weight is an embedding table: [V, D] is the canonical [out, in] already."""
 
     def __init__(self, embedding: keras.layers.Embedding, use_bias: bool, **kwargs: Any):
@@ -65,7 +65,7 @@ class EncoderDecoder(keras.Model):
         if config.share_embeddings:
             _replace(decoder, "embedding", encoder.embedding)
         if config.tie_output:
-            _replace(decoder, "dense", TiedDense(decoder.embedding, config.output_bias, **kwargs))
+            _replace(decoder, "dense", _TiedDense(decoder.embedding, config.output_bias, **kwargs))
         model = cls(encoder, decoder, Pooler(config.num_hiddens, **kwargs) if config.pooler else None, **kwargs)
         model.config = config
         return model

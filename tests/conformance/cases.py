@@ -167,4 +167,3 @@ def prepare(case, backend, rng):
     inputs = [make(spec, rng) for spec in case.inputs]
     call = {name: make(spec, rng) for name, spec in case.call.items()}
     return layer, inputs, call
-

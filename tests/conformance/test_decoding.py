@@ -126,9 +126,16 @@ def test_a_wide_beam_finds_the_best_sequence(backend):
 
 def test_beam_scores_at_least_greedy(model, backend):
     for row, (wide, narrow) in enumerate(
-        zip(backend.beam(model, SOURCE, LENS, STEPS, beam=6, length_penalty=0.0), backend.greedy(model, SOURCE, LENS, STEPS), strict=True)
+        zip(
+            backend.beam(model, SOURCE, LENS, STEPS, beam=6, length_penalty=0.0),
+            backend.greedy(model, SOURCE, LENS, STEPS),
+            strict=True,
+        )
     ):
-        assert log_probability(backend, model, wide, row, STEPS)[0] >= log_probability(backend, model, narrow, row, STEPS)[0] - 1e-12
+        assert (
+            log_probability(backend, model, wide, row, STEPS)[0]
+            >= log_probability(backend, model, narrow, row, STEPS)[0] - 1e-12
+        )
 
 
 def test_d2l_compatibility_decodes_at_position_0(backend, model):

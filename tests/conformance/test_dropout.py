@@ -67,7 +67,9 @@ def test_an_injected_mask_drops_what_it_says(backend, rng):
     np.testing.assert_allclose(dropped, np.where(mask, backend.apply(layer, X) / 0.75, 0.0), atol=1e-15)
 
 
-@pytest.mark.parametrize("masks", [{}, {"dropout": np.ones((2, 3, 6), bool), "other": np.ones(1, bool)}], ids=["missing", "unexpected"])
+@pytest.mark.parametrize(
+    "masks", [{}, {"dropout": np.ones((2, 3, 6), bool), "other": np.ones(1, bool)}], ids=["missing", "unexpected"]
+)
 def test_masks_that_do_not_fit_are_refused(masks, backend):
     layer = backend.layer("PositionalEncoding", 6, 0.25)
     with pytest.raises(ShapeError, match="missing dropout|unexpected other"):

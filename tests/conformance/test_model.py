@@ -88,7 +88,7 @@ def test_encoder_alone(backend, oracle):
 
 
 def test_pooler(backend, oracle):
-    model, reference = model_pair(ENCODER, backend, oracle)
+    model, _ = model_pair(ENCODER, backend, oracle)
     states = backend.encode(model, BATCH["source"], BATCH["source_valid_lens"])
     weights = backend.get_weights(model)
     by_hand = np.tanh(states[:, 0] @ weights["pooler.dense.weight"].T + weights["pooler.dense.bias"])

@@ -96,7 +96,11 @@ def test_the_learning_rate_can_change(backend):
     assert worst(backend.get_weights(model), expected, before) <= 1e-12
 
 
-@pytest.mark.parametrize("options", [ADAM, SGD, {**ADAM, "clip_norm": 1.0, "normalization": "tokens", "label_smoothing": 0.1}], ids=["adam", "sgd", "all options"])
+@pytest.mark.parametrize(
+    "options",
+    [ADAM, SGD, {**ADAM, "clip_norm": 1.0, "normalization": "tokens", "label_smoothing": 0.1}],
+    ids=["adam", "sgd", "all options"],
+)
 def test_a_step_is_its_gradients_and_the_update(options, backend):
     """With injected masks a whole step equals loss_and_gradients followed by update."""
     masks = dropout_masks(CONFIG, seed=9, step=0, batch=3, source_steps=5, target_steps=4)
@@ -109,7 +113,9 @@ def test_a_step_is_its_gradients_and_the_update(options, backend):
     parts.update(gradients)
     assert loss == pytest.approx(expected_loss, rel=1e-12)
     # Adam turns rounding noise of gradients that are zero in theory into steps: their sizes are compared together.
-    changes = [np.concatenate([(backend.get_weights(m)[n] - before[n]).ravel() for n in sorted(before)]) for m in (stepped, updated)]
+    changes = [
+        np.concatenate([(backend.get_weights(m)[n] - before[n]).ravel() for n in sorted(before)]) for m in (stepped, updated)
+    ]
     assert error(changes[0], changes[1], 1e-12) <= 1e-6 and np.abs(changes[0]).max() > 0.0
 
 

@@ -59,7 +59,7 @@ def test_nothing_neutral_names_a_backend(path):
     assert not [name for name in imports_of(path) if "backends" in name.split(".") or name.split(".")[0] in FRAMEWORKS]
 
 
-LAYERS_OF_THE_HOUSE = {
+HEIGHTS = {
     "transformer_mb.cli": 3,
     "transformer_mb.training": 2,
     "transformer_mb.parity": 2,
@@ -71,9 +71,8 @@ LAYERS_OF_THE_HOUSE = {
 @pytest.mark.parametrize("path", NEUTRAL, ids=str)
 def test_arrows_run_one_way(path):
     """cli -> training, parity, porting, compare -> the rest."""
-    height = {module: level for module, level in LAYERS_OF_THE_HOUSE.items()}
-    own = height.get(".".join(path.with_suffix("").parts[:2]), 1)
-    above = [name for name in imports_of(path) if height.get(".".join(name.split(".")[:2]), 0) > own]
+    own = HEIGHTS.get(".".join(path.with_suffix("").parts[:2]), 1)
+    above = [name for name in imports_of(path) if HEIGHTS.get(".".join(name.split(".")[:2]), 0) > own]
     assert not above
 
 

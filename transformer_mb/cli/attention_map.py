@@ -78,5 +78,6 @@ class AttentionFile:
             row: dict[str, Any] = {"source": [], "target": [], "weights": []}
             if line.strip():
                 source, target, weights = cross_attention(self._translator, line, translation)
-                row = {"source": source, "target": target, "weights": [layer.astype(float).round(6).tolist() for layer in weights]}
+                rounded = [layer.astype(float).round(6).tolist() for layer in weights]
+                row = {"source": source, "target": target, "weights": rounded}
             self._file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -136,7 +136,10 @@ def _new_model(
 ) -> tuple[TransformerConfig, tuple[Vocabulary, Vocabulary]]:
     shared = bool(settings.model.get("share_embeddings"))
     source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq, shared=shared)
-    ids = {"pad_id": target.pad_id, "bos_id": target.bos_id, "eos_id": target.eos_id}
+    ids: dict[str, Any] = {"pad_id": target.pad_id, "bos_id": target.bos_id, "eos_id": target.eos_id}
+    if "suppress_ids" not in settings.model:
+        # A translation is made of words: the model is not to answer with <unk>, <pad> or <bos>.
+        ids["suppress_ids"] = tuple(sorted({target.unk_id, target.pad_id, target.bos_id} - {target.eos_id}))
     return settings.config(source_vocab_size=len(source), target_vocab_size=len(target), **ids), (source, target)
 
 

@@ -1,0 +1,32 @@
+"""Our layers in a plain NumPy program, trained by hand."""
+
+import numpy as np
+
+from transformer_mb.backends.numpy import DecoderBlock, EncoderBlock, MultiHeadAttention, TransformerEncoder
+
+
+def test_attention_learns_by_gradient_descent():
+    rng = np.random.default_rng(0)
+    layer = MultiHeadAttention(8, 8, 8, 8, 2, 0.0)
+    X, target = (rng.standard_normal((4, 5, 8)).astype(np.float32) for _ in range(2))
+    losses = []
+    for _ in range(200):
+        difference = layer(X, X, X) - target
+        losses.append(float(np.mean(difference**2)))
+        layer.zero_gradients()
+        layer.backward(2.0 * difference / difference.size)
+        for _, parameter in layer.named_parameters():
+            parameter.value -= 2.0 * parameter.gradient
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_the_books_usage():
+    X, valid_lens = np.ones((2, 100, 24), np.float32), np.array([3, 2])
+    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5).eval()
+    assert encoder_block(X, valid_lens).shape == (2, 100, 24)
+    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5).eval()
+    assert encoder(np.ones((2, 100), np.int64), valid_lens, need_weights=True).shape == (2, 100, 24)
+    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
+    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0).eval()
+    Y, _ = decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])
+    assert Y.shape == (2, 100, 24)
