@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any
 
@@ -106,7 +106,7 @@ class JAXBackend(Backend):
     get_weights = staticmethod(weights.get_weights)
     assign_weights = staticmethod(weights.assign_weights)
 
-    def tensor(self, leaf: Any) -> Any:
+    def _tensor(self, leaf: Any) -> Any:
         """A NumPy array on this device, floats in this dtype; anything else as it is."""
         if not isinstance(leaf, np.ndarray):
             return leaf
@@ -121,7 +121,7 @@ class JAXBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> Any:
-        inputs, options = map_leaves(self.tensor, (inputs, options))
+        inputs, options = map_leaves(self._tensor, (inputs, options))
         arrays, static = _separate((inputs, options))
         function, module = _bound(layer)
         with _mode(layer, training), injected_dropout(layer, dropout_masks):
@@ -136,14 +136,18 @@ class JAXBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self.tensor, (tuple(inputs), options))
+        inputs, options = map_leaves(self._tensor, (tuple(inputs), options))
         arrays, static = _separate((inputs, options))
         function, module = _bound(layer)
         with _mode(layer, training), injected_dropout(layer, dropout_masks):
-            output, found, by_name = _gradients(function, static, module, arrays, self.tensor(cotangent))
+            compared = self._compiled_quickly(_gradients, 3)
+            output, found, by_name = compared(function, static, *nnx.split(module), arrays, self._tensor(cotangent))
         by_leaf = {id(array): gradient for array, gradient in zip(arrays, found, strict=True) if gradient is not None}
         by_input = [_numpy(by_leaf.get(id(leaf))) for leaf in leaves(inputs)]
         return _numpy(output), by_input, _by_name(layer, by_name)
+
+    def _compiled_quickly(self, function: Callable[..., Any], static: int) -> Callable[..., Any]:
+        return _compiled_quickly(function, static, self.device.platform)
 
     def trainer_from(self, model: nnx.Module, options: TrainerOptions) -> JAXTrainer:
         return JAXTrainer(model, options)
@@ -158,18 +162,19 @@ class JAXBackend(Backend):
         return self._evaluate(_attention, model, source, valid_lens, target)
 
     def _evaluate(self, function: Callable[..., Any], model: nnx.Module, *arrays: np.ndarray | None) -> Any:
-        return map_leaves(_numpy, _evaluate(function, Structure(model), _values(model), *map_leaves(self.tensor, arrays)))
+        return map_leaves(_numpy, _evaluate(function, Structure(model), _values(model), *map_leaves(self._tensor, arrays)))
 
     def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
-        batch, masks = map_leaves(self.tensor, (batch, dropout_masks))
-        total, found = _loss_and_gradients(Structure(model), Structure(loss), _values(model), batch, masks)
+        batch, masks = map_leaves(self._tensor, (batch, dropout_masks))
+        compared = self._compiled_quickly(_loss_and_gradients, 2)
+        total, found = compared(Structure(model), Structure(loss), _values(model), batch, masks)
         return float(total), _by_name(model, found)
 
     def run_greedy(self, model, source, valid_lens, max_steps):
-        return _numpy(decoding.greedy(model, self.tensor(source), self.tensor(valid_lens), max_steps))
+        return _numpy(decoding.greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
 
     def start_beam(self, model, source, valid_lens, max_steps, beam):
-        return decoding.BeamDecoder(model, self.tensor(source), self.tensor(valid_lens), max_steps, beam)
+        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
 
 def _devices() -> dict[str, jax.Device]:
@@ -210,6 +215,13 @@ def _joined(arrays: Sequence[Array], static: tuple[Any, ...]) -> Any:
     return jax.tree.unflatten(structure, [next(remaining) if constant is None else constant for constant in constants])
 
 
+@lru_cache
+def _compiled_quickly(function: Callable[..., Any], static: int, platform: str) -> Callable[..., Any]:
+    """For what is compared once and not trained with: on the CPU, LLVM without optimisation takes a third of the time."""
+    options = {"xla_backend_optimization_level": 0} if platform == "cpu" else None
+    return jax.jit(function, static_argnums=tuple(range(static)), compiler_options=options)
+
+
 # nnx.jit hands back what a call changed in the module: its attention weights, its random streams.
 @partial(nnx.jit, static_argnums=(0, 1))
 def _call(function, static, module, arrays):
@@ -218,9 +230,7 @@ def _call(function, static, module, arrays):
         return function(*(() if module is None else (module,)), *inputs, **options)
 
 
-@partial(nnx.jit, static_argnums=(0, 1))
-def _gradients(function, static, module, arrays, cotangent):
-    graphdef, state = nnx.split(module)
+def _gradients(function, static, graphdef, state, arrays, cotangent):
     floats = {i: array for i, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)}
 
     def run(values, floats):
@@ -229,8 +239,9 @@ def _gradients(function, static, module, arrays, cotangent):
         output = function(*(() if copy is None else (copy,)), *inputs, **options)
         return output[0] if isinstance(output, tuple) else output
 
+    values = _values(nnx.merge(graphdef, state))
     with jax.default_matmul_precision("highest"):
-        output, pull_back = jax.vjp(run, _values(module), floats)
+        output, pull_back = jax.vjp(run, values, floats)
         by_name, by_position = pull_back(cotangent.astype(output.dtype))
     return output, [by_position.get(i) for i in range(len(arrays))], by_name
 
@@ -262,7 +273,6 @@ def _attention(model, source, valid_lens, target):
     return found
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def _loss_and_gradients(structure, loss, values, batch, masks):
     source, valid_lens, target_in, target_out, target_valid_lens = batch
 

@@ -72,7 +72,8 @@ class BeamDecoder:
         self.rows = np.arange(source.shape[0] * beam)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        best, ids, self.state = _beam_step(self.structure, self.values, self.state, self.rows, tokens[:, None], count)
+        column = tokens[:, None].astype(np.int32)
+        best, ids, self.state = _beam_step(self.structure, self.values, self.state, self.rows, column, count)
         self.rows = np.arange(len(tokens))
         return np.asarray(best, np.float64), np.asarray(ids)
 

@@ -92,6 +92,9 @@ class SequenceEmbedding(nnx.Module):
         self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
         rows = max_len + position_offset
         self.embedding = nnx.Embed(vocab_size, num_hiddens, **created)
+        if padding_id is not None:
+            # The pad row is zero and learns nothing; nnx.Embed has no padding_idx.
+            self.embedding.embedding[padding_id] = 0.0
         self.pos_embedding = nnx.Embed(rows, num_hiddens, **created) if position == "learned" else None
         self.pos_encoding = (
             None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
@@ -107,7 +110,6 @@ class SequenceEmbedding(nnx.Module):
         start = offset + self.position_offset
         X = self.embedding(tokens)
         if self.padding_id is not None:
-            # The pad row learns nothing here; nnx.Embed has no padding_idx.
             X = jnp.where((tokens == self.padding_id)[..., None], jax.lax.stop_gradient(X), X)
         X = X * self.scale
         if self.pos_embedding is None:

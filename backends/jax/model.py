@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 from jax import Array
@@ -27,12 +28,18 @@ class Pooler(nnx.Module):
 class _TiedLinear(nnx.Module):
     """An output projection by the embedding table: nnx.Linear's kernel is [D, V], and cannot be the table [V, D]."""
 
-    def __init__(self, embedding: nnx.Embed, bias: nnx.Param | None):
+    def __init__(self, embedding: nnx.Embed, bias: nnx.Param | None, padding_id: int | None):
         self.embedding = embedding
         self.bias = bias
+        self.padding_id = padding_id
 
     def __call__(self, X: Array) -> Array:
-        logits = self.embedding.attend(X)
+        table = self.embedding.embedding[...]
+        if self.padding_id is not None:
+            # The embedding keeps its own gradient out of the pad row, this the projection's.
+            pad = jnp.arange(len(table))[:, None] == self.padding_id
+            table = jnp.where(pad, jax.lax.stop_gradient(table), table)
+        logits = X @ table.T
         return logits if self.bias is None else logits + self.bias[...]
 
 
@@ -54,7 +61,7 @@ class EncoderDecoder(nnx.Module):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            decoder.dense = _TiedLinear(decoder.embedding, decoder.dense.bias)
+            decoder.dense = _TiedLinear(decoder.embedding, decoder.dense.bias, decoder.padding_id)
         model = cls(encoder, decoder, Pooler(config.num_hiddens, **created) if config.pooler else None)
         model.config = config
         return model

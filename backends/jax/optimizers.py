@@ -26,5 +26,6 @@ def build_optimizer(parameters: Mapping[str, Array], options: TrainerOptions) ->
 
 def clip_gradients(gradients: Mapping[str, Array], clip_norm: float) -> dict[str, Array]:
     """All gradients scaled by min(1, clip_norm / their common norm)."""
-    scale = jnp.minimum(1.0, clip_norm / optax.global_norm(gradients))
+    norm = jnp.sqrt(sum(jnp.square(gradient).sum() for gradient in gradients.values()))
+    scale = jnp.minimum(1.0, clip_norm / norm)
     return jax.tree.map(lambda gradient: gradient * scale, dict(gradients))

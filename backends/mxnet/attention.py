@@ -64,9 +64,9 @@ def _allowed(
     if valid_lens is not None:
         check_valid_lens(valid_lens.shape, shape[0], T)
         lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
-        factors.append((mnp.arange(S, dtype=lens.dtype, ctx=lens.ctx) < lens).astype(like.dtype))
+        factors.append(npx.cast(mnp.arange(S, dtype=lens.dtype, ctx=lens.ctx) < lens, dtype=like.dtype))
     if mask is not None:
-        factors.append(mask.astype(like.dtype))
+        factors.append(npx.cast(mask, dtype=like.dtype))
     if causal and T > 1:
         past = _past(T, S, np.dtype(like.dtype).name, like.ctx)
         if not factors and T <= S:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mxnet import autograd
+from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -14,6 +14,11 @@ from transformer_mb.positions import sinusoid_table
 from .dropout import Dropout
 from .normalization import LayerNorm
 from .shim import Block
+
+
+def _rows(table: mnp.ndarray, start: int, count: int) -> mnp.ndarray:
+    """``table[start : start + count]`` as an operator, which ``shim.compiled`` sees."""
+    return npx.slice(table, begin=(start,), end=(start + count,))
 
 
 class PositionalEncoding(Block):
@@ -31,7 +36,7 @@ class PositionalEncoding(Block):
         check_positions(offset + X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.ctx != X.ctx:
             self.P = mnp.array(sinusoid_table(self.max_len, self.num_hiddens, self.layout), dtype=X.dtype, ctx=X.ctx)
-        P = self.P[offset : offset + X.shape[1]]
+        P = _rows(self.P, offset, X.shape[1])
         if autograd.is_recording():
             P = mnp.broadcast_to(P, X.shape)  # the backward of a broadcasting sum takes ten times as long
         return self.dropout(X + P)
@@ -82,17 +87,18 @@ class SequenceEmbedding(Block):
         X = self.embedding(tokens)
         if self.padding_id is not None:
             # gluon's embedding has no padding row: its values stay, its gradient stops.
-            padding = (tokens == self.padding_id).astype(X.dtype)[..., None]
-            X = X * (1.0 - padding) + X.detach() * padding
+            padding = npx.cast(tokens == self.padding_id, dtype=X.dtype)[..., None]
+            with autograd.pause():
+                held = X * padding
+            X = X * (1.0 - padding) + held
         X = X * self.scale
-        X = (
-            self.pos_encoding(X, start)
-            if self.pos_embedding is None
-            else X + self.pos_embedding.weight.data()[start : start + T]
-        )
+        if self.pos_embedding is None:
+            X = self.pos_encoding(X, start)
+        else:
+            X = X + _rows(self.pos_embedding.weight.data(), start, T)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
-            X = X + (self.type_embedding.weight.data()[0] if token_types is None else self.type_embedding(token_types))
+            X = X + (_rows(self.type_embedding.weight.data(), 0, 1) if token_types is None else self.type_embedding(token_types))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)

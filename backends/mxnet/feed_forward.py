@@ -25,7 +25,8 @@ def _gelu(X: mnp.ndarray) -> mnp.ndarray:
             return Y
         density = mnp.exp(mnp.square(X) * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
         slope = cumulative + X * density
-    return Y + slope * (X - X.detach())
+        origin = X * 1.0
+    return Y + slope * (X - origin)
 
 
 def _gelu_tanh(X: mnp.ndarray) -> mnp.ndarray:

@@ -39,8 +39,10 @@ class _TiedDense(nn.Dense):
             return super().forward(X)
         # The pad row gets no gradient from here either.
         weight = self.weight.data()
-        padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).astype(weight.dtype)[:, None]
-        weight = weight * (1.0 - padding) + weight.detach() * padding
+        padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype)[:, None]
+        with autograd.pause():
+            held = weight * padding
+        weight = weight * (1.0 - padding) + held
         bias = None if self.bias is None else self.bias.data()
         return npx.fully_connected(X, weight, bias, num_hidden=self._units, no_bias=bias is None, flatten=False)
 

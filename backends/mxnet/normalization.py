@@ -38,7 +38,7 @@ class LayerNorm(Block):
             return X / mnp.sqrt(mnp.square(X).mean(axis=axes, keepdims=True) + self.eps)
         # The backward of mnp.std is silently zero; and that of a root at 0 is infinite, where the deviation's is 0.
         variance = mnp.square(X).sum(axis=axes, keepdims=True) / (np.prod(self.norm_shape) - 1)
-        positive = (variance > 0).astype(X.dtype)
+        positive = npx.cast(variance > 0, dtype=X.dtype)
         return X / (mnp.sqrt(variance + (1.0 - positive)) * positive + self.eps)
 
 

@@ -1,11 +1,13 @@
-"""What MXNet 1.9.1 needs before it can be used on a present-day Python; imported before everything else here.
+"""What MXNet 1.9.1 needs before it can be used on a present-day Python, and what it lacks; imported before all else.
 
 MXNet was retired in 2023. It reads ``numpy.bool``, which NumPy 1.24 removed, when it is imported and later.
 """
 
 from __future__ import annotations
 
+import ctypes
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -15,7 +17,11 @@ if "bool" not in vars(numpy):
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of functions that NumPy announces to remove
-    from mxnet import gluon, npx
+    import mxnet as mx
+    from mxnet import autograd, base, gluon, npx
+    from mxnet import np as mnp
+    from mxnet.ndarray import register
+    from mxnet.symbol.numpy import _Symbol
 
 # NumPy's semantics for shapes and arrays (mxnet.np), as in the book; it holds for the whole process.
 npx.set_np()
@@ -25,7 +31,7 @@ class Block(gluon.Block):
     """gluon.Block whose call passes keyword arguments on, which MXNet 1.9's does not.
 
     No HybridBlock: its forward is traced on symbols that have no shape, so that neither the shape checks nor a
-    cache's length could be had, and the operators' own time is most of a training step (measured).
+    cache's length could be had. ``compiled`` traces on arrays instead.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -35,3 +41,76 @@ class Block(gluon.Block):
         for hook in self._forward_hooks.values():
             hook(self, args, output)
         return output
+
+
+class _Tape:
+    """While a function runs on arrays, the graph of its operators is built beside it (MXNet 2's deferred compute).
+
+    ``leaves`` are the arrays that it reads and that no operator of its own made.
+    """
+
+    def __init__(self, function: Callable[[], mnp.ndarray]):
+        self.leaves: list[mnp.ndarray] = []
+        self.complete = True
+        self._symbols: dict[int, _Symbol] = {}
+        self._alive: list[mnp.ndarray] = []  # an id is an array's own as long as it lives
+        self._invoke, register._imperative_invoke = register._imperative_invoke, self._record
+        try:
+            self.symbol = self._symbols.get(id(function()))
+        finally:
+            register._imperative_invoke = self._invoke
+
+    def _record(self, operator: int, inputs: Sequence[Any], keys: Any, values: Any, out: Any, *kind: bool) -> Any:
+        """In place of the one function through which all operators run."""
+        symbols = [self._symbol(array) for array in inputs]
+        result = self._invoke(operator, inputs, keys, values, out, *kind)
+        results = result if isinstance(result, (list, tuple)) else [result]
+        if out is not None:  # it writes into an array that may be of others
+            self.complete = False
+        try:
+            node = self._node(operator, symbols, keys, values)
+        except base.MXNetError:  # an operator of any number of inputs
+            self.complete = False
+            return result
+        self._alive.extend(results)
+        self._symbols.update((id(array), node if len(results) == 1 else node[i]) for i, array in enumerate(results))
+        return result
+
+    def _symbol(self, array: mnp.ndarray) -> _Symbol:
+        if id(array) not in self._symbols:
+            self._symbols[id(array)] = mx.sym.var(f"leaf{len(self.leaves)}").as_np_ndarray()
+            self.leaves.append(array)
+        return self._symbols[id(array)]
+
+    def _node(self, operator: int, symbols: Sequence[_Symbol], keys: Sequence[str], values: Sequence[Any]) -> _Symbol:
+        handle = base.SymbolHandle()
+        attributes = len(keys), base.c_str_array(keys), base.c_str_array([str(value) for value in values])
+        base.check_call(base._LIB.MXSymbolCreateAtomicSymbol(ctypes.c_void_p(operator), *attributes, ctypes.byref(handle)))
+        node = _Symbol(handle)
+        name = base.c_str(f"node{len(self._alive)}")
+        base.check_call(base._LIB.NNSymbolCompose(handle, name, len(symbols), None, base.c_handle_array(symbols)))
+        if not autograd.is_recording():  # what autograd.pause() means
+            node = mx.sym.BlockGrad(node.as_nd_ndarray()).as_np_ndarray()
+        return node
+
+
+def compiled(
+    function: Callable[[], mnp.ndarray], arrays: Sequence[mnp.ndarray], static: bool
+) -> Callable[[Sequence[mnp.ndarray]], mnp.ndarray] | None:
+    """``function``, which reads ``arrays``, as one operator (as hybridize makes it) that others of their shapes can take.
+
+    None where that cannot be: it makes an array other than by operators. It runs twice, inside autograd.record().
+    Args:
+        static: keep the memory of all intermediate results for the next call.
+    """
+    first, second = _Tape(function), _Tape(function)
+    same = [id(leaf) for leaf in first.leaves] == [id(leaf) for leaf in second.leaves]
+    if not (same and first.complete and second.complete):
+        return None
+    places = {id(array): i for i, array in enumerate(arrays)}
+    sources = [places.get(id(leaf), leaf) for leaf in second.leaves]
+    fixed = [i for i, source in enumerate(sources) if not isinstance(source, int)]
+    replaced = [i for i, source in enumerate(sources) if isinstance(source, int)]
+    flags = {"data_indices": replaced, "param_indices": fixed, "static_alloc": static, "static_shape": static}
+    operator = mx.nd.CachedOp(second.symbol, flags.items())
+    return lambda arrays: operator(*(arrays[source] if isinstance(source, int) else source for source in sources))

@@ -169,6 +169,11 @@ class MultiHeadAttention(keras.layers.Layer):
         need_weights: bool = False,
         training: bool | None = None,
     ) -> tf.Tensor:
+        padding = getattr(keys, "_keras_mask", None)
+        if padding is not None:
+            # [B, S], attached by a Keras layer such as Embedding(mask_zero=True).
+            padding = padding[:, None, None]
+            mask = padding if mask is None else mask & padding
         options = {"mask": mask, "causal": causal, "need_weights": need_weights, "training": training}
         keys, values = self.project_keys_values(keys, values)
         return self.attend(queries, keys, values, valid_lens, **options)

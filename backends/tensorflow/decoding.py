@@ -33,7 +33,11 @@ def suppress(logits: tf.Tensor, token_ids: tuple[int, ...]) -> tf.Tensor:
 
 
 def greedy(model: keras.Model, source: tf.Tensor, valid_lens: tf.Tensor, max_steps: int) -> tf.Tensor:
-    signature = [tf.TensorSpec((None, None), source.dtype), tf.TensorSpec((None,), valid_lens.dtype), tf.TensorSpec((), tf.int32)]
+    signature = [
+        tf.TensorSpec((None, None), source.dtype),
+        tf.TensorSpec((None,), valid_lens.dtype),
+        tf.TensorSpec((), tf.int32),
+    ]
     return _compile(_greedy, model, signature)(source, valid_lens, tf.constant(max_steps))
 
 

@@ -78,9 +78,9 @@ class EncoderBlock(keras.layers.Layer):
         need_weights: bool = False,
         training: bool | None = None,
     ) -> tf.Tensor:
-        if mask is not None and mask is self.compute_mask(X, None):
-            # Keras fills in the padding [B, T] that an Embedding(mask_zero=True) attached to X.
-            mask = mask[:, None, None]
+        if mask is not None and mask.shape.rank == 2 and self.compute_mask(X, None) is not None:
+            # Keras filled in the padding [B, T] that X carries; the attention finds it at its keys.
+            mask = None
         Y = self.addnorm1.sublayer_input(X)
         Z = self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, training=training)
         X = self.addnorm1(X, Z, training=training)

@@ -30,14 +30,20 @@ class Pooler(keras.layers.Layer):
 class _TiedDense(keras.layers.Layer):
     """An output projection whose weight is an embedding table: [V, D] is the canonical [out, in] already."""
 
-    def __init__(self, embedding: keras.layers.Embedding, use_bias: bool, **kwargs: Any):
+    def __init__(self, embedding: keras.layers.Embedding, use_bias: bool, padding_id: int | None, **kwargs: Any):
         super().__init__(**kwargs)
         self.embedding = embedding
+        self.padding_id = padding_id
         self.bias = self.add_weight(shape=(embedding.input_dim,), initializer="zeros", name="bias") if use_bias else None
         self.built = True
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
-        Y = tf.tensordot(X, self.embedding.embeddings, [[-1], [1]])
+        weight = self.embedding.embeddings
+        if self.padding_id is not None:
+            # Here too the pad row gets no gradient.
+            row = tf.one_hot(self.padding_id, self.embedding.input_dim, True, False)[:, None]
+            weight = tf.where(row, tf.stop_gradient(weight), weight)
+        Y = tf.tensordot(X, weight, [[-1], [1]])
         return Y if self.bias is None else Y + self.bias
 
 
@@ -60,12 +66,16 @@ class EncoderDecoder(keras.Model):
 
     @classmethod
     def from_config(cls, config: TransformerConfig, **kwargs: Any) -> EncoderDecoder:
+        if not isinstance(config, TransformerConfig):
+            # Keras, when it loads a model: what get_config gave.
+            return cls.from_config(TransformerConfig.from_dict(config["config"]), dtype=config["dtype"])
         encoder = TransformerEncoder.from_config(config, **kwargs) if config.has_encoder else None
         decoder = TransformerDecoder.from_config(config, **kwargs) if config.has_decoder else None
         if config.share_embeddings:
             _replace(decoder, "embedding", encoder.embedding)
         if config.tie_output:
-            _replace(decoder, "dense", _TiedDense(decoder.embedding, config.output_bias, **kwargs))
+            padding_id = config.pad_id if config.padding_vector_zero else None
+            _replace(decoder, "dense", _TiedDense(decoder.embedding, config.output_bias, padding_id, **kwargs))
         model = cls(encoder, decoder, Pooler(config.num_hiddens, **kwargs) if config.pooler else None, **kwargs)
         model.config = config
         return model
@@ -82,6 +92,9 @@ class EncoderDecoder(keras.Model):
         if self.decoder is None:
             return enc_outputs
         return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens), training=training)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"config": self.config.to_dict(), "dtype": self.dtype_policy.name}
 
 
 def _replace(layer: keras.layers.Layer, name: str, new: keras.layers.Layer) -> None:
