@@ -98,7 +98,9 @@ class SequenceEmbedding(Block):
             X = X + _rows(self.pos_embedding.weight.data(), start, T)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
-            X = X + (_rows(self.type_embedding.weight.data(), 0, 1) if token_types is None else self.type_embedding(token_types))
+            X = X + (
+                _rows(self.type_embedding.weight.data(), 0, 1) if token_types is None else self.type_embedding(token_types)
+            )
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)

@@ -108,7 +108,8 @@ def compiled(
     if not (same and first.complete and second.complete):
         return None
     places = {id(array): i for i, array in enumerate(arrays)}
-    sources = [places.get(id(leaf), leaf) for leaf in second.leaves]
+    leaves = [second.leaves[int(name.removeprefix("leaf"))] for name in second.symbol.list_inputs()]
+    sources = [places.get(id(leaf), leaf) for leaf in leaves]
     fixed = [i for i, source in enumerate(sources) if not isinstance(source, int)]
     replaced = [i for i, source in enumerate(sources) if isinstance(source, int)]
     flags = {"data_indices": replaced, "param_indices": fixed, "static_alloc": static, "static_shape": static}

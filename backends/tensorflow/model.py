@@ -43,7 +43,9 @@ class _TiedDense(keras.layers.Layer):
             # Here too the pad row gets no gradient.
             row = tf.one_hot(self.padding_id, self.embedding.input_dim, True, False)[:, None]
             weight = tf.where(row, tf.stop_gradient(weight), weight)
-        Y = tf.tensordot(X, weight, [[-1], [1]])
+        B, T, D = keras.ops.shape(X)
+        Y = tf.matmul(tf.reshape(X, (-1, D)), weight, transpose_b=True)
+        Y = tf.reshape(Y, (B, T, self.embedding.input_dim))
         return Y if self.bias is None else Y + self.bias
 
 

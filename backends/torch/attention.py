@@ -13,7 +13,6 @@ from transformer_mb.shapes import check_attention, check_features, check_valid_l
 
 from .dropout import Dropout
 
-
 # torch's softmax on the CPU is not vectorised over rows shorter than this: 0.45 ms for 2,560 rows of 10, composed 0.07.
 SHORT_ROW = 16
 

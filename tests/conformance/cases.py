@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 from conformance.measure import random_weights
 
 B, T, S, D, H, F, V = 3, 4, 5, 8, 2, 12, 11

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from conformance.configs import BATCH, CONFIGS, DECODER
 from conformance.measure import error
 

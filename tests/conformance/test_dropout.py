@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 from conformance.configs import CONFIGS
 from conformance.measure import error
-
 from transformer_mb.errors import ShapeError
 
 

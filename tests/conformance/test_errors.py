@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conformance.configs import BATCH, CONFIGS, DECODER, ENCODER
 
+from conformance.configs import BATCH, CONFIGS, DECODER, ENCODER
 from transformer_mb.errors import ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
 from transformer_mb.registry import load_backend_class
 

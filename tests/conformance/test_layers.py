@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from conformance.cases import CASES, prepare
 from conformance.measure import error, gradient_errors
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from conformance.cases import FIXED
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 from conformance.configs import BATCH, CONFIGS, DECODER, ENCODER
 from conformance.measure import error, gradient_errors, random_weights
-
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.parameters import parameter_shapes
 

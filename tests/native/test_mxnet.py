@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from transformer_mb.backends import mxnet as layers  # first: it makes MXNet importable
 
 # isort: split

@@ -4,6 +4,7 @@ import numpy as np
 import paddle
 import pytest
 from paddle import nn
+
 from transformer_mb.backends.paddle import (
     AddNorm,
     DecoderBlock,
@@ -14,7 +15,6 @@ from transformer_mb.backends.paddle import (
     PositionWiseFFN,
     TransformerEncoder,
 )
-
 from transformer_mb.config import TransformerConfig
 from transformer_mb.trainer import Batch
 

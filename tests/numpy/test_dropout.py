@@ -4,9 +4,9 @@ import threading
 
 import numpy as np
 import pytest
+
 from transformer_mb.backends.numpy.dropout import Dropout, injected_dropout
 from transformer_mb.backends.numpy.framework import no_gradients
-
 from transformer_mb.config import TransformerConfig
 from transformer_mb.dropout_masks import dropout_masks, dropout_sites
 from transformer_mb.errors import ShapeError

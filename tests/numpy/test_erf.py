@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from transformer_mb.backends.numpy.activations import erf
 
 EDGES = [0.46875, 4.0, 6.0]

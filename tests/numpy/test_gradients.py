@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from transformer_mb.backends.numpy.dropout import injected_dropout
 from transformer_mb.backends.numpy.framework import no_gradients
-
 from transformer_mb.config import TransformerConfig
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.registry import get_backend

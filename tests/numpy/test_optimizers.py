@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+
 from transformer_mb.backends.numpy.framework import Parameter, flatten
 from transformer_mb.backends.numpy.optimizers import build_optimizer, clip_gradients
-
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import DtypeError
 from transformer_mb.registry import get_backend
