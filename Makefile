@@ -33,7 +33,7 @@ $(VENV)/light: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/all: $(VENV)/light
-	$(INSTALL) --editable ".[torch,test]"
+	$(INSTALL) --editable ".[all,test]"
 	touch $@
 
 # The book's own code: without its pinned dependencies, which do not fit this Python, but with what it imports.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.divergences import DIVERGENCES
 from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
@@ -16,18 +17,32 @@ conformance_ids = {}
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_backend(name, tmp_path, counts):
-    report = tmp_path / "report.xml"
-    command = [sys.executable, "-m", "pytest", "--backend", name, "-q", f"--junitxml={report}", "-p", "no:cacheprovider"]
+    counts[name] = run(name, "not long", tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_long_tests_of_a_backend(name, tmp_path, counts):
+    counts[f"{name}, long"] = run(name, "long", tmp_path)
+
+
+def run(name, marks, folder):
+    """One process; returns how many tests passed, and what they recorded."""
+    report = folder / "report.xml"
+    command = [sys.executable, "-m", "pytest", "--backend", name, "-q", "-m", marks, f"--junitxml={report}"]
     # Small arrays: a second thread costs more than it brings.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
-    cases = ElementTree.parse(report).getroot().iter("testcase")
+    cases = list(ElementTree.parse(report).getroot().iter("testcase"))
     ids = [f"{case.get('classname')}::{case.get('name')}" for case in cases]
-    conformance_ids[name] = {test for test in ids if "conformance" in test}
-    counts[name] = (
-        f"{len(conformance_ids[name])} conformance tests, {len(ids) - len(conformance_ids[name])} native tests passed"
-    )
+    shared = {test for test in ids if "conformance" in test}
+    if marks != "long":
+        conformance_ids[name] = shared
+    notes = [f"{note.get('name')} {note.get('value')}" for case in cases for note in case.iter("property")]
+    known = [f"known divergence {row.case}: {row.reason}" for row in DIVERGENCES if row.backend == name]
+    passed = f"{len(shared)} conformance tests, {len(ids) - len(shared)} native tests passed, {len(known)} known divergences"
+    return "; ".join([passed, *notes, *known])
 
 
 def test_every_backend_ran_the_same_tests():

@@ -31,6 +31,12 @@ class Entry:
 BUILT_IN = {
     "numpy": Entry("transformer_mb.backends.numpy", ("numpy",), "pip install transformer_mb"),
     "torch": Entry("transformer_mb.backends.torch", ("torch",), "pip install 'transformer_mb[torch]'"),
+    "tensorflow": Entry(
+        "transformer_mb.backends.tensorflow", ("tensorflow", "keras"), "pip install 'transformer_mb[tensorflow]'"
+    ),
+    "paddle": Entry("transformer_mb.backends.paddle", ("paddle",), "pip install 'transformer_mb[paddle]'"),
+    "mxnet": Entry("transformer_mb.backends.mxnet", ("mxnet",), "pip install 'transformer_mb[mxnet]'"),
+    "jax": Entry("transformer_mb.backends.jax", ("jax", "flax", "optax"), "pip install 'transformer_mb[jax]'"),
 }
 
 

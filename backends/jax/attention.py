@@ -17,6 +17,10 @@ from transformer_mb.shapes import check_attention, check_features, check_valid_l
 
 from .dropout import Dropout
 
+# On a CPU, XLA calls a matrix routine once a head. Below about this many multiplications a fused sum is two to three
+# times as fast, forward and backward (measured with 256 heads; the routine wins from 4096 on).
+SMALL_PRODUCT = 2048
+
 
 def sequence_mask(X: Array, valid_len: Array, value: float = 0) -> Array:
     outside = jnp.arange(X.shape[1]) >= valid_len[:, None]
@@ -59,6 +63,14 @@ def _allowed(shape: Sequence[int], valid_lens: Array | None, mask: Array | None,
     return mask
 
 
+def _product(A: Array, B: Array) -> Array:
+    """A @ B for every head, in at least float32."""
+    dtype = jnp.promote_types(A.dtype, jnp.float32)
+    if A.shape[-2] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT:
+        return (A.astype(dtype)[..., None] * B.astype(dtype)[..., None, :, :]).sum(axis=-2)
+    return jnp.matmul(A, B, preferred_element_type=dtype)
+
+
 class DotProductAttention(nnx.Module):
     """Composed, and fused by XLA: jax.nn.dot_product_attention casts float64 to float32 and has no dropout."""
 
@@ -79,14 +91,12 @@ class DotProductAttention(nnx.Module):
     ) -> Array:
         check_attention(queries.shape, keys.shape, values.shape)
         allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), valid_lens, mask, causal)
-        # Scores and their softmax in at least float32.
-        scores_dtype = jnp.promote_types(queries.dtype, jnp.float32)
-        scores = jnp.einsum("...td,...sd->...ts", queries, keys, preferred_element_type=scores_dtype)
-        weights = _softmax_where(scores / math.sqrt(queries.shape[-1]), allowed).astype(values.dtype)
+        scores = _product(queries, keys.swapaxes(-2, -1)) / math.sqrt(queries.shape[-1])
+        weights = _softmax_where(scores, allowed).astype(values.dtype)
         if need_weights or self.attention_weights is not None:
             # Assigned only when it changes: under jax.grad or jax.jit a module from outside must not be.
             self.attention_weights = nnx.data(weights if need_weights else None)
-        return self.dropout(weights) @ values
+        return _product(self.dropout(weights), values).astype(values.dtype)
 
 
 class MultiHeadAttention(nnx.Module):

@@ -24,7 +24,7 @@ from transformer_mb.trees import leaves, map_leaves
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
 from .trainer import JAXTrainer
-from .weights import Structure, parameters
+from .weights import parameters
 
 
 class JAXBackend(Backend):
@@ -162,12 +162,12 @@ class JAXBackend(Backend):
         return self._evaluate(_attention, model, source, valid_lens, target)
 
     def _evaluate(self, function: Callable[..., Any], model: nnx.Module, *arrays: np.ndarray | None) -> Any:
-        return map_leaves(_numpy, _evaluate(function, Structure(model), _values(model), *map_leaves(self._tensor, arrays)))
+        return map_leaves(_numpy, _evaluate(function, *weights.split(model), *map_leaves(self._tensor, arrays)))
 
     def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
         batch, masks = map_leaves(self._tensor, (batch, dropout_masks))
         compared = self._compiled_quickly(_loss_and_gradients, 2)
-        total, found = compared(Structure(model), Structure(loss), _values(model), batch, masks)
+        total, found = compared(weights.Structure(loss), *weights.split(model), batch, masks)
         return float(total), _by_name(model, found)
 
     def run_greedy(self, model, source, valid_lens, max_steps):
@@ -273,7 +273,7 @@ def _attention(model, source, valid_lens, target):
     return found
 
 
-def _loss_and_gradients(structure, loss, values, batch, masks):
+def _loss_and_gradients(loss, structure, values, batch, masks):
     source, valid_lens, target_in, target_out, target_valid_lens = batch
 
     def total(values):

@@ -12,7 +12,7 @@ from flax import nnx
 from jax import Array
 
 from .cache import BlockCache, KeyValueCache
-from .weights import Structure, parameters
+from .weights import Structure, split
 
 
 def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
@@ -20,8 +20,7 @@ def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
 
 
 def greedy(model: nnx.Module, source: Array, valid_lens: Array, max_steps: int) -> Array:
-    values = {name: parameter.value for name, parameter in parameters(model).items()}
-    return _greedy(Structure(model), values, source, valid_lens, max_steps)
+    return _greedy(*split(model), source, valid_lens, max_steps)
 
 
 @partial(jax.jit, static_argnums=(0, 4))
@@ -66,8 +65,7 @@ class BeamDecoder:
     """The BeamSession of ``transformer_mb.decoding.beam``."""
 
     def __init__(self, model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, beam: int):
-        self.structure = Structure(model)
-        self.values = {name: parameter.value for name, parameter in parameters(model).items()}
+        self.structure, self.values = split(model)
         self.state = _begin(self.structure, self.values, source, valid_lens, max_steps, beam)
         self.rows = np.arange(source.shape[0] * beam)
 

@@ -18,7 +18,7 @@ from transformer_mb.trainer import SLOTS, Batch, Trainer, TrainerOptions
 from .dropout import Dropout, injected_dropout
 from .loss import MaskedSoftmaxCELoss
 from .optimizers import build_optimizer, clip_gradients
-from .weights import Structure, at_least_float32, from_numpy, named_modules, parameters, to_numpy
+from .weights import at_least_float32, from_numpy, named_modules, parameters, split, to_numpy
 
 # What optax calls the moments.
 STATE_NAMES = {"m": "mu", "v": "nu", "momentum": "trace"}
@@ -33,10 +33,9 @@ class JAXTrainer(Trainer):
         self.learning_rate = options.learning_rate
         self.step_count = 0
         self.parameters = parameters(model)
-        self.structure = Structure(model)
         # What the compiled step depends on: the learning rate and the seed are inputs.
         self.static = replace(options, learning_rate=1.0, seed=0)
-        values = self._values()
+        self.structure, values = split(model)
         self.device = next(iter(values.values())).sharding
         self.key = jax.device_put(jax.random.key(options.seed), self.device)
         _, self.optimizer_state = build_optimizer(values, options)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -99,14 +101,11 @@ def at_least_float32(arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 class Structure:
-    """A module without its arrays, equal for modules built alike: what a compiled function is compiled for.
-
-    ``nnx.jit`` walks the module at every call; this walk is done once, and a step passes a dictionary of arrays.
-    """
+    """A module without its arrays, equal for modules built alike: what a compiled function is compiled for."""
 
     def __init__(self, module: nnx.Module):
         self.graphdef, state = nnx.split(module)
-        self.state = jax.eval_shape(lambda: state)
+        self.state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), state)
         self.hash = hash(self.graphdef)
 
     def __hash__(self) -> int:
@@ -127,3 +126,19 @@ def merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> nn
     for name, parameter in parameters(module).items():
         parameter.set(values[name])
     return module
+
+
+_KNOWN: WeakKeyDictionary[nnx.Module, tuple[list[Any], Structure, dict[str, Parameter]]] = WeakKeyDictionary()
+
+
+def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
+    """A module as its structure and its parameters by canonical name.
+
+    nnx.split takes several times as long as decoding a short sentence; so it is repeated only when some attribute
+    within the module is no longer the same object. Variables stay the same objects when their arrays change.
+    """
+    attributes = [value for _, part in named_modules(module) for value in vars(part).values()]
+    known = _KNOWN.get(module)
+    if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
+        known = _KNOWN[module] = (attributes, Structure(module), parameters(module))
+    return known[1], {name: parameter.value for name, parameter in known[2].items()}

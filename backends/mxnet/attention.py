@@ -87,7 +87,7 @@ def _bias(keep: mnp.ndarray) -> mnp.ndarray:
     return keep * -lowest + lowest
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _past(T: int, S: int, dtype: str, context: mx.Context) -> tuple[mnp.ndarray, mnp.ndarray]:
     with autograd.pause():
         keep = mnp.array(causal_mask(T, S), dtype=dtype, ctx=context)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from mxnet import autograd, npx
+from mxnet import Context, autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -17,21 +17,21 @@ from .weights import named_blocks, to_device
 
 
 class Dropout(nn.Dropout):
-    """nn.Dropout, or the elements that ``keep`` says, or that ``generator`` draws, where one of these is set."""
+    """nn.Dropout, or the elements that ``keep`` says where that is set: booleans, or what ``factors`` made of them."""
 
-    keep: np.ndarray | None = None
-    generator: np.random.Generator | None = None
+    keep: np.ndarray | mnp.ndarray | None = None
+
+    def factors(self, keep: np.ndarray, dtype: Any, context: Context) -> mnp.ndarray:
+        """0, or 1 / (1 - rate) where an element is kept."""
+        return to_device(np.multiply(keep, 1.0 / (1.0 - self._rate), dtype=dtype), context)
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
         if self._rate == 0.0 or not autograd.is_training():
             return X
-        keep = self.keep
-        if keep is None and self.generator is not None:
-            keep = self.generator.random(X.shape, np.float32) >= self._rate
-        if keep is None:
+        if self.keep is None:
             return npx.dropout(X, p=self._rate)
-        check_same("The dropout mask", keep.shape, "its input", X.shape)
-        return X * to_device(np.multiply(keep, 1.0 / (1.0 - self._rate), dtype=X.dtype), X.ctx)
+        check_same("The dropout mask", self.keep.shape, "its input", X.shape)
+        return X * (self.factors(self.keep, X.dtype, X.ctx) if isinstance(self.keep, np.ndarray) else self.keep)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> Ite
     check_dropout_paths(masks, sites)
     try:
         for path, dropout in sites.items():
-            dropout.keep = np.asarray(masks[path], bool)
+            dropout.keep = masks[path]
         yield
     finally:
         for dropout in sites.values():

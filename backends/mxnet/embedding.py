@@ -87,15 +87,13 @@ class SequenceEmbedding(Block):
         X = self.embedding(tokens)
         if self.padding_id is not None:
             # gluon's embedding has no padding row: its values stay, its gradient stops.
-            padding = npx.cast(tokens == self.padding_id, dtype=X.dtype)[..., None]
+            padding = mnp.expand_dims(npx.cast(tokens == self.padding_id, dtype=X.dtype), axis=-1)
             with autograd.pause():
                 held = X * padding
             X = X * (1.0 - padding) + held
         X = X * self.scale
-        if self.pos_embedding is None:
-            X = self.pos_encoding(X, start)
-        else:
-            X = X + _rows(self.pos_embedding.weight.data(), start, T)
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight.data(), start, T)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
             X = X + (

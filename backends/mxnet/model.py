@@ -39,7 +39,7 @@ class _TiedDense(nn.Dense):
             return super().forward(X)
         # The pad row gets no gradient from here either.
         weight = self.weight.data()
-        padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype)[:, None]
+        padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1)
         with autograd.pause():
             held = weight * padding
         weight = weight * (1.0 - padding) + held

@@ -44,9 +44,10 @@ class Block(gluon.Block):
 
 
 class _Tape:
-    """While a function runs on arrays, the graph of its operators is built beside it (MXNet 2's deferred compute).
+    """Builds the graph of a function's operators while it runs on arrays, as MXNet 2 does (deferred compute).
 
-    ``leaves`` are the arrays that it reads and that no operator of its own made.
+    ``leaves`` are the arrays that it reads and that no operator of its own made. ``complete`` says whether the graph
+    holds all that the function does.
     """
 
     def __init__(self, function: Callable[[], mnp.ndarray]):
@@ -56,7 +57,7 @@ class _Tape:
         self._alive: list[mnp.ndarray] = []  # an id is an array's own as long as it lives
         self._invoke, register._imperative_invoke = register._imperative_invoke, self._record
         try:
-            self.symbol = self._symbols.get(id(function()))
+            self.symbol = self._symbol(function())
         finally:
             register._imperative_invoke = self._invoke
 
@@ -77,6 +78,7 @@ class _Tape:
         return result
 
     def _symbol(self, array: mnp.ndarray) -> _Symbol:
+        """What made the array, or a variable for one that came from outside."""
         if id(array) not in self._symbols:
             self._symbols[id(array)] = mx.sym.var(f"leaf{len(self.leaves)}").as_np_ndarray()
             self.leaves.append(array)
@@ -97,12 +99,15 @@ class _Tape:
 def compiled(
     function: Callable[[], mnp.ndarray], arrays: Sequence[mnp.ndarray], static: bool
 ) -> Callable[[Sequence[mnp.ndarray]], mnp.ndarray] | None:
-    """``function``, which reads ``arrays``, as one operator (as hybridize makes it) that others of their shapes can take.
+    """``function``, which reads ``arrays``, as one operator of arrays of these shapes, such as hybridize makes of a block.
 
-    None where that cannot be: it makes an array other than by operators. It runs twice, inside autograd.record().
+    None where that cannot be, because the function makes an array other than by operators: a second run would show
+    another one. To be called inside autograd.record().
+
     Args:
         static: keep the memory of all intermediate results for the next call.
     """
+    function()  # fills whatever caches there are
     first, second = _Tape(function), _Tape(function)
     same = [id(leaf) for leaf in first.leaves] == [id(leaf) for leaf in second.leaves]
     if not (same and first.complete and second.complete):

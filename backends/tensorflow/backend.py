@@ -50,11 +50,15 @@ class TensorFlowBackend(Backend):
         return ["cpu", *(f"gpu:{i}" for i in range(len(tf.config.list_physical_devices("GPU"))))]
 
     def find_device(self, device: str | None) -> str:
+        """TensorFlow knows a device by its name."""
         names = self.devices()
-        # TensorFlow itself prefers the first GPU. It takes a device's name and has no object for it.
-        name = names[:2][-1] if device is None else "gpu:0" if device in ("gpu", "cuda") else device
+        first_gpu = "gpu:0" if device or "gpu:0" in names else "cpu"
+        name = first_gpu if device in (None, "gpu", "cuda") else device
         if name not in names:
             raise DeviceError(f"The device of backend tensorflow must be one of {', '.join(names)}, but {device!r} came.")
+        if name != "cpu":
+            # TF32 would be the default for float32; the switch is the whole process's.
+            tf.config.experimental.enable_tensor_float_32_execution(False)
         return name
 
     def layer(self, layer: str, *arguments: Any, **options: Any) -> keras.layers.Layer:

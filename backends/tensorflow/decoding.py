@@ -1,6 +1,6 @@
 """Cached decoding: the source is encoded once, and each step computes one token.
 
-Compiled once for each model, for sources of any size: the sizes are unknown in the compiled code.
+Compiled without fixed sizes, so that one compilation of a model serves sources of any size.
 """
 
 from __future__ import annotations
@@ -33,12 +33,9 @@ def suppress(logits: tf.Tensor, token_ids: tuple[int, ...]) -> tf.Tensor:
 
 
 def greedy(model: keras.Model, source: tf.Tensor, valid_lens: tf.Tensor, max_steps: int) -> tf.Tensor:
-    signature = [
-        tf.TensorSpec((None, None), source.dtype),
-        tf.TensorSpec((None,), valid_lens.dtype),
-        tf.TensorSpec((), tf.int32),
-    ]
-    return _compile(_greedy, model, signature)(source, valid_lens, tf.constant(max_steps))
+    signature = [tf.TensorSpec((None, None), tf.int64), tf.TensorSpec((None,), tf.int64), tf.TensorSpec((), tf.int32)]
+    decode = _compile(_greedy, model, signature)
+    return decode(tf.cast(source, tf.int64), tf.cast(valid_lens, tf.int64), tf.constant(max_steps))
 
 
 def _greedy(model: keras.Model, source: tf.Tensor, valid_lens: tf.Tensor, max_steps: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,6 @@
 """One training step, compiled as a whole: forward, backward, clip, update.
 
-It is compiled without XLA: on two CPU cores the D2L step took as long with it, and each new shape 26 s to compile.
+It is compiled without XLA: on two CPU cores the D2L step took as long with it, and each new shape over 20 s to compile.
 """
 
 from __future__ import annotations

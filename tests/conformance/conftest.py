@@ -3,11 +3,20 @@
 import numpy as np
 import pytest
 
+from transformer_mb.divergences import DIVERGENCES
 from transformer_mb.registry import get_backend, requested_name
 
 
 def pytest_report_header(config):
     return f"backend: {config.getoption('--backend')}"
+
+
+def pytest_collection_modifyitems(config, items):
+    name = requested_name(config.getoption("--backend"))
+    for item in items:
+        for row in DIVERGENCES:
+            if row.backend == name and item.nodeid.endswith(row.case):
+                item.add_marker(pytest.mark.xfail(reason=f"{row.kind}: {row.reason} ({row.link})", strict=True))
 
 
 @pytest.fixture(scope="session")

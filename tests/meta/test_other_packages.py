@@ -1,0 +1,48 @@
+"""Backends of other packages, found by entry point: one that is right passes, one that is wrong fails every test."""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = Path(__file__).parent / "packages"
+
+
+def conformance(name, tmp_path):
+    """Run the suite on a backend of ``packages/``: the process's end, and each test with whether it passed."""
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "tests/conformance", "--backend", name, "-q", "--tb=no", "-m", "not long"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    cases = ElementTree.parse(report).getroot().iter("testcase")
+    skipped = {"skipped", "failure", "error"}
+    return done, {
+        f"{c.get('classname')}::{c.get('name')}": not any(c.find(kind) is not None for kind in skipped) for c in cases
+    }
+
+
+def test_every_conformance_test_fails_on_a_backend_that_is_wrong_about_everything(tmp_path):
+    done, outcome = conformance("wrong", tmp_path)
+    assert done.returncode == 1, done.stdout[-3000:]
+    assert len(outcome) >= 150 and not [name for name, passed in outcome.items() if passed]
+
+
+def test_a_backend_of_another_package_passes(tmp_path):
+    done, outcome = conformance("elsewhere", tmp_path)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert len(outcome) >= 150
+
+
+def test_it_is_listed_and_can_be_asked_for():
+    code = """
+import transformer_mb as tmb
+from transformer_mb.registry import entries
+assert {"numpy", "elsewhere", "wrong"} <= set(entries())
+assert tmb.get_backend("elsewhere").name == "elsewhere"
+assert tmb.get_backend().name == "elsewhere"
+"""
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "TRANSFORMER_MB_BACKEND": "elsewhere"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

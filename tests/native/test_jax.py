@@ -1,0 +1,177 @@
+"""Our layers in a user's own flax.nnx and JAX programs."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+
+import transformer_mb as tmb
+from transformer_mb.backends.jax import (
+    AddNorm,
+    DecoderBlock,
+    EncoderBlock,
+    MultiHeadAttention,
+    PositionWiseFFN,
+    TransformerDecoder,
+    TransformerEncoder,
+)
+from transformer_mb.trainer import Batch
+
+
+def normal(seed, *shape):
+    return jax.random.normal(jax.random.key(seed), shape, jnp.float32)
+
+
+@nnx.jit
+def train_step(model, optimizer, X, target):
+    loss, gradients = nnx.value_and_grad(lambda model: jnp.square(model(X) - target).mean())(model)
+    optimizer.update(model, gradients)
+    return loss
+
+
+def train(model, X, target, steps=60):
+    optimizer = nnx.Optimizer(model, optax.adamw(0.01), wrt=nnx.Param)
+    return [float(train_step(model, optimizer, X, target)) for _ in range(steps)]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_an_encoder_block_in_a_sequential_model(dropout):
+    rngs = nnx.Rngs(0)
+    block = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, dropout, rngs=rngs)
+    model = nnx.Sequential(nnx.Linear(6, 8, rngs=rngs), block, nnx.Linear(8, 3, rngs=rngs))
+    losses = train(model, normal(1, 4, 5, 6), normal(2, 4, 5, 3))
+    assert losses[-1] < 0.5 * losses[0]
+
+
+class Reader(nnx.Module):
+    def __init__(self, rngs):
+        self.attention = MultiHeadAttention(8, 8, 8, 8, 2, 0.0, rngs=rngs)
+        self.head = nnx.Linear(8, 3, rngs=rngs)
+
+    def __call__(self, X):
+        return self.head(self.attention(X, X, X, jnp.array([5, 3, 4, 1])))
+
+
+def test_attention_in_a_users_module():
+    losses = train(Reader(nnx.Rngs(3)), normal(1, 4, 5, 8), normal(2, 4, 5, 3))
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_other_random_streams_give_other_weights():
+    kernels = [MultiHeadAttention(8, 8, 8, 8, 2, 0.0, rngs=rngs).W_q.kernel[...] for rngs in (None, nnx.Rngs(0), nnx.Rngs(1))]
+    assert (kernels[0] == kernels[1]).all() and (kernels[0] != kernels[2]).any()
+
+
+@pytest.mark.parametrize("form", ["clone", "split and merge", "update"])
+def test_a_layer_is_an_ordinary_module(form):
+    layer, X = MultiHeadAttention(8, 8, 8, 8, 2, 0.0, rngs=nnx.Rngs(1)), normal(1, 2, 3, 8)
+    if form == "clone":
+        other = nnx.clone(layer)
+    elif form == "split and merge":
+        other = nnx.merge(*nnx.split(layer))
+    else:
+        other = MultiHeadAttention(8, 8, 8, 8, 2, 0.0, rngs=nnx.Rngs(2))
+        assert (other(X, X, X) != layer(X, X, X)).any()
+        nnx.update(other, nnx.state(layer))
+    np.testing.assert_array_equal(other(X, X, X), layer(X, X, X))
+
+
+def test_a_module_from_outside_works_under_jax_transformations():
+    layer, X = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.5), normal(1, 2, 3, 8)
+    layer.eval()
+    plain = layer(X)
+    np.testing.assert_allclose(jax.jit(layer)(X), plain, atol=1e-5)
+    np.testing.assert_allclose(jax.vmap(layer)(X[None])[0], plain, atol=1e-5)
+    assert np.isfinite(jax.grad(lambda X: layer(X).sum())(X)).all()
+
+
+def test_the_books_usage():
+    X, valid_lens = jnp.ones((2, 100, 24)), jnp.array([3, 2])
+    output = PositionWiseFFN(4, 4, 8)(jnp.ones((2, 3, 4)))
+    assert output.shape == (2, 3, 8)
+    np.testing.assert_array_equal(output, jnp.broadcast_to(output[0, 0], output.shape))
+    add_norm = AddNorm([3, 4], 0.5)
+    add_norm.eval()
+    assert add_norm(jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4))).shape == (2, 3, 4)
+    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
+    encoder_block.eval()
+    assert encoder_block(X, valid_lens).shape == (2, 100, 24)
+    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
+    encoder.eval()
+    assert encoder(jnp.ones((2, 100), int), valid_lens, need_weights=True).shape == (2, 100, 24)
+    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
+    encoder(jnp.ones((2, 100), int), valid_lens)
+    assert encoder.attention_weights == [None, None]
+    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0)
+    decoder_block.eval()
+    assert decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])[0].shape == (2, 100, 24)
+
+
+def test_a_training_loop_of_the_book_runs_on_our_model():
+    """D2L's conventions: net(enc_X, dec_X, valid_lens) gives (logits, state), and decoding feeds the state back."""
+    model = tmb.get_backend("jax").build(tmb.presets.d2l(11, 13), seed=0)
+    model.eval()
+    source, valid_lens = jnp.array([[4, 9, 6, 7, 10]]), jnp.array([4])
+    state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens)
+    token, tokens = jnp.array([[2]]), [2]
+    for _ in range(4):
+        logits, state = model.decoder(token, state)
+        token = logits.argmax(axis=2)
+        tokens.append(int(token[0, 0]))
+    whole, _ = model(source, jnp.array([tokens[:-1]]), valid_lens)
+    assert whole.argmax(axis=2)[0].tolist() == tokens[1:]
+
+
+def test_a_preallocated_cache_decodes_in_a_compiled_loop():
+    decoder = TransformerDecoder(13, 8, 8, 8, 8, [8], 8, 16, 2, 2, 0.0, cross_attention=False)
+    decoder.eval()
+    tokens = jnp.array([[2, 5, 6, 7, 3], [2, 8, 3, 1, 1]])
+    whole, _ = decoder(tokens, decoder.init_state(None))
+    first, state = decoder(tokens[:, :1], decoder.init_state(None, max_steps=5))
+
+    def step(state, column):
+        logits, state = decoder(column[:, None], state)
+        return state, logits[:, 0]
+
+    _, rest = jax.jit(lambda state, columns: jax.lax.scan(step, state, columns))(state, tokens[:, 1:].T)
+    np.testing.assert_allclose(jnp.concatenate([first, rest.swapaxes(0, 1)], axis=1), whole, atol=1e-5)
+    eager = []
+    for column in range(1, 5):
+        logits, state = decoder(tokens[:, column : column + 1], state, need_weights=True)
+        eager.append(logits[:, 0])
+        assert decoder.attention_weights[0][0].shape == (2, 2, 1, column + 1)
+    np.testing.assert_allclose(jnp.stack(eager), rest, atol=1e-5)
+
+
+def test_the_models_variables_follow_the_trainer_and_the_trainer_them():
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(9, 9, dropout=0.0))
+    trainer = backend.trainer(model, optimizer="sgd", learning_rate=0.1)
+    ids, lens = np.full((2, 3), 5), np.array([3, 2])
+    batch = Batch(ids, lens, ids, ids, lens)
+    before = np.array(model.decoder.dense.kernel[...])
+    first = float(trainer.step(batch))
+    assert (np.asarray(model.decoder.dense.kernel[...]) != before).any()
+    np.testing.assert_array_equal(model.decoder.dense.kernel[...].T, backend.get_weights(model)["decoder.dense.weight"])
+    assert float(trainer.step(batch)) < first
+    backend.set_weights(model, tmb.get_backend("jax").get_weights(backend.build(tmb.presets.d2l(9, 9, dropout=0.0))))
+    assert float(trainer.step(batch)) == first
+
+
+def test_float32_leaves_jax_as_it_was():
+    program = """
+import jax
+import transformer_mb as tmb
+backend = tmb.get_backend("jax")
+model = backend.build(tmb.presets.d2l(9, 9))
+backend.greedy(model, [[5, 6]], [2], 3)
+assert not jax.config.jax_enable_x64
+tmb.get_backend("jax", dtype="float64")
+assert jax.config.jax_enable_x64
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,263 @@
+"""Our layers inside Keras' own programs: its functional and subclassed models, fit, masks, policies and files."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from transformer_mb.backends.tensorflow import (
+    AddNorm,
+    DecoderBlock,
+    EncoderBlock,
+    EncoderDecoder,
+    MaskedSoftmaxCELoss,
+    MultiHeadAttention,
+    PositionWiseFFN,
+    TensorFlowBackend,
+    TransformerEncoder,
+    decoding,
+)
+from transformer_mb.config import TransformerConfig
+from transformer_mb.trainer import Batch
+
+CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
+BATCH = Batch(np.array([[4, 5, 6]]), np.array([3]), np.array([[2, 7]]), np.array([[7, 3]]), np.array([2]))
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    keras.utils.set_random_seed(3)
+
+
+def first_tokens(rng, num_tokens, batch, steps):
+    X = rng.integers(0, num_tokens, (batch, steps))
+    return X, X[:, 0]
+
+
+def test_an_encoder_block_in_a_functional_model():
+    """Which token does a sequence start with? The valid length leaves only that one to attend to."""
+    tokens, valid_lens = keras.Input((None,), dtype="int32"), keras.Input((), dtype="int32")
+    Y = keras.layers.Embedding(5, 16)(tokens)
+    Y = EncoderBlock(16, 16, 16, 16, [16], 16, 32, 4, 0.1)(Y, valid_lens)
+    Y = EncoderBlock(16, 16, 16, 16, [16], 16, 32, 4, 0.1, norm_position="pre")(Y)
+    assert Y.shape == (None, None, 16)
+    model = keras.Model([tokens, valid_lens], keras.layers.Dense(5)(keras.layers.GlobalAveragePooling1D()(Y)))
+    model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    X, labels = first_tokens(np.random.default_rng(0), 5, 64, 6)
+    inputs = [X, np.full(64, 1)]
+    losses = model.fit(inputs, labels, epochs=15, batch_size=16, verbose=0).history["loss"]
+    assert losses[-1] < 0.2 * losses[0]
+
+
+class Reader(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(5, 16)
+        self.attention = MultiHeadAttention(16, 16, 16, 16, 4, 0.1)
+        self.head = keras.layers.Dense(5)
+
+    def call(self, X, training=None):
+        X = self.embedding(X)
+        lens = tf.ones(tf.shape(X)[:1], tf.int32)
+        return self.head(tf.reduce_mean(self.attention(X, X, X, lens, training=training), axis=1))
+
+
+def test_attention_in_a_subclassed_model_and_a_loop_of_ones_own():
+    model, optimizer = Reader(), keras.optimizers.Adam(0.01)
+    X, labels = first_tokens(np.random.default_rng(0), 5, 32, 6)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            logits = model(X, training=True)
+            loss = tf.reduce_mean(keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+
+    losses = [float(step()) for _ in range(60)]
+    assert losses[-1] < 0.2 * losses[0]
+
+
+class Translator(EncoderDecoder):
+    """For fit: the logits alone, of inputs in one list."""
+
+    def call(self, inputs, training=None):
+        return super().call(*inputs, training=training)[0]
+
+
+def test_a_whole_model_with_fit():
+    model = Translator.from_config(CONFIG.replace(num_hiddens=32, dropout=0.0))
+    model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    source = np.random.default_rng(0).integers(4, 12, (64, 4))
+    target = np.concatenate([np.full((64, 1), 2), source[:, ::-1]], axis=1)
+    inputs = [source, target[:, :-1], np.full(64, 4)]
+    losses = model.fit(inputs, target[:, 1:], epochs=40, batch_size=32, verbose=0).history["loss"]
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def test_the_books_examples():
+    rows = PositionWiseFFN(4, 4, 8)(tf.ones((2, 3, 4)))
+    assert rows.shape == (2, 3, 8) and bool(tf.reduce_all(rows == rows[0, 0]))
+    assert AddNorm([3, 4], 0.5)(tf.ones((2, 3, 4)), tf.ones((2, 3, 4)), training=False).shape == (2, 3, 4)
+
+    X, valid_lens = tf.ones((2, 100, 24)), tf.constant([3, 2])
+    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
+    assert encoder_block(X, valid_lens, training=False).shape == (2, 100, 24)
+    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0)
+    state = [encoder_block(X, valid_lens), valid_lens, [None]]
+    assert decoder_block(X, state, training=False)[0].shape == (2, 100, 24) and state[2] == [None]
+
+    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
+    tokens = tf.ones((2, 100), tf.int64)
+    assert encoder(tokens, valid_lens, training=False).shape == (2, 100, 24) and encoder.attention_weights == [None, None]
+    encoder(tokens, valid_lens, need_weights=True)
+    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
+
+
+def test_a_graph_keeps_no_attention_weights():
+    attention, X = MultiHeadAttention(8, 8, 8, 8, 2, 0.0), tf.ones((2, 3, 8))
+    attention(X, X, X, need_weights=True)
+    assert attention.attention_weights.shape == (2, 2, 3, 3)
+    tf.function(lambda X: attention(X, X, X, need_weights=True))(X)
+    assert attention.attention_weights is None
+
+
+@pytest.mark.parametrize("order", ["post", "pre"])
+def test_the_padding_of_a_keras_embedding_is_respected(order):
+    """Five rows of five steps: a padding mask [B, T] could be taken for a mask [T, S] here."""
+    embedding = keras.layers.Embedding(10, 8, mask_zero=True)
+    blocks = [EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, norm_position=order) for _ in range(2)]
+    tokens = np.array([[5, 6, 7, 0, 0], [3, 4, 5, 6, 0], [1, 2, 3, 4, 5], [9, 8, 0, 0, 0], [7, 7, 0, 0, 0]])
+    plain, valid_lens = embedding(tokens) * 1.0, tf.constant([3, 4, 5, 2, 2])
+    expected = blocks[1](blocks[0](plain, valid_lens), valid_lens)
+    assert np.abs(blocks[1](blocks[0](plain)) - expected).max() > 1e-3
+    np.testing.assert_allclose(blocks[1](blocks[0](embedding(tokens))), expected, atol=1e-6)
+    inputs = keras.Input((5,), dtype="int32")
+    model = keras.Model(inputs, blocks[1](blocks[0](embedding(inputs))))
+    np.testing.assert_allclose(model.predict(tokens, verbose=0), expected, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mask_of_ours_is_not_attached_to_the_output():
+    X, mask = tf.ones((2, 3, 8)), tf.constant([True, False, True])
+    Y = MultiHeadAttention(8, 8, 8, 8, 2, 0.0)(X, X, X, mask=mask)
+    Y = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0)(Y, mask=mask)
+    assert getattr(Y, "_keras_mask", None) is None
+
+
+def test_dtypes_are_those_of_keras():
+    X = np.ones((2, 3, 8))
+    assert EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, dtype="float64")(X).dtype == tf.float64
+    assert EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0)(X).dtype == tf.float32
+    mixed = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.1, dtype="mixed_bfloat16")
+    with tf.GradientTape() as tape:
+        Y = mixed(X, training=True)
+    assert Y.dtype == tf.bfloat16 and {weight.dtype for weight in mixed.weights if weight.trainable} == {"float32"}
+    assert all(gradient.dtype == tf.float32 for gradient in tape.gradient(Y, mixed.trainable_weights))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_whole_numbers_of_both_sizes(dtype):
+    model = TensorFlowBackend().build(CONFIG)
+    source, target = tf.fill((2, 3), tf.cast(4, dtype)), tf.fill((2, 4), tf.cast(5, dtype))
+    logits, _ = model(source, target, tf.constant([3, 1], dtype))
+    for normalization in ("steps", "tokens"):
+        loss = MaskedSoftmaxCELoss(normalization=normalization)(logits, target, tf.constant([4, 2], dtype))
+        assert loss.shape == (2,) and loss.dtype == tf.float32
+    assert decoding.greedy(model, source, tf.constant([3, 1], dtype), 3).dtype == tf.int64
+
+
+TIED = CONFIG.replace(source_vocab_size=13, share_embeddings=True, tie_output=True, padding_vector_zero=True)
+
+
+@pytest.mark.parametrize("config", [CONFIG, TIED], ids=["plain", "shared and tied"])
+def test_kerass_own_files(config, tmp_path):
+    backend = TensorFlowBackend(dtype="float64")
+    model, other = backend.build(config, seed=1), backend.build(config, seed=2)
+    assert len(model.trainable_weights) == len(backend.parameter_shapes(model))
+    expected = backend.logits(model, *BATCH[:3])
+    model.save_weights(tmp_path / "model.weights.h5")
+    other.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(backend.logits(other, *BATCH[:3]), expected)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.config == config
+    np.testing.assert_array_equal(backend.logits(loaded, *BATCH[:3]), expected)
+
+
+def test_a_functional_model_through_a_file(tmp_path):
+    inputs = keras.Input((4,), dtype="int32")
+    Y = TransformerEncoder(9, 8, 8, 8, 8, [8], 8, 16, 2, 1, 0.0, max_len=20)(inputs)
+    model = keras.Model(inputs, PositionWiseFFN(8, 4, 2)(EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0)(Y)))
+    model.save(tmp_path / "model.keras")
+    loaded, tokens = keras.models.load_model(tmp_path / "model.keras"), np.array([[1, 2, 3, 4]])
+    np.testing.assert_array_equal(loaded(tokens), model(tokens))
+
+
+def test_kerass_own_training_leaves_the_pad_row_zero():
+    model = TensorFlowBackend().build(TIED)
+    tokens = tf.constant([[4, 5, TIED.pad_id]])
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(model(tokens, tokens, tf.constant([3]), training=True)[0] ** 2)
+    gradients = tape.gradient(total, model.trainable_variables)
+    keras.optimizers.SGD(0.1).apply(gradients, model.trainable_variables)
+    np.testing.assert_array_equal(model.encoder.embedding.embeddings[TIED.pad_id], np.zeros(8))
+
+
+def test_dropout_is_kerass_outside_the_trainer():
+    def dropped():
+        keras.utils.set_random_seed(5)
+        block = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.5)
+        return [block(tf.ones((2, 3, 8)), training=True).numpy() for _ in range(2)]
+
+    (first, second), again = dropped(), dropped()
+    assert (first != second).any()
+    np.testing.assert_array_equal([first, second], again)
+
+
+def test_the_trainer_leaves_the_random_state_of_others_alone():
+    model = TensorFlowBackend().build(CONFIG)
+    states = [weight.numpy() for weight in model.non_trainable_variables]
+    trainer = TensorFlowBackend().trainer(model)
+    tf.random.set_seed(1)
+    expected = tf.random.uniform((3,)).numpy()
+    tf.random.set_seed(1)
+    trainer.step(BATCH)
+    np.testing.assert_array_equal(tf.random.uniform((3,)), expected)
+    assert states and all((a == b.numpy()).all() for a, b in zip(states, model.non_trainable_variables, strict=True))
+
+
+def test_what_is_compiled_anew():
+    """Neither a step nor a learning rate; a second shape once, and then none."""
+    model = TensorFlowBackend().build(CONFIG)
+    trainer = TensorFlowBackend().trainer(model)
+    for steps in (2, 2, 3, 4, 5):
+        trainer.learning_rate *= 0.9
+        trainer.step(Batch(BATCH.source, BATCH.source_valid_lens, *np.ones((2, 1, steps), int), np.array([steps])))
+    assert trainer._compiled.experimental_get_tracing_count() == 2
+    for batch, steps in ((1, 3), (2, 4), (3, 5)):
+        TensorFlowBackend().greedy(model, np.full((batch, steps), 4), None, steps)
+    assert decoding._compiled[model]["_greedy"].experimental_get_tracing_count() == 1
+
+
+def test_decoding_does_not_keep_a_model_alive():
+    model = TensorFlowBackend().build(CONFIG)
+    TensorFlowBackend().greedy(model, BATCH.source, None, 2)
+    TensorFlowBackend().beam(model, BATCH.source, None, 2, beam=2)
+    alive = weakref.ref(model)
+    del model
+    gc.collect()
+    assert alive() is None
+
+
+def test_keras_on_another_backend_is_refused():
+    program = "import keras, transformer_mb.backends.tensorflow"
+    run = subprocess.run([sys.executable, "-c", program], env={"KERAS_BACKEND": "numpy"}, capture_output=True, text=True)
+    assert run.returncode == 1
+    message = "needs Keras on TensorFlow, but Keras was already imported on numpy. Set KERAS_BACKEND=tensorflow"
+    assert message in run.stderr.splitlines()[-1]
