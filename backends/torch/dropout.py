@@ -18,10 +18,15 @@ class Dropout(nn.Dropout):
     keep: Tensor | None = None
 
     def forward(self, X: Tensor) -> Tensor:
-        if self.keep is None or not self.training:
+        if not self.training or self.p == 0.0 or (self.keep is None and X.device.type != "cpu"):
             return super().forward(X)
-        check_same("The dropout mask", self.keep.shape, "its input", X.shape)
-        return X * self.keep.to(X.device) * (1.0 / (1.0 - self.p))
+        if self.keep is None:
+            # The CPU draws integers twice as fast as the Bernoulli numbers of torch's own dropout.
+            kept = torch.empty(X.shape, dtype=torch.int32).random_() >= int(self.p * 2**31)
+        else:
+            check_same("The dropout mask", self.keep.shape, "its input", X.shape)
+            kept = self.keep.to(X.device)
+        return X * kept.to(X.dtype).mul_(1.0 / (1.0 - self.p))
 
 
 @contextmanager

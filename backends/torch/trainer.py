@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -35,16 +36,26 @@ class TorchTrainer(Trainer):
         source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
         if not self.model.training:
             self.model.train()
-        # The caller's random numbers are left as they were; ours depend on the seed and the step alone.
-        devices = [self.device] if self.device.type == "cuda" else []
-        with torch.random.fork_rng(devices), injected_dropout(self.model, dropout_masks):
-            torch.manual_seed(hash((self.options.seed, self.step_count)))
+        with self._seeded(), injected_dropout(self.model, dropout_masks):
             logits, _ = self.model(source, target_in, source_valid_lens)
             loss = self.loss(logits, target_out, target_valid_lens).sum()
         self.optimizer.zero_grad()
         loss.backward()
         self._apply()
         return loss.detach()
+
+    @contextmanager
+    def _seeded(self) -> Iterator[None]:
+        """Inside, random numbers depend on the seed and the step alone; the caller's are left as they were."""
+        cuda = self.device.type == "cuda"
+        generator = torch.cuda.default_generators[self.device.index or 0] if cuda else torch.default_generator
+        before = generator.get_state()
+        # Not torch.manual_seed: where CUDA is not in use, it remembers a stack trace at every call.
+        generator.manual_seed(hash((self.options.seed, self.step_count)))
+        try:
+            yield
+        finally:
+            generator.set_state(before)
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         for name, parameter in zip(self.names, self.parameters, strict=True):
