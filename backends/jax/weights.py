@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -98,47 +96,3 @@ def to_numpy(array: Array) -> np.ndarray:
 def at_least_float32(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Moments and their arithmetic: 0.999 is 1 in bfloat16."""
     return {name: array.astype(jnp.promote_types(array.dtype, jnp.float32)) for name, array in arrays.items()}
-
-
-class Structure:
-    """A module without its arrays, equal for modules built alike: what a compiled function is compiled for."""
-
-    def __init__(self, module: nnx.Module):
-        self.graphdef, state = nnx.split(module)
-        self.state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), state)
-        self.hash = hash(self.graphdef)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Structure) and self.graphdef == other.graphdef)
-
-    def module(self, values: Mapping[str, Array]) -> nnx.Module:
-        """The module with these parameters, by canonical name; random streams have no keys."""
-        return merge(self.graphdef, self.state, values)
-
-
-def merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> nnx.Module:
-    """The module of a graph definition and its state, with these parameters, by canonical name."""
-    # The map makes variables that belong to the current trace, and may be set in it.
-    module = nnx.merge(graphdef, jax.tree.map(lambda leaf: leaf, state))
-    for name, parameter in parameters(module).items():
-        parameter.set(values[name])
-    return module
-
-
-_KNOWN: WeakKeyDictionary[nnx.Module, tuple[list[Any], Structure, dict[str, Parameter]]] = WeakKeyDictionary()
-
-
-def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
-    """A module as its structure and its parameters by canonical name.
-
-    nnx.split takes several times as long as decoding a short sentence; so it is repeated only when some attribute
-    within the module is no longer the same object. Variables stay the same objects when their arrays change.
-    """
-    attributes = [value for _, part in named_modules(module) for value in vars(part).values()]
-    known = _KNOWN.get(module)
-    if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
-        known = _KNOWN[module] = (attributes, Structure(module), parameters(module))
-    return known[1], {name: parameter.value for name, parameter in known[2].items()}
