@@ -5,6 +5,7 @@ Two frameworks in one process can crash, so a backend's tests run in a pytest pr
 everything else is, and ``test_backends.py`` starts one such process for each backend.
 """
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,14 @@ def pytest_ignore_collect(collection_path, config):
     if folder == ("native",) and collection_path.is_file():
         return None if collection_path.name == f"test_{name}.py" else True
     return True if name and folder and folder != ("native",) else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_works():
+    """A shell that starts us in the background has us ignore Ctrl-C, and every process that we start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

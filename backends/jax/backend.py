@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
 from itertools import count
 from typing import Any
 
@@ -21,7 +20,7 @@ from transformer_mb.errors import DeviceError
 from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
-from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
+from . import attention, compiled, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
 from .trainer import JAXTrainer
 from .weights import parameters
@@ -122,10 +121,8 @@ class JAXBackend(Backend):
         **options: Any,
     ) -> Any:
         inputs, options = map_leaves(self._tensor, (inputs, options))
-        arrays, static = _separate((inputs, options))
-        function, module = _bound(layer)
         with _mode(layer, training), injected_dropout(layer, dropout_masks):
-            return map_leaves(_numpy, _call(function, static, module, arrays))
+            return map_leaves(_numpy, compiled.call(layer, inputs, options))
 
     def gradients(
         self,
@@ -137,17 +134,10 @@ class JAXBackend(Backend):
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
         inputs, options = map_leaves(self._tensor, (tuple(inputs), options))
-        arrays, static = _separate((inputs, options))
-        function, module = _bound(layer)
+        cotangent = self._tensor(cotangent)
         with _mode(layer, training), injected_dropout(layer, dropout_masks):
-            compared = self._compiled_quickly(_gradients, 3)
-            output, found, by_name = compared(function, static, *nnx.split(module), arrays, self._tensor(cotangent))
-        by_leaf = {id(array): gradient for array, gradient in zip(arrays, found, strict=True) if gradient is not None}
-        by_input = [_numpy(by_leaf.get(id(leaf))) for leaf in leaves(inputs)]
-        return _numpy(output), by_input, _by_name(layer, by_name)
-
-    def _compiled_quickly(self, function: Callable[..., Any], static: int) -> Callable[..., Any]:
-        return _compiled_quickly(function, static, self.device.platform)
+            output, found, by_name = compiled.differentiate(layer, inputs, options, cotangent, self.device.platform)
+        return _numpy(output), [_numpy(found.get(id(leaf))) for leaf in leaves(inputs)], _by_name(layer, by_name)
 
     def trainer_from(self, model: nnx.Module, options: TrainerOptions) -> JAXTrainer:
         return JAXTrainer(model, options)
@@ -162,12 +152,12 @@ class JAXBackend(Backend):
         return self._evaluate(_attention, model, source, valid_lens, target)
 
     def _evaluate(self, function: Callable[..., Any], model: nnx.Module, *arrays: np.ndarray | None) -> Any:
-        return map_leaves(_numpy, _evaluate(function, *weights.split(model), *map_leaves(self._tensor, arrays)))
+        return map_leaves(_numpy, compiled.evaluate(function, *compiled.split(model), *map_leaves(self._tensor, arrays)))
 
     def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
         batch, masks = map_leaves(self._tensor, (batch, dropout_masks))
-        compared = self._compiled_quickly(_loss_and_gradients, 2)
-        total, found = compared(weights.Structure(loss), *weights.split(model), batch, masks)
+        compared = compiled.compiled_quickly(_loss_and_gradients, 2, self.device.platform)
+        total, found = compared(compiled.Structure(loss), *compiled.split(model), batch, masks)
         return float(total), _by_name(model, found)
 
     def run_greedy(self, model, source, valid_lens, max_steps):
@@ -184,6 +174,43 @@ def _devices() -> dict[str, jax.Device]:
 
 def _numpy(leaf: Any) -> Any:
     return weights.to_numpy(leaf) if isinstance(leaf, Array) else leaf
+
+
+def _by_name(module: Any, found: Mapping[str, Array]) -> dict[str, np.ndarray]:
+    return {name: parameter.layout(_numpy(found[name])) for name, parameter in parameters(module).items()}
+
+
+def _encode(model, source, valid_lens, token_types):
+    return model.encoder(source, valid_lens, token_types=token_types)
+
+
+def _logits(model, source, valid_lens, target):
+    return model(source, target, valid_lens)[0]
+
+
+def _attention(model, source, valid_lens, target):
+    enc_outputs, found = None, {}
+    if model.encoder is not None:
+        enc_outputs = model.encoder(source, valid_lens, need_weights=True)
+        found["encoder"] = model.encoder.attention_weights
+    if model.decoder is not None:
+        model.decoder(target, model.decoder.init_state(enc_outputs, valid_lens), need_weights=True)
+        found["decoder_self"], found["decoder_cross"] = model.decoder.attention_weights
+    return found
+
+
+def _loss_and_gradients(loss, structure, values, batch, masks):
+    source, valid_lens, target_in, target_out, target_valid_lens = batch
+
+    def total(values):
+        model = structure.module(values)
+        model.eval() if masks is None else model.train()
+        with injected_dropout(model, masks):
+            logits, _ = model(source, target_in, valid_lens)
+        return loss.module({})(logits, target_out, target_valid_lens).sum()
+
+    with compiled.full_precision():
+        return jax.value_and_grad(total)(values)
 
 
 @contextmanager

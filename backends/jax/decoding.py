@@ -12,7 +12,7 @@ from flax import nnx
 from jax import Array
 
 from .cache import BlockCache, KeyValueCache
-from .weights import Structure, split
+from .compiled import Structure, full_precision, split
 
 
 def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
@@ -42,7 +42,7 @@ def _greedy(structure: Structure, values: dict[str, Array], source: Array, valid
         generated = jax.lax.dynamic_update_slice_in_dim(generated, tokens, step, axis=1)
         return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state
 
-    with jax.default_matmul_precision("highest"):
+    with full_precision():
         state = _start(model, source, valid_lens, max_steps)
         tokens = jnp.full((rows, 1), config.start_id, jnp.int32)
         generated = jnp.full((rows, max_steps), config.eos_id, jnp.int32)
@@ -84,7 +84,7 @@ class BeamDecoder:
 def _begin(structure, values, source, valid_lens, max_steps, beam):
     model = structure.module(values)
     model.eval()
-    with jax.default_matmul_precision("highest"):
+    with full_precision():
         return _start(model, source, valid_lens, max_steps, beam)
 
 
@@ -94,7 +94,7 @@ def _beam_step(structure, values, state, rows, tokens, count):
     model.eval()
     # Cross-attention stays: all rows of one source share it.
     caches = [cache._replace(own=cache.own.reorder(rows)) for cache in state[2]]
-    with jax.default_matmul_precision("highest"):
+    with full_precision():
         logits, state = model.decoder(tokens, [*state[:2], caches])
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
     return *jax.lax.top_k(jax.nn.log_softmax(logits), min(count, logits.shape[-1])), state

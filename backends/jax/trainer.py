@@ -15,10 +15,11 @@ from jax import Array
 
 from transformer_mb.trainer import SLOTS, Batch, Trainer, TrainerOptions
 
+from .compiled import full_precision, split
 from .dropout import Dropout, injected_dropout
 from .loss import MaskedSoftmaxCELoss
 from .optimizers import build_optimizer, clip_gradients
-from .weights import at_least_float32, from_numpy, named_modules, parameters, split, to_numpy
+from .weights import at_least_float32, from_numpy, named_modules, parameters, to_numpy
 
 # What optax calls the moments.
 STATE_NAMES = {"m": "mu", "v": "nu", "momentum": "trace"}
@@ -107,8 +108,7 @@ def _step(structure, options, values, optimizer_state, batch, masks, key, step_c
             logits, _ = model(source, target_in, source_valid_lens)
         return loss(logits, target_out, target_valid_lens).sum()
 
-    # TF32 would be the GPU's default for float32.
-    with jax.default_matmul_precision("highest"):
+    with full_precision():
         found, gradients = jax.value_and_grad(total)(values)
     return found, *_apply(options, values, optimizer_state, gradients, learning_rate)
 

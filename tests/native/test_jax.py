@@ -127,6 +127,18 @@ def test_a_training_loop_of_the_book_runs_on_our_model():
     assert whole.argmax(axis=2)[0].tolist() == tokens[1:]
 
 
+def test_kept_attention_weights_are_in_nobodys_way():
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
+    source, valid_lens = np.array([[4, 9, 6, 7, 10]]), np.array([4])
+    expected = backend.greedy(model, source, valid_lens, 4)
+    model.eval()
+    state = model.decoder.init_state(model.encoder(source, jnp.asarray(valid_lens), need_weights=True), jnp.asarray(valid_lens))
+    model.decoder(jnp.array([[2, 5]]), state, need_weights=True)
+    assert model.decoder.attention_weights[0][0].shape == (1, 4, 2, 2)
+    assert backend.greedy(model, source, valid_lens, 4) == expected
+
+
 def test_a_preallocated_cache_decodes_in_a_compiled_loop():
     decoder = TransformerDecoder(13, 8, 8, 8, 8, [8], 8, 16, 2, 2, 0.0, cross_attention=False)
     decoder.eval()

@@ -1,0 +1,145 @@
+"""What is compiled once for all modules built alike: modules as structure and arrays, and calls on them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax import Array
+
+from .attention import DotProductAttention
+from .weights import Parameter, named_modules, parameters
+
+# TF32 is the GPU's default for float32; what a backend computes is compared, and has all its digits.
+full_precision = partial(jax.default_matmul_precision, "highest")
+
+
+class Structure:
+    """A module without its arrays, equal for modules built alike: what a compiled function is compiled for."""
+
+    def __init__(self, module: nnx.Module):
+        self.graphdef, state = nnx.split(module)
+        self.state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), state)
+        self.hash = hash(self.graphdef)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Structure) and self.graphdef == other.graphdef)
+
+    def module(self, values: Mapping[str, Array]) -> nnx.Module:
+        """The module with these parameters, by canonical name; random streams have no keys."""
+        module = _merge(self.graphdef, self.state, values)
+        for _, part in named_modules(module):
+            if isinstance(part, DotProductAttention):
+                part.attention_weights = nnx.data(None)
+        return module
+
+
+def _merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> nnx.Module:
+    # The map makes variables that belong to the current trace, and may be set in it.
+    module = nnx.merge(graphdef, jax.tree.map(lambda leaf: leaf, state))
+    for name, parameter in parameters(module).items():
+        parameter.set(values[name])
+    return module
+
+
+_KNOWN: WeakKeyDictionary[nnx.Module, tuple[list[Any], Structure, dict[str, Parameter]]] = WeakKeyDictionary()
+
+
+def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
+    """A module as its structure and its parameters by canonical name.
+
+    nnx.split takes several times as long as decoding a short sentence; so it is repeated only when some attribute
+    within the module is no longer the same object. Variables stay the same objects when their arrays change.
+    """
+    attributes = [value for _, part in named_modules(module) for value in vars(part).values()]
+    known = _KNOWN.get(module)
+    if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
+        known = _KNOWN[module] = (attributes, Structure(module), parameters(module))
+    return known[1], {name: parameter.value for name, parameter in known[2].items()}
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def evaluate(function: Callable[..., Any], structure: Structure, values: Mapping[str, Array], *arrays: Any) -> Any:
+    """function(model, *arrays) in evaluation mode, the module outside being left as it is."""
+    model = structure.module(values)
+    model.eval()
+    with full_precision():
+        return function(model, *arrays)
+
+
+@lru_cache
+def compiled_quickly(function: Callable[..., Any], static: int, platform: str) -> Callable[..., Any]:
+    """For what is compared and not trained with: without LLVM's optimisations the CPU compiles in a third of the time."""
+    options = {"xla_backend_optimization_level": 0} if platform == "cpu" else None
+    return jax.jit(function, static_argnums=tuple(range(static)), compiler_options=options)
+
+
+def call(layer: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """A layer, a layer's method or a function on arrays and numbers, compiled."""
+    function, module = _bound(layer)
+    arrays, static = _separate((inputs, options))
+    return _call(function, static, module, arrays)
+
+
+def differentiate(
+    layer: Any, inputs: Sequence[Any], options: Mapping[str, Any], cotangent: Array, platform: str
+) -> tuple[Array, dict[int, Array], dict[str, Array]]:
+    """The first output, and the gradients of sum(output * cotangent) by id of the input and by name of the parameter."""
+    function, module = _bound(layer)
+    arrays, static = _separate((inputs, options))
+    compiled = compiled_quickly(_differentiate, 3, platform)
+    output, by_position, by_name = compiled(function, static, *nnx.split(module), arrays, cotangent)
+    return output, {id(arrays[i]): gradient for i, gradient in by_position.items()}, by_name
+
+
+def _bound(layer: Any) -> tuple[Callable[..., Any], nnx.Module | None]:
+    """As a function, and the module that it takes first."""
+    if isinstance(layer, nnx.Module):
+        return type(layer).__call__, layer
+    owner = getattr(layer, "__self__", None)
+    return (layer.__func__, owner) if isinstance(owner, nnx.Module) else (layer, None)
+
+
+def _separate(tree: Any) -> tuple[list[Array], tuple[Any, ...]]:
+    """The arrays of a nesting, and the rest: numbers and switches that a program is compiled for."""
+    found, structure = jax.tree.flatten(tree)
+    constants = tuple(None if isinstance(leaf, Array) else leaf for leaf in found)
+    return [leaf for leaf in found if isinstance(leaf, Array)], (structure, constants)
+
+
+def _run(function: Callable[..., Any], module: nnx.Module | None, static: tuple[Any, ...], arrays: Sequence[Array]) -> Any:
+    structure, constants = static
+    remaining = iter(arrays)
+    leaves = [next(remaining) if constant is None else constant for constant in constants]
+    inputs, options = jax.tree.unflatten(structure, leaves)
+    with full_precision():
+        return function(*(() if module is None else (module,)), *inputs, **options)
+
+
+# nnx.jit hands back what a call changed in the module: its attention weights, its random streams.
+@partial(nnx.jit, static_argnums=(0, 1))
+def _call(function, static, module, arrays):
+    return _run(function, module, static, arrays)
+
+
+def _differentiate(function, static, graphdef, state, arrays, cotangent):
+    floats = {i: array for i, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)}
+
+    def run(values, floats):
+        module = _merge(graphdef, state, values)
+        output = _run(function, module, static, [floats.get(i, array) for i, array in enumerate(arrays)])
+        return output[0] if isinstance(output, tuple) else output
+
+    values = {name: parameter.value for name, parameter in parameters(nnx.merge(graphdef, state)).items()}
+    output, pull_back = jax.vjp(run, values, floats)
+    by_name, by_position = pull_back(cotangent.astype(output.dtype))
+    return output, by_position, by_name
