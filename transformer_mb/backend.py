@@ -57,6 +57,11 @@ class Backend(ABC):
     def find_device(self, device: str | None) -> Any:
         """The framework's own device object; raises DeviceError when it is not there."""
 
+    @property
+    def device_name(self) -> str:
+        """The device as ``devices`` lists it."""
+        return str(self.device)
+
     @abstractmethod
     def layer(self, layer: str, *arguments: Any, **options: Any) -> Any:
         """A layer of ``interface.LAYERS`` by name, on this device and in this dtype."""

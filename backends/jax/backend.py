@@ -77,6 +77,10 @@ class JAXBackend(Backend):
             raise DeviceError(f"The device of backend jax must be one of {', '.join(found)}, but {device!r} came.")
         return found[name]
 
+    @property
+    def device_name(self) -> str:
+        return next(name for name, device in _devices().items() if device == self.device)
+
     def layer(self, layer: str, *arguments: Any, **options: Any) -> nnx.Module:
         made = getattr(self, layer)
         if "param_dtype" in inspect.signature(made.__init__).parameters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.dropout_masks import Sites
 from transformer_mb.shapes import check_dropout_paths, check_same
 
 from .weights import named_modules
@@ -30,21 +32,25 @@ class Dropout(nnx.Dropout):
             return X
         keep = self.keep
         if keep is None:
-            keep = _draw(self.rngs(), 1.0 - self.rate, X.shape)
+            keep = self.draw(self.rngs(), {"": (self.rate, X.shape)})[""]
         check_same("The dropout mask", keep.shape, "its input", X.shape)
         return jnp.where(keep, X * (1.0 / (1.0 - self.rate)), 0.0)
 
+    @staticmethod
+    def draw(key: Array, sites: Sites) -> dict[str, Array]:
+        """Keep-masks by path for sites (rate, shape), from one call of the generator.
 
-def _draw(key: Array, probability: float, shape: tuple[int, ...]) -> Array:
-    """True with this probability, to the nearest 1/65536, and the same with jax_enable_x64 as without.
-
-    nnx.Dropout spends 32 random bits on an element, 64 with jax_enable_x64; drawing them is a quarter of a small
-    model's training step on a CPU.
-    """
-    size = math.prod(shape)
-    words = jax.random.bits(key, ((size + 1) // 2,), jnp.uint32)
-    halves = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)[:size].reshape(shape)
-    return halves.astype(jnp.uint32) < round(probability * 2**16)
+        An element takes 16 random bits, so that the rate holds to the nearest 1/65536; nnx.Dropout takes 32, or 64
+        with jax_enable_x64, which would also change the mask. Drawn for each site alone and with 32 bits, they were
+        a quarter of a small model's training step on a CPU.
+        """
+        sizes = [math.prod(shape) for _, shape in sites.values()]
+        words = jax.random.bits(key, ((sum(sizes) + 1) // 2,), jnp.uint32)
+        halves = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1).astype(jnp.uint32)
+        masks = {}
+        for end, size, (path, (rate, shape)) in zip(accumulate(sizes), sizes, sites.items(), strict=True):
+            masks[path] = halves[end - size : end].reshape(shape) < round((1.0 - rate) * 2**16)
+        return masks
 
 
 @contextmanager

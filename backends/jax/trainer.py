@@ -13,13 +13,14 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
+from transformer_mb.dropout_masks import dropout_sites
 from transformer_mb.trainer import SLOTS, Batch, Trainer, TrainerOptions
 
 from .compiled import full_precision, split
 from .dropout import Dropout, injected_dropout
 from .loss import MaskedSoftmaxCELoss
 from .optimizers import build_optimizer, clip_gradients
-from .weights import at_least_float32, from_numpy, named_modules, parameters, to_numpy
+from .weights import at_least_float32, from_numpy, parameters, to_numpy
 
 # What optax calls the moments.
 STATE_NAMES = {"m": "mu", "v": "nu", "momentum": "trace"}
@@ -102,22 +103,19 @@ def _step(structure, options, values, optimizer_state, batch, masks, key, step_c
     def total(values):
         model = structure.module(values)
         model.train()
-        # Dropout depends on the seed and the step alone.
-        _seed_dropout(model, jax.random.fold_in(key, step_count))
-        with injected_dropout(model, masks):
+        kept = masks
+        if masks is None:
+            # A function of the seed and the step alone; the user's random streams stay where they are.
+            rows, steps = target_in.shape
+            sites = dropout_sites(model.config, rows, 0 if source is None else source.shape[1], steps)
+            kept = Dropout.draw(jax.random.fold_in(key, step_count), sites)
+        with injected_dropout(model, kept):
             logits, _ = model(source, target_in, source_valid_lens)
         return loss(logits, target_out, target_valid_lens).sum()
 
     with full_precision():
         found, gradients = jax.value_and_grad(total)(values)
     return found, *_apply(options, values, optimizer_state, gradients, learning_rate)
-
-
-def _seed_dropout(model: nnx.Module, key: Array) -> None:
-    """Every dropout draws from a stream of its own, whatever the model's streams have given so far."""
-    dropouts = [module for _, module in named_modules(model) if isinstance(module, Dropout) and module.rate > 0.0]
-    for number, dropout in enumerate(dropouts):
-        dropout.rngs = nnx.RngStream(jax.random.fold_in(key, number), tag="dropout")
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=(1, 2))

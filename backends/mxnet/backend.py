@@ -59,6 +59,11 @@ class MXNetBackend(Backend):
         kind, _, number = name.partition(":")
         return mx.Context(kind, int(number or 0))
 
+    @property
+    def device_name(self) -> str:
+        kind = self.device.device_type
+        return kind if kind == "cpu" else f"{kind}:{self.device.device_id}"
+
     def layer(self, layer: str, *arguments: Any, **options: Any) -> gluon.Block:
         return self._place(getattr(self, layer)(*arguments, **options))
 

@@ -57,6 +57,10 @@ class PaddleBackend(Backend):
             raise DeviceError(f"The device of backend paddle must be one of {', '.join(self.devices())}, but {device!r} came.")
         return paddle.CPUPlace() if name == "cpu" else paddle.CUDAPlace(int(name.removeprefix("gpu:")))
 
+    @property
+    def device_name(self) -> str:
+        return str(self.device).removeprefix("Place(").removesuffix(")")
+
     def layer(self, layer: str, *arguments: Any, **options: Any) -> nn.Layer:
         with self._creation():
             return getattr(self, layer)(*arguments, **options)

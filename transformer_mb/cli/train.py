@@ -83,7 +83,7 @@ def run(given: dict[str, Any], resume: bool, force: bool) -> None:
         state, translator = execute(job)
     except TrainingInterrupted as interrupted:
         raise KeyboardInterrupt(f"{interrupted} Continue with: transformer-mb train --out {job.folder} --resume") from None
-    place = f"{job.backend.name}, {job.backend.device}, {job.backend.dtype}"
+    place = f"{job.backend.name}, {job.backend.device_name}, {job.backend.dtype}"
     print(f"loss {state.loss:.4f}, {state.tokens_per_second:,.1f} tokens/s ({place})")
     if validation is not None:
         from .evaluate import described, score

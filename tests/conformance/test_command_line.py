@@ -1,0 +1,68 @@
+"""The commands with this backend, by argument and by environment variable."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from transformer_mb.cli.main import main
+from transformer_mb.registry import VARIABLE
+
+PAIRS = "i see a cat .\tje vois un chat .\ni see a dog .\tje vois un chien .\nyou see a cat .\tvous voyez un chat .\n"
+
+
+@pytest.fixture(scope="module")
+def trained(backend_name, tmp_path_factory):
+    """A folder trained with the backend named by argument."""
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "pairs.tsv").write_text(PAIRS)
+    options = ["--epochs", "200", "--learning-rate", "0.01", "--out", str(folder / "model"), "--backend", backend_name]
+    assert main(["train", "--data", str(folder / "pairs.tsv"), *options]) == 0
+    return folder
+
+
+def test_train_says_which_backend(trained, backend_name, capsys):
+    command = ["train", "--resume", "--epochs", "201", "--data", str(trained / "pairs.tsv"), "--out", str(trained / "model")]
+    assert main([*command, "--backend", backend_name]) == 0
+    assert f"({backend_name}, cpu, float32)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("by", ["argument", "environment"])
+def test_translate(by, trained, backend_name, monkeypatch, capsys):
+    monkeypatch.setenv(VARIABLE, backend_name if by == "environment" else "nonesuch")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"you see a cat .\n\ni see a dog .\n"), encoding="utf-8"))
+    options = ["--backend", backend_name] if by == "argument" else []
+    assert main(["translate", str(trained / "model"), *options]) == 0
+    assert capsys.readouterr().out == "vous voyez un chat .\n\nje vois un chien .\n"
+
+
+def test_evaluate(trained, backend_name, monkeypatch):
+    monkeypatch.setenv(VARIABLE, backend_name)
+    command = ["evaluate", str(trained / "model"), "--data", str(trained / "pairs.tsv"), "--json", str(trained / "scores.json")]
+    assert main(command) == 0
+    scores = json.loads((trained / "scores.json").read_text())
+    assert scores["exact_match"] == 1.0 and scores["bleu"]["value"] == pytest.approx(100.0)
+
+
+def test_another_backend_reads_the_checkpoint(trained, oracle):
+    from transformer_mb.checkpoint import load, read_checkpoint
+
+    model = load(trained / "model", backend="numpy", dtype="float64")
+    vocabulary = read_checkpoint(trained / "model").source_vocabulary
+    ids = [[*vocabulary.encode("i see a dog ."), vocabulary.eos_id]]
+    answer = oracle.greedy(model, ids, None, 10)[0]
+    assert read_checkpoint(trained / "model").target_vocabulary.decode(answer) == "je vois un chien ."
+
+
+def test_a_device_that_is_not_there(trained, backend_name, capsys):
+    assert main(["translate", str(trained / "model"), "--backend", backend_name, "--device", "tpu:9"]) == 1
+    message = capsys.readouterr().err
+    assert "must be one of cpu" in message and "'tpu:9' came" in message and "Traceback" not in message
+
+
+@pytest.mark.long
+def test_demo(backend_name, tmp_path):
+    assert main(["demo", "--backend", backend_name, "--json", str(tmp_path / "demo.json")]) == 0
+    found = json.loads((tmp_path / "demo.json").read_text())
+    assert found["backend"] == backend_name and found["exact_match"] >= 0.95
