@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,8 +18,35 @@ from jax import Array
 from .attention import DotProductAttention
 from .weights import Parameter, named_modules, parameters
 
-# TF32 is the GPU's default for float32; what a backend computes is compared, and has all its digits.
-full_precision = partial(jax.default_matmul_precision, "highest")
+_traced_since_counted = False
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Around what is traced: TF32 is the GPU's default for float32, and what a backend computes has all its digits."""
+    global _traced_since_counted
+    _traced_since_counted = True
+    with jax.default_matmul_precision("highest"):
+        yield
+
+
+def leave_room() -> None:
+    """Forget compiled programs before the process has too many; called where a new one may be compiled.
+
+    XLA's CPU compiler takes about four memory maps a kernel, a thousand for a small model's training step. Linux
+    allows 65,530, and at that limit the compiler crashes the process. A program that is still needed is compiled anew.
+    """
+    global _traced_since_counted
+    if not _traced_since_counted:
+        return
+    _traced_since_counted = False
+    try:
+        limit = int(Path("/proc/sys/vm/max_map_count").read_text())
+        used = Path("/proc/self/maps").read_bytes().count(b"\n")
+    except OSError:  # not Linux
+        return
+    if used > limit // 2:
+        jax.clear_caches()
 
 
 class Structure:
@@ -60,6 +89,7 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     nnx.split takes several times as long as decoding a short sentence; so it is repeated only when some attribute
     within the module is no longer the same object. Variables stay the same objects when their arrays change.
     """
+    leave_room()
     attributes = [value for _, part in named_modules(module) for value in vars(part).values()]
     known = _KNOWN.get(module)
     if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
@@ -85,6 +115,7 @@ def compiled_quickly(function: Callable[..., Any], static: int, platform: str) -
 
 def call(layer: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A layer, a layer's method or a function on arrays and numbers, compiled."""
+    leave_room()
     function, module = _bound(layer)
     arrays, static = _separate((inputs, options))
     return _call(function, static, module, arrays)
@@ -94,6 +125,7 @@ def differentiate(
     layer: Any, inputs: Sequence[Any], options: Mapping[str, Any], cotangent: Array, platform: str
 ) -> tuple[Array, dict[int, Array], dict[str, Array]]:
     """The first output, and the gradients of sum(output * cotangent) by id of the input and by name of the parameter."""
+    leave_room()
     function, module = _bound(layer)
     arrays, static = _separate((inputs, options))
     compiled = compiled_quickly(_differentiate, 3, platform)

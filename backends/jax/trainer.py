@@ -16,7 +16,7 @@ from jax import Array
 from transformer_mb.dropout_masks import dropout_sites
 from transformer_mb.trainer import SLOTS, Batch, Trainer, TrainerOptions
 
-from .compiled import full_precision, split
+from .compiled import full_precision, leave_room, split
 from .dropout import Dropout, injected_dropout
 from .loss import MaskedSoftmaxCELoss
 from .optimizers import build_optimizer, clip_gradients
@@ -46,6 +46,7 @@ class JAXTrainer(Trainer):
         return {name: parameter.value for name, parameter in self.parameters.items()}
 
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Array:
+        leave_room()
         loss, values, self.optimizer_state = _step(
             self.structure,
             self.static,
