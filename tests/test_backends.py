@@ -1,9 +1,10 @@
-"""Runs the conformance suite and the native tests of each backend, each in a process of its own."""
+"""Runs the conformance suite and the native tests of each backend, each in a process of its own, a core for each."""
 
 import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,31 @@ ROOT = Path(__file__).parents[1]
 conformance_ids = {}
 
 
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    """Starts all backends' processes at the first call, as many at a time as there are cores, the slowest first."""
+    runs = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+
+        def result(name, marks):
+            if (name, marks) not in runs:
+                for each in reversed(BUILT_IN):
+                    runs[each, marks] = pool.submit(run, each, marks, tmp_path_factory.mktemp(each))
+            return runs[name, marks].result()
+
+        yield result
+        pool.shutdown(cancel_futures=True)
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_backend(name, tmp_path, counts):
-    counts[name] = run(name, "not long", tmp_path)
+def test_backend(name, start, counts):
+    counts[name] = start(name, "not long")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_long_tests_of_a_backend(name, tmp_path, counts):
-    counts[f"{name}, long"] = run(name, "long", tmp_path)
+def test_long_tests_of_a_backend(name, start, counts):
+    counts[f"{name}, long"] = start(name, "long")
 
 
 def run(name, marks, folder):
