@@ -41,3 +41,11 @@ class CheckpointError(TransformerMBError, OSError):
 
 class DataError(TransformerMBError, ValueError):
     """A data file that does not hold what was expected."""
+
+
+class WorkerError(TransformerMBError, RuntimeError):
+    """A worker process that could not start, died, hung, or whose backend raised an error."""
+
+
+class ParityError(TransformerMBError, ValueError):
+    """A parity run that was asked for what does not exist."""
