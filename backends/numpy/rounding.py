@@ -14,6 +14,7 @@ class RoundedArray(np.ndarray):
     """An array whose every result is rounded; sums and products accumulate in float32 first, as hardware does."""
 
     to: str
+    safe_exponent = -1.0  # none: float16 ends at e^11, so a softmax always subtracts its maximum
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         if out is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -59,11 +60,17 @@ class Bands:
         self.start = start
         self.reference = losses_from(start)
         self.found: dict[int, np.ndarray] = {}
+        self.lock = threading.Lock()  # of two backends that ask at the same time, one computes
 
     def twins(self, one_step_error: float) -> np.ndarray:
         """The worst of five at each step. The error counts as at least one unit in the last place of float64, and is
         rounded down to a power of two, so that backends share their twins."""
-        exponent = math.floor(math.log2(max(one_step_error, EPS["float64"])))
+        finite = one_step_error if math.isfinite(one_step_error) else 0.0
+        exponent = math.floor(math.log2(max(finite, EPS["float64"])))
+        with self.lock:
+            return self._twins(exponent)
+
+    def _twins(self, exponent: int) -> np.ndarray:
         if exponent not in self.found:
             weights = {name: value for name, value in self.start.items() if name.startswith("weights.")}
             runs = [

@@ -56,6 +56,7 @@ def _together(got: Arrays, exact: Arrays) -> float:
 
 ERRORS: dict[str, Callable[[Request, Arrays, Arrays], Errors]] = {
     "layer": layer_errors,
+    "part": layer_errors,
     "model": model_errors,
     "update": update_errors,
     "step": step_errors,
@@ -92,7 +93,7 @@ class Comparison:
         self.oracle = oracle
         self.ill_conditioned = ill_conditioned
 
-    def cells(self) -> list[Cell]:
+    def cells(self, backend: str) -> list[Cell]:
         return [Cell(row, self.case, self.dtype) for row in self.rows]
 
     @cached_property
@@ -129,9 +130,9 @@ class Comparison:
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got = ask(self.request)
         if wrong := self._what_is_wrong(got):
-            return [Result(*cell, backend, FAILED, wrong) for cell in self.cells()]
+            return [Result(*cell, backend, FAILED, wrong) for cell in self.cells(backend)]
         errors, results = self.errors(got), []
-        for cell in self.cells():
+        for cell in self.cells(backend):
             verdict = judge(LIMITS.get(cell.row, cell.row), self.dtype, errors[cell.row], self.yardsticks[cell.row])
             status = PASSED if verdict.passed else FAILED
             results.append(Result(*cell, backend, status, verdict.reason, verdict.error, verdict.limit))

@@ -59,6 +59,22 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
     return found
 
 
+def part(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods."""
+    owner = _part(_model(backend, spec["config"], arrays), spec["path"])
+    called = getattr(owner, spec["method"]) if spec["method"] else owner
+    call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
+    output = backend.apply(called, *with_arrays(spec["inputs"], arrays), **call)
+    return {"output": output[0] if isinstance(output, tuple) else output}
+
+
+def _part(native: Any, path: str) -> Any:
+    """Blocks are numbered in a native container of each framework's own kind; all else are attributes."""
+    for name in path.split("."):
+        native = list(native)[int(name.removeprefix("block"))] if name.startswith("block") else getattr(native, name)
+    return native
+
+
 def update(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
     """One optimizer step from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
     trainer, native = _trainer(backend, spec, arrays)
@@ -117,7 +133,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Result]] = {
-    function.__name__: function for function in (layer, model, update, step, run, decode)
+    function.__name__: function for function in (layer, model, part, update, step, run, decode)
 }
 
 

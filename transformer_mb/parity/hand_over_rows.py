@@ -12,7 +12,7 @@ import numpy as np
 from ..checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ..errors import WorkerError
 from .bands import Bands, Curve, band, divergence
-from .cells import FAILED, PASSED, Ask, Cell, Result
+from .cells import FAILED, Ask, Cell, Result
 from .comparisons import LIMITS, Comparison
 from .job import CONTINUED, HANDED_OVER_AT, Recording
 from .messages import Arrays, Request, named, under
@@ -32,7 +32,7 @@ class Departure:
         self.losses: dict[str, np.ndarray] = {}
         self.states: dict[str, dict[str, np.ndarray]] = {}
 
-    def cells(self) -> list[Cell]:
+    def cells(self, backend: str) -> list[Cell]:
         return []  # what it finds is judged where the others arrive
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
@@ -70,8 +70,10 @@ class Arrival:
         self.recording, self.dtype = departure.recording, departure.dtype
         self.begun: dict[str, tuple[Comparison, Bands, np.ndarray]] = {}
 
-    def cells(self) -> list[Cell]:
-        return [Cell(row, f"from {backend}", self.dtype) for backend in self.backends for row in (FIRST, REST)]
+    def cells(self, backend: str) -> list[Cell]:
+        return [
+            Cell(row, f"from {origin}", self.dtype) for origin in self.backends if origin != backend for row in (FIRST, REST)
+        ]
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         results = []
@@ -115,6 +117,3 @@ class Arrival:
             first = Comparison(f"from {origin}", self.dtype, tuple(LIMITS), request, self.oracle)
             self.begun[origin] = (first, bands, singly)
         return self.begun[origin]
-
-
-__all__ = ["FIRST", "PASSED", "REST", "Arrival", "Departure", "through_checkpoint"]

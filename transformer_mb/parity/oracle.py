@@ -8,8 +8,8 @@ import numpy as np
 
 from ..backend import Backend
 from ..random_streams import stream
-from ..rounding import rounded
 from ..registry import get_backend, load_backend_class
+from ..rounding import rounded
 from .computations import COMPUTATIONS, Result
 from .messages import Request
 from .verdict import EPS

@@ -8,11 +8,12 @@ from functools import cached_property, partial
 import numpy as np
 
 from .bands import Bands, Curve, band, divergence
-from .cells import Ask, Cell, Result
+from .cells import FAILED, Ask, Cell, Result
 from .comparisons import LIMITS, Comparison
 from .job import FREE_STEPS, SAMPLED, Recording
 from .messages import Arrays, Request, named, under
 from .oracle import Oracle, rounded_arrays
+from .verdict import Judgement, Yardsticks, judge
 
 
 def step_request(recording: Recording, oracle: Oracle, dtype: str, number: int, state: Arrays) -> Request:
@@ -31,45 +32,60 @@ def stepwise_experiments(recording: Recording, oracle: Oracle, dtype: str) -> li
 
 
 class FreeRunning:
-    """From the oracle's first weights by itself. ``curves`` and ``one_step_errors`` are kept by backend for the report."""
+    """From the oracle's state by itself. ``curves`` and ``one_step_errors`` are kept by backend for the report."""
 
     after = False
     row = "free-running"
 
-    def __init__(self, recording: Recording, oracle: Oracle, dtype: str):
+    def __init__(self, recording: Recording, oracle: Oracle, dtype: str, first: int = 0, steps: int = FREE_STEPS):
         self.recording, self.oracle, self.dtype = recording, oracle, dtype
+        self.first, self.steps = first, steps
         self.curves: dict[str, Curve] = {}
         self.one_step_errors: dict[str, float] = {}
 
-    def cells(self) -> list[Cell]:
-        return [Cell(self.row, f"{FREE_STEPS} steps", self.dtype)]
+    def cells(self, backend: str) -> list[Cell]:
+        return [Cell(self.row, f"{self.steps} steps" + (f" from step {self.first}" if self.first else ""), self.dtype)]
+
+    @cached_property
+    def start(self) -> Arrays:
+        return rounded_arrays(self.recording.state(self.first), self.dtype)
 
     def _request(self, start: Mapping[str, np.ndarray]) -> Request:
-        return self.recording.job.run(self.dtype, 0, FREE_STEPS, start, states_at=[1])
+        return self.recording.job.run(self.dtype, self.first, self.steps, start, states_at=[self.first + 1])
 
     @cached_property
     def exact(self) -> Arrays:
-        return self.oracle.exact(self._request(self.recording.job.start))
+        return self.oracle.exact(self._request(self.start))
 
     @cached_property
     def bands(self) -> Bands:
-        return Bands(lambda start: self.oracle.exact(self._request(start))["losses"], self.recording.job.start)
+        return Bands(lambda start: self.oracle.exact(self._request(start))["losses"], self.start)
 
     @cached_property
-    def singly(self) -> np.ndarray:
-        """The divergence of the NumPy float32 run."""
-        request = self._request(rounded_arrays(self.recording.job.start, "float32"))
-        return divergence(self.oracle.measured(request)["losses"], self.exact["losses"])
+    def measured(self) -> Arrays:
+        """The NumPy float32 run."""
+        return self.oracle.measured(self._request(self.start))
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
-        got = ask(self._request(rounded_arrays(self.recording.job.start, self.dtype)))
-        error = one_step_error(got, self.exact, 1)
-        self.one_step_errors[backend] = error
-        yardsticks = [self.bands.twins(error)] + ([self.singly] if self.dtype == "float32" else [])
+        got, cell = ask(self._request(self.start)), self.cells(backend)[0]
+        verdict = self._first_step(got)
+        if not verdict.passed:  # a first step that is wrong would widen its own band
+            text = f"its first step is off by {verdict.reason}"
+            return [Result(*cell, backend, FAILED, text, verdict.error, verdict.limit)]
+        yardsticks = [self.bands.twins(verdict.error)]
+        if self.dtype == "float32":
+            yardsticks.append(divergence(self.measured["losses"], self.exact["losses"]))
         curve = Curve(divergence(got["losses"], self.exact["losses"]), band(self.dtype, *yardsticks))
-        self.curves[backend] = curve
+        self.curves[backend], self.one_step_errors[backend] = curve, verdict.error
         status, worst, limit, text = curve.judge()
-        return [Result(*self.cells()[0], backend, status, text, worst, limit)]
+        return [Result(*cell, backend, status, text, worst, limit)]
+
+    def _first_step(self, got: Arrays) -> Judgement:
+        step = self.first + 1
+        single = one_step_error(self.measured, self.exact, step) if self.dtype == "float32" else 0.0
+        return judge(
+            "optimizer step", self.dtype, one_step_error(got, self.exact, step), Yardsticks(numpy=single, twins=single)
+        )
 
 
 def one_step_error(got: Arrays, exact: Arrays, step: int) -> float:

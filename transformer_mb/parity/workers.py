@@ -82,12 +82,16 @@ class Worker:
     def _greeting(self) -> dict[str, Any]:
         greeting = json.loads(self._receive()[0])
         if greeting["digest"] != source_digest():
-            raise WorkerError(f"The worker of {self.spec.label} holds another transformer_mb than this process: {self._install()}")
+            raise WorkerError(
+                f"The worker of {self.spec.label} holds another transformer_mb than this process: {self._install()}"
+            )
         return greeting
 
     def _install(self) -> str:
         source = Path(__file__).parents[2]
-        return f"install it with `{self.spec.python or sys.executable} -m pip install --editable '{source}[{self.spec.backend}]'`."
+        return (
+            f"install it with `{self.spec.python or sys.executable} -m pip install --editable '{source}[{self.spec.backend}]'`."
+        )
 
     def ask(self, request: Request) -> dict[str, Any]:
         """The arrays that the backend computes. Raises WorkerError when it cannot, or has died."""
@@ -122,7 +126,11 @@ class Worker:
     def _refusal(self, remote_traceback: str) -> str:
         last = remote_traceback.strip().splitlines()[-1]
         missing = "No module named 'transformer_mb" in last
-        return f"holds no transformer_mb for its parity worker; {self._install().rstrip('.')}" if missing else f"could not begin: {last}"
+        return (
+            f"holds no transformer_mb for its parity worker; {self._install().rstrip('.')}"
+            if missing
+            else f"could not begin: {last}"
+        )
 
     def _process(self) -> Any:
         """execnet keeps the process to itself, and its exit status with it."""
