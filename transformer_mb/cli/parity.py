@@ -21,9 +21,7 @@ SHOWN = 25  # failed cells in full; the JSON file has all
 Names = Annotated[str | None, typer.Option("--backends", help="Names separated by commas; all usable ones unless told.")]
 Cases = Annotated[str | None, typer.Option("--cases", help="A pattern of cells, such as '*cross-attention*'.")]
 Dtypes = Annotated[str | None, typer.Option("--dtype", help="Dtypes separated by commas; all unless told.")]
-Devices = Annotated[
-    list[str] | None, typer.Option("--device", help="cuda, gpu:0, ... for all, or NAME=DEVICE for one backend.")
-]
+Devices = Annotated[list[str] | None, typer.Option("--device", help="cuda, gpu:0, ...; NAME=DEVICE for one backend.")]
 Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER, or NAME@LABEL=INTERPRETER beside it.")]
 Hosts = Annotated[list[str] | None, typer.Option("--ssh", help="NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Pairs for the training job; else the built-in corpus.")]
@@ -145,9 +143,8 @@ def _show(outcome: Outcome, labels: list[str], every_case: bool) -> None:
         print(f"Where {where} first differs:\n{tree}")
     for planted in outcome.planted:
         if not planted.caught:
-            print(
-                f"MISSED {planted.mistake} in {planted.backend}, {planted.row}: {planted.case} [{planted.dtype}]: {planted.reason}"
-            )
+            cell = f"{planted.row}: {planted.case} [{planted.dtype}]"
+            print(f"MISSED {planted.mistake} in {planted.backend}, {cell}: {planted.reason}")
     near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
     print(
         f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "

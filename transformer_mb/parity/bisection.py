@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +125,16 @@ def examine(request: Request, oracle: Oracle, ask: Ask, dump: Path | None = None
     nodes = []
     for part, exact in zip(asked, outputs, strict=True):
         name = part.spec["path"] + (f".{part.spec['method']}" if part.spec["method"] else "")
-        comparison = Comparison(name, request.dtype, ("layer forward",), lambda part=part: part, oracle)
+        comparison = Comparison(name, request.dtype, ("layer forward",), partial(_itself, part), oracle)
         result = comparison.run("", ask)[0]
         nodes.append(Node(name, result.error or 0.0, result.status == FAILED, result.reason, next(inherited)))
         if dump is not None:
             _dump(dump / f"{len(nodes):02d} {name}.safetensors", part, exact, ask)
     return nodes
+
+
+def _itself(request: Request) -> Request:
+    return request
 
 
 def _inherited(request: Request, config: TransformerConfig, batch: Arrays, ask: Ask, outputs: list[np.ndarray]) -> list[float]:

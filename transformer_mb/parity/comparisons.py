@@ -50,7 +50,7 @@ def step_errors(request: Request, got: Arrays, exact: Arrays) -> Errors:
 
 def _together(got: Arrays, exact: Arrays) -> float:
     """The worst error of arrays whose sizes are compared with that of all of them together."""
-    floor = max(gradient_floor(exact), np.finfo(np.float64).tiny)
+    floor = max(gradient_floor(exact), float(np.finfo(np.float64).tiny))
     return max(error(got[name], exact[name], floor) for name in exact)
 
 

@@ -105,7 +105,8 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
     ``batches`` [steps, B, T] hold one batch a step.
     """
     trainer, native = _trainer(backend, spec, arrays)
-    batches, losses, found = under("batches", arrays), [], {}
+    batches, losses = under("batches", arrays), []
+    found: Result = {}
     for _ in range(spec["steps"]):
         count = trainer.step_count
         batch = Batch(*(batches[name][count - spec["step_count"]] for name in Batch._fields))

@@ -93,7 +93,11 @@ def run_matrix(
     with tempfile.TemporaryDirectory(prefix="parity-") as folder, ThreadPoolExecutor(len(workers)) as pool:
         run.barrier = threading.Barrier(len(workers))
         columns = sorted(workers, key=lambda spec: order.get(spec.backend, -1))
-        list(pool.map(lambda spec: run.column(spec, Path(folder)), columns))
+        try:
+            list(pool.map(lambda spec: run.column(spec, Path(folder)), columns))
+        except BaseException:
+            run.abandon()  # Ctrl-C: or leaving this block would wait for every column to end
+            raise
     run.outcome.seconds = time.perf_counter() - began
     return run.outcome, plan
 
@@ -108,6 +112,12 @@ class _Run:
         self.places = threading.Semaphore(jobs)
         self.lock = threading.Lock()
         self.outcome = Outcome()
+        self.workers: list[Worker] = []
+
+    def abandon(self) -> None:
+        """End the workers, so that all that is still to be asked fails at once."""
+        for worker in self.workers:
+            worker.kill()
 
     def column(self, spec: WorkerSpec, folder: Path) -> None:
         """One backend from its start to its end. What needs the others' results waits for them."""
@@ -116,6 +126,7 @@ class _Run:
             with self.places:
                 try:
                     worker = Worker(spec, folder, self.patience)
+                    self.workers.append(worker)
                     dtypes, ask = worker.greeting["dtypes"], worker.ask
                     self._note(spec.label, {**worker.greeting, "device_asked_for": spec.device})
                 except WorkerError as error:

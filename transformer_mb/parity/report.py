@@ -133,8 +133,7 @@ def markdown(found: Mapping[str, Any]) -> str:
                 lines.append(f"| {row} | {dtype} | {' | '.join(columns)} |")
     controls = found["controls"]
     versions = ", ".join(f"{name} {version} on {found['devices'][name]}" for name, version in found["versions"].items())
-    summary = (
-        f"{found['cells']:,} cells, {found['passed']:,} passed, {found['failed']} failed, {found['expected_failures']} expected "
-        f"failures; {controls['caught']} of {controls['planted']} planted mistakes caught; {found['seconds']:.0f} s."
-    )
+    counts = f"{found['cells']:,} cells, {found['passed']:,} passed, {found['failed']} failed"
+    caught = f"{controls['caught']} of {controls['planted']} planted mistakes caught"
+    summary = f"{counts}, {found['expected_failures']} expected failures; {caught}; {found['seconds']:.0f} s."
     return "\n".join([*lines, "", summary, f"Versions: {versions}.", ""])

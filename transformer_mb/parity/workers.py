@@ -77,7 +77,11 @@ class Worker:
             self.channel.send((self.errors and str(self.errors), spec.backend, spec.device, SETTINGS))
         except Exception as error:  # execnet's own errors share no base class
             raise WorkerError(f"The worker of {spec.label} could not be started: {error}.") from None
-        self.greeting = self._greeting()
+        try:
+            self.greeting = self._greeting()
+        except WorkerError:
+            self.stop()
+            raise
 
     def _greeting(self) -> dict[str, Any]:
         greeting = json.loads(self._receive()[0])
@@ -110,7 +114,7 @@ class Worker:
         try:
             return self.channel.receive(self.patience)
         except self.channel.TimeoutError:
-            self._kill()
+            self.kill()
             self._fail(f"did not answer within {self.patience:g} s and was ended")
         except EOFError:
             self._fail(self._ending())
@@ -136,7 +140,7 @@ class Worker:
         """execnet keeps the process to itself, and its exit status with it."""
         return getattr(self.gateway._io, "popen", None)
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
         if process := self._process():
             process.kill()
 
