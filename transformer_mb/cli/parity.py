@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,6 +50,10 @@ def command(
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; one a core unless told.")] = None,
 ) -> None:
     """Measure every layer, gradient, step and token of every backend against the float64 oracle."""
+    from ..parity.settings import SETTINGS
+
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
     from ..parity.matrix import run_matrix
     from ..parity.plan import Selection
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -165,4 +166,9 @@ def _masks(config: TransformerConfig, batch: Batch, step_count: int) -> dict[str
     """From the neutral stream, in each process anew: they are keyed by the step alone."""
     rows, steps = batch.target_in.shape
     source_steps = batch.source.shape[1] if batch.source is not None else 0
+    return _drawn(config, step_count, rows, source_steps, steps)
+
+
+@lru_cache(maxsize=160)  # a trajectory is followed by many twins; half a megabyte a step
+def _drawn(config: TransformerConfig, step_count: int, rows: int, source_steps: int, steps: int) -> dict[str, np.ndarray]:
     return dropout_masks(config, 0, step_count, rows, source_steps, steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "versions": {label: greeting.get("version") for label, greeting in outcome.backends.items()},
         "devices": {label: greeting.get("device") for label, greeting in outcome.backends.items()},
         "tf32": "off (NVIDIA_TF32_OVERRIDE=0)",
+        "environment": {name: os.environ[name] for name in ("XLA_FLAGS",) if name in os.environ},
         "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
         "settings": dict(settings),
         "results": [_finite(result.to_dict()) for result in outcome.results],

@@ -13,12 +13,11 @@ import execnet
 
 from ..errors import WorkerError
 from .messages import Request, unpack_arrays
+from .settings import SETTINGS
 from .worker import source_digest
 
 PATIENCE = 300.0  # seconds for one request; the slowest takes ten here
 LAST_LINES = 8
-# NVIDIA's libraries obey the first whatever a framework asks for; a second thread costs small arrays more than it brings.
-SETTINGS = {"NVIDIA_TF32_OVERRIDE": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 # Runs in the new process before anything is imported: its standard error goes to a file, where even a crash leaves it.
 START = """
