@@ -11,7 +11,7 @@ from transformer_mb.parity.workers import WorkerSpec
 @pytest.fixture(scope="module")
 def outcome():
     # One cheap cell of the matrix itself: the controls bring their own.
-    selection = Selection(cases="layer forward: ffn relu*", dtypes=("float64",), controls=True)
+    selection = Selection(cases="layer forward: ffn relu*", dtypes=("float64", "float32"), controls=True)
     return run_matrix([WorkerSpec("numpy"), WorkerSpec("torch")], selection)[0]
 
 
