@@ -141,3 +141,13 @@ def test_ctrl_c_saves_and_the_resumed_training_is_the_uninterrupted_one(cli, set
     assert cli("train", "--resume", "--epochs", epochs, "--out", folder).status == 0
     assert cli("train", settings_file, "--epochs", epochs, "--out", tmp_path / "whole").status == 0
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+
+
+def test_a_preset_that_shares_its_embeddings_gets_one_vocabulary(cli, tmp_path, pairs):
+    path = tmp_path / "train.toml"
+    small = "num_hiddens = 8\nffn_num_hiddens = 8\nencoder_num_layers = 1\ndecoder_num_layers = 1\n"
+    path.write_text(f'[model]\npreset = "vaswani_base"\n{small}[training]\nepochs = 1\nbatch_size = 20\n')
+    (tmp_path / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    assert cli("train", path, "--data", tmp_path / "pairs.tsv", "--out", tmp_path / "model").status == 0
+    found = read_checkpoint(tmp_path / "model")
+    assert found.source_vocabulary == found.target_vocabulary and found.config.share_embeddings

@@ -134,8 +134,7 @@ def _digest(pairs: list[tuple[str, str]]) -> str:
 def _new_model(
     settings: Settings, recipe: TrainingRecipe, pairs: list[tuple[str, str]]
 ) -> tuple[TransformerConfig, tuple[Vocabulary, Vocabulary]]:
-    shared = bool(settings.model.get("share_embeddings"))
-    source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq, shared=shared)
+    source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq, shared=settings.shares_embeddings())
     ids: dict[str, Any] = {"pad_id": target.pad_id, "bos_id": target.bos_id, "eos_id": target.eos_id}
     if "suppress_ids" not in settings.model:
         # A translation is made of words: the model is not to answer with <unk>, <pad> or <bos>.
