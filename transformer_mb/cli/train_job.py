@@ -75,7 +75,7 @@ def execute(job: Job) -> tuple[TrainingState, Translator]:
         eos_id=job.config.eos_id,
         pad_id=job.config.pad_id,
     )
-    model = job.backend.build(job.config, seed=job.recipe.seed)
+    model = job.backend.build(job.config, job.recipe.seed, job.recipe.initialization)
     done = int(job.resume.optimizer["step"]) if job.resume and job.resume.optimizer else 0
     with training_progress(job.recipe.epochs, job.recipe.epochs * len(batches), done) as progress:
         state = train(
