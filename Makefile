@@ -5,7 +5,7 @@ DATA ?= ../shared/data/tatoeba/eng-fra.tsv
 RUN := $(VENV)/bin
 INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-long check bench clean
+.PHONY: demo test test-long check examples examples-all bench clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -20,6 +20,13 @@ check: $(VENV)/all
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy transformer_mb
+
+# Each document's example trained with NumPy, and every checkpoint compared on all backends; the other trains on all six.
+examples: $(VENV)/all
+	$(RUN)/python examples/run.py $(DATA)
+
+examples-all: $(VENV)/all
+	$(RUN)/python examples/run.py $(DATA) --train all
 
 # DATA is a file of English, tab, French, such as the first lines of the Tatoeba export.
 bench: $(VENV)/peers

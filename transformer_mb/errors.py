@@ -41,3 +41,7 @@ class CheckpointError(TransformerMBError, OSError):
 
 class DataError(TransformerMBError, ValueError):
     """A data file that does not hold what was expected."""
+
+
+class PictureError(TransformerMBError, ValueError):
+    """A picture that cannot be drawn: an unknown kind of file, or matplotlib is missing."""

@@ -145,10 +145,11 @@ def stepwise_prenorm(source_vocab_size: int, target_vocab_size: int, **changes: 
     return _preset("stepwise_prenorm", source_vocab_size, target_vocab_size, changes)
 
 
-def fused_embedding(source_vocab_size: int, target_vocab_size: int, **changes: Any) -> TransformerConfig:
+def fused_embedding(source_vocab_size: int | None, target_vocab_size: int, **changes: Any) -> TransformerConfig:
     """The TransformerEmbedding / PositionWiseFeedForward style: post-norm, FFN dropout, a zero padding vector, no scaling.
 
-    The document leaves the sizes of layers and FFN open; they are the base model's here.
+    The document leaves the number of layers and the width of the FFN open; they are the base model's here. Its decoder also
+    runs without an encoder: ``fused_embedding(None, 13, architecture="decoder")``.
     """
     return _preset("fused_embedding", source_vocab_size, target_vocab_size, changes)
 
@@ -175,6 +176,6 @@ def check_name(name: str) -> str:
     return name
 
 
-def _preset(name: str, source_vocab_size: int, target_vocab_size: int, changes: dict[str, Any]) -> TransformerConfig:
+def _preset(name: str, source_vocab_size: int | None, target_vocab_size: int, changes: dict[str, Any]) -> TransformerConfig:
     sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}
     return TransformerConfig(**{**ARCHITECTURES[name], **sizes, **changes})
