@@ -10,10 +10,10 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
 
-test: $(VENV)/all
+test: $(VENV)/peers
 	$(RUN)/python -m pytest -m "not long"
 
-test-long: $(VENV)/all
+test-long: $(VENV)/peers
 	$(RUN)/python -m pytest -m long
 
 check: $(VENV)/all

@@ -81,8 +81,7 @@ def attention_figure(kinds: Sequence[Attention], title: str = "") -> Any:
 def _draw_kind(part: Any, kind: Attention, heads: int) -> None:
     import matplotlib
 
-    colours, fonts = matplotlib.colormaps[COLOURS].copy(), _fonts()
-    colours.set_bad("white")
+    colours, fonts = matplotlib.colormaps[COLOURS].with_extremes(bad="white"), _fonts()
     part.suptitle(f"{kind.title}: where each row's token looks", fontsize=10)
     panels = part.subplots(len(kind.layers), heads, sharex=True, sharey=True, squeeze=False)
     image = None

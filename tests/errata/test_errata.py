@@ -1,5 +1,6 @@
 """Every entry of docs/ERRATA.md against what its command prints."""
 
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +18,8 @@ CLAIMED = dict(BLOCK.findall(TEXT))
 
 def run(*names):
     command = [sys.executable, "-m", "docs.errata", *names]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")

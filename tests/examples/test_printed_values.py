@@ -2,10 +2,6 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,24 +9,20 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.positions import sinusoid_table
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
 
+@pytest.fixture(scope="session")
+def figures(python):
+    """Run an example's main in a folder; returns its figures and what it printed."""
 
-def run(code, backend="numpy"):
-    """A piece of Python in a process of its own that can import the examples."""
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "TRANSFORMER_MB_BACKEND": backend}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    def run(module, folder, arguments=""):
+        done = python("-c", f"from pathlib import Path; import {module}; {module}.main(Path({str(folder)!r}){arguments})")
+        return json.loads((folder / "figures.json").read_text()), done.stdout
 
-
-def figures(module, folder, arguments=""):
-    done = run(f"from pathlib import Path; import {module}; {module}.main(Path({str(folder)!r}){arguments})")
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-2000:]}"
-    return json.loads((folder / "figures.json").read_text()), done.stdout
+    return run
 
 
 @pytest.fixture(scope="module")
-def english_chinese(tmp_path_factory):
+def english_chinese(figures, tmp_path_factory):
     return figures("english_chinese", tmp_path_factory.mktemp("english_chinese"))
 
 
@@ -73,7 +65,7 @@ def test_transpose_qkv_of_the_walk_through():
 
 
 @pytest.fixture(scope="module")
-def german_english(tmp_path_factory):
+def german_english(figures, tmp_path_factory):
     """Narrow enough for a quick test; the full width is in test_targets.py."""
     narrow = ", num_hiddens=128, ffn_num_hiddens=256, encoder_num_layers=2, decoder_num_layers=2"
     return figures("german_english", tmp_path_factory.mktemp("german_english"), narrow)
@@ -88,7 +80,7 @@ def test_the_german_english_notes(german_english):
     assert len(found["losses"]) == 100 and found["losses"][-1] < 0.1 < found["losses"][0]
 
 
-def test_the_steps_of_the_prenorm_notebook(tmp_path):
+def test_the_steps_of_the_prenorm_notebook(figures, tmp_path):
     """Every size that it prints, in its order: 22 of the encoder's and the decoder's, then the probabilities."""
     found, _ = figures("step_by_step", tmp_path, ", words=300")
     shapes = [(what, tuple(shape)) for what, shape in found["shapes"]]
@@ -106,7 +98,7 @@ def test_the_steps_of_the_prenorm_notebook(tmp_path):
     assert found["masked"] == 0.0 and found["apart"] < 1e-4
 
 
-def test_the_fused_embedding_notebook(tmp_path):
+def test_the_fused_embedding_notebook(figures, tmp_path):
     found, printed = figures("fused_embedding", tmp_path, ", num_hiddens=64, ffn_num_hiddens=64")
     assert found["attention"] == [128, 64, 512] and found["logits"] == [4, 10, 60]
     assert found["losses"][1] < found["losses"][0] and found["alone"][1] < found["alone"][0]
@@ -137,8 +129,7 @@ PRINTED_BLEU = [
 ]
 
 
-def test_the_books_bleu():
+def test_the_books_bleu(python):
     code = "import json, book_bleu; print(json.dumps([book_bleu.book_bleu(p, l, 2) for p, l, _ in json.loads(r'''{}''')]))"
-    done = run(code.format(json.dumps(PRINTED_BLEU)))
-    assert done.returncode == 0, done.stderr
+    done = python("-c", code.format(json.dumps(PRINTED_BLEU)))
     assert [round(score, 3) for score in json.loads(done.stdout)] == [score for _, _, score in PRINTED_BLEU]
