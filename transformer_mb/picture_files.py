@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,25 +41,33 @@ def save_figure(figure: Any, path: Path | str) -> None:
         save_page([figure], path)
         return
     with replaced_file(path) as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=DOTS)
+        if path.suffix.lower() == ".svg":
+            file.write(as_svg(figure).encode("utf-8"))
+        else:
+            figure.savefig(file, format="png", dpi=DOTS)
 
 
 def save_page(figures: Iterable[Any], path: Path) -> None:
     """All figures, one below the other, in one HTML page."""
-    drawn = "\n".join(f"<figure>{as_svg(figure)}</figure>" for figure in figures)
+    drawn = "\n".join(f"<figure>{_element(as_svg(figure))}</figure>" for figure in figures)
     with replaced_file(path) as file:
         file.write(PAGE.format(title=html.escape(path.stem), figures=drawn).encode("utf-8"))
 
 
 def as_svg(figure: Any) -> str:
-    """An ``<svg>`` element whose text stays text, which a reader can search and copy."""
+    """An SVG document whose text stays text: it can be searched, and whoever shows it finds a font for every alphabet."""
     import matplotlib
 
     stream = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
+    with matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(stream, format="svg")
-    drawn = stream.getvalue()
-    return drawn[drawn.index("<svg") :]
+    return stream.getvalue()
+
+
+def _element(document: str) -> str:
+    """The ``<svg>`` element alone, as it may stand in an HTML page."""
+    return document[document.index("<svg") :]
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from .errors import PictureError
 
 CELL = 0.3  # inches a token takes
 SMALLEST = 1.3  # inches of a panel, so that its title fits
+SCALE = 3.0  # inches that the colour scale is tall at most
 COLOURS = "viridis"  # its zero is dark, so that a masked cell, which is blank, is none
 # For characters that matplotlib's own font lacks: the first of these that is installed.
 WIDE_FONTS = (
@@ -68,17 +69,17 @@ def attention_figure(kinds: Sequence[Attention], title: str = "") -> Any:
     figure = _new_figure()
     sizes = [_panel_size(kind) for kind in kinds]
     heads = max(layer.shape[0] for kind in kinds for layer in kind.layers)
-    heights = [len(kind.layers) * (size[1] + 0.25) + 1.1 for kind, size in zip(kinds, sizes, strict=True)]
+    heights = [len(kind.layers) * (size[1] + 0.15 + _label_height(kind)) + 0.9 for kind, size in zip(kinds, sizes, strict=True)]
     figure.set_size_inches(heads * (max(width for width, _ in sizes) + 0.15) + 2.2, sum(heights) + (0.4 if title else 0.0))
     if title:
         figure.suptitle(_plain(title), fontsize=11, **_fonts())
     parts = np.atleast_1d(figure.subfigures(len(kinds), 1, height_ratios=heights))
-    for kind, part in zip(kinds, parts, strict=True):
-        _draw_kind(part, kind, heads)
+    for kind, part, height in zip(kinds, parts, heights, strict=True):
+        _draw_kind(part, kind, heads, min(0.7, SCALE / height))
     return figure
 
 
-def _draw_kind(part: Any, kind: Attention, heads: int) -> None:
+def _draw_kind(part: Any, kind: Attention, heads: int, shrink: float) -> None:
     import matplotlib
 
     colours, fonts = matplotlib.colormaps[COLOURS].with_extremes(bad="white"), _fonts()
@@ -96,12 +97,12 @@ def _draw_kind(part: Any, kind: Attention, heads: int) -> None:
             image = panel.imshow(cells, cmap=colours, vmin=0.0, vmax=1.0, aspect="auto")
             panel.set_xticks(range(len(kind.keys)), [_plain(key) for key in kind.keys], rotation=90, fontsize=8, **fonts)
             panel.set_yticks(range(len(kind.queries)), [_plain(query) for query in kind.queries], fontsize=8, **fonts)
-            panel.tick_params(length=0)
+            panel.tick_params(length=0, labelbottom=True)
             if row == 0:
                 panel.set_title(f"head {head + 1}", fontsize=9)
             if head == 0:
                 panel.set_ylabel(f"layer {row + 1}", fontsize=9)
-    part.colorbar(image, ax=panels, shrink=0.7, aspect=30, pad=0.01).ax.tick_params(labelsize=8)
+    part.colorbar(image, ax=panels, shrink=shrink, aspect=25, pad=0.01).ax.tick_params(labelsize=8)
 
 
 def loss_figure(losses: Sequence[float], title: str, label: str) -> Any:
@@ -146,6 +147,11 @@ def _fonts() -> dict[str, list[str]]:
 
 def _panel_size(kind: Attention) -> tuple[float, float]:
     return max(SMALLEST, CELL * len(kind.keys)), max(SMALLEST, CELL * len(kind.queries))
+
+
+def _label_height(kind: Attention) -> float:
+    """Inches below a panel that the longest of its upright tokens takes."""
+    return 0.1 + 0.075 * max(map(len, kind.keys))
 
 
 def _plain(text: str) -> str:
