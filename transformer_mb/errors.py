@@ -45,3 +45,11 @@ class DataError(TransformerMBError, ValueError):
 
 class PictureError(TransformerMBError, ValueError):
     """A picture that cannot be drawn: an unknown kind of file, or matplotlib is missing."""
+
+
+class WorkerError(TransformerMBError, RuntimeError):
+    """A worker process that could not start, died, hung, or whose backend raised an error."""
+
+
+class ParityError(TransformerMBError, ValueError):
+    """A parity run that was asked for what does not exist."""

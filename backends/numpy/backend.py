@@ -17,10 +17,13 @@ from transformer_mb.trees import leaves, map_leaves
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
 from .framework import Layer, no_gradients, softmax_backward
+from .rounding import rounded_array
 from .trainer import NumPyTrainer
 
 
 class NumPyBackend(Backend):
+    """With ``rounded_to``, float32 whose every result is rounded further: see ``rounding``; not for training."""
+
     name = "numpy"
     dtypes = ("float32", "float64")
 
@@ -41,6 +44,10 @@ class NumPyBackend(Backend):
     transpose_qkv = staticmethod(attention.transpose_qkv)
     transpose_output = staticmethod(attention.transpose_output)
 
+    def __init__(self, device: str | None = None, dtype: str = "float32", rounded_to: str | None = None):
+        super().__init__(device, dtype)
+        self.rounded_to = rounded_to
+
     @classmethod
     def version(cls) -> str:
         return np.__version__
@@ -55,10 +62,17 @@ class NumPyBackend(Backend):
         return "cpu"
 
     def layer(self, layer: str, *arguments: Any, **options: Any) -> Layer:
-        return getattr(self, layer)(*arguments, **options).to(self.dtype)
+        return self._place(getattr(self, layer)(*arguments, **options))
 
     def create(self, config: TransformerConfig) -> Layer:
-        return model.EncoderDecoder.from_config(config).to(self.dtype)
+        return self._place(model.EncoderDecoder.from_config(config))
+
+    def _place(self, module: Layer) -> Layer:
+        module.to(self.dtype)
+        if self.rounded_to is not None:
+            for _, parameter in module.named_parameters():
+                parameter.value = rounded_array(parameter.value, self.rounded_to)
+        return module
 
     parameter_shapes = staticmethod(weights.parameter_shapes)
     get_weights = staticmethod(weights.get_weights)
@@ -68,7 +82,8 @@ class NumPyBackend(Backend):
         """A copy of an array, floats in this dtype; anything else as it is."""
         if not isinstance(leaf, np.ndarray):
             return leaf
-        return np.array(leaf, self.dtype if leaf.dtype.kind == "f" else None)
+        leaf = np.array(leaf, self.dtype if leaf.dtype.kind == "f" else None)
+        return leaf if self.rounded_to is None else rounded_array(leaf, self.rounded_to)
 
     def apply(
         self,

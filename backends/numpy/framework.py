@@ -239,7 +239,8 @@ def softmax_shift(scores: np.ndarray) -> np.ndarray | None:
 
     Softmax is the same for every shift, and the row maximum takes longer than all the rest of a softmax over a short axis.
     """
-    if scores.min() >= -SAFE_EXPONENT and scores.max() <= SAFE_EXPONENT:
+    safe = getattr(scores, "safe_exponent", SAFE_EXPONENT)
+    if scores.min() >= -safe and scores.max() <= safe:
         return None
     return scores.max(axis=-1, keepdims=True)
 

@@ -59,7 +59,7 @@ class TorchTrainer(Trainer):
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         for name, parameter in zip(self.names, self.parameters, strict=True):
-            parameter.grad = torch.as_tensor(gradients[name]).to(parameter)
+            parameter.grad = _copied(gradients[name], parameter)
         self._apply()
 
     def _apply(self) -> None:
@@ -72,17 +72,24 @@ class TorchTrainer(Trainer):
         self.step_count += 1
 
     def slots(self) -> dict[str, np.ndarray]:
+        # SGD without momentum keeps none: its velocity is the last gradient.
+        last = self.options.optimizer == "sgd" and self.options.momentum == 0.0
         moments = {}
         for slot in SLOTS[self.options.optimizer]:
             for name, parameter in zip(self.names, self.parameters, strict=True):
-                value = self.optimizer.state[parameter].get(STATE_NAMES[slot])
-                moments[f"{slot}.{name}"] = np.zeros(parameter.shape) if value is None else to_numpy(value)
+                value = parameter.grad if last else self.optimizer.state[parameter].get(STATE_NAMES[slot])
+                moments[f"{slot}.{name}"] = to_numpy(torch.zeros_like(parameter) if value is None else value)
         return moments
 
     def load_slots(self, slots: Mapping[str, np.ndarray], step_count: int) -> None:
         for slot in SLOTS[self.options.optimizer]:
             for name, parameter in zip(self.names, self.parameters, strict=True):
                 state = self.optimizer.state[parameter]
-                state[STATE_NAMES[slot]] = torch.as_tensor(slots[f"{slot}.{name}"]).to(parameter)
+                state[STATE_NAMES[slot]] = _copied(slots[f"{slot}.{name}"], parameter)
                 # torch keeps the count as a float32 tensor, with each parameter.
                 state["step"] = torch.tensor(float(step_count), dtype=torch.float32, device=parameter.device)
+
+
+def _copied(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    """A tensor of its own: torch would share the caller's memory, and an update would write over it."""
+    return torch.tensor(array).to(like)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from conformance.configs import BATCH, CONFIGS, DECODER
-from conformance.measure import error
+from transformer_mb.parity.measure import error
+from transformer_mb.parity.model_cases import BATCH, CONFIGS, DECODER
 
 INPUTS = (BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"])
 

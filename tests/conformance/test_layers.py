@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from conformance.cases import CASES, prepare
-from conformance.measure import error, gradient_errors
+from transformer_mb.parity.layer_cases import CASES, prepare
+from transformer_mb.parity.measure import error, gradient_errors
 
-# cases by name, so that test ids read as sentences
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+# Cases by name, so that test ids read as sentences; for ill-conditioned inputs the parity matrix finds the limits.
+WELL_CONDITIONED = [case for case in CASES if not case.ill_conditioned]
+each_case = pytest.mark.parametrize("case", WELL_CONDITIONED, ids=lambda case: case.name)
 
 
 def first(output):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from conformance.cases import FIXED
+from transformer_mb.parity.layer_cases import FIXED
 
 
 def test_sequence_mask_of_the_document(backend):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from conformance.configs import BATCH, CONFIGS, DECODER, ENCODER
-from conformance.measure import error, gradient_errors, random_weights
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.measure import error, gradient_errors, random_weights
+from transformer_mb.parity.model_cases import BATCH, CONFIGS, DECODER, ENCODER
 
 each_config = pytest.mark.parametrize("name", CONFIGS)
 

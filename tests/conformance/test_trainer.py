@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from conformance.configs import BATCH, CONFIGS
-from conformance.measure import error
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import ConfigError, WeightsError
+from transformer_mb.parity.measure import error
+from transformer_mb.parity.model_cases import BATCH, CONFIGS
 from transformer_mb.trainer import Batch
 
 THE_BATCH = Batch(**BATCH)

@@ -1,11 +1,14 @@
-"""Layers, their arguments and inputs, as data. Sizes: B 3, T 4, S 5, D 8, H 2, F 12, V 11."""
+"""Layers and functions, their arguments and inputs, as data. Sizes: B 3, T 4, S 5, D 8, H 2, F 12, V 11."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from conformance.measure import random_weights
+from ..interface import FUNCTIONS
+from .measure import random_weights
 
 B, T, S, D, H, F, V = 3, 4, 5, 8, 2, 12, 11
 BLOCK = (D, D, D, D, [D], D, F, H, 0.0)
@@ -16,7 +19,9 @@ STACK = (V, D, D, D, D, [D], D, F, H, 2, 0.0)
 class Case:
     """A layer made with ``arguments`` and ``options``, called with ``inputs`` and ``call`` options.
 
-    Inputs are given as strings: see ``make``. ``training`` runs it in training mode (with dropout rate 0).
+    ``layer`` is a name of ``interface.LAYERS`` or ``interface.FUNCTIONS``. Inputs are given as strings: see ``make``.
+    ``training`` runs it in training mode (with dropout rate 0). ``ill_conditioned`` inputs make any implementation
+    lose digits: the limits of such a case grow with what the oracle itself loses.
     """
 
     name: str
@@ -26,6 +31,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     call: dict[str, Any] = field(default_factory=dict)
     training: bool = False
+    ill_conditioned: bool = False
 
 
 SHAPES = {
@@ -38,6 +44,9 @@ SHAPES = {
     "Q": (B, T, 3),
     "K": (B, S, 3),
     "V": (B, S, 3),
+    "scores": (B, T, S),
+    "scores heads": (B, H, T, S),
+    "long": (1, 512, D),
     "Q heads": (B, H, T, 3),
     "K heads": (B, H, S, 3),
     "V heads": (B, H, S, 3),
@@ -53,6 +62,7 @@ FIXED = {
     "label lens": np.array([4, 0, 2]),
     "source ids": np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]]),
     "target ids": np.array([[2, 5, 6, 7], [2, 8, 1, 1], [2, 9, 4, 0]]),
+    "long lens": np.array([400]),
     "types": np.array([[0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [1, 1, 1, 1, 0]]),
 }
 
@@ -153,16 +163,37 @@ CASES = [
     Case("decoder", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]])),
     Case("decoder, halves, padding", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]]), {"sinusoid_layout": "halves", "padding_id": 1}),
     Case("decoder alone", "TransformerDecoder", STACK, ("target ids", [None, None, [None, None]]), {"cross_attention": False, "output_bias": False}),
+    Case("layer norm, small variance", "LayerNorm", ([D],), ("small variance",), ill_conditioned=True),
+    Case("std norm, small variance", "LayerNorm", ([D],), ("small variance",), {"kind": "std_norm"}, ill_conditioned=True),
+    Case("std norm as wide as it is deep", "AddNorm", ([D], 0.0), ("X", "Y"), {"norm_kind": "std_norm", "norm_position": "pre"}),
+    attention("self-attention, 512 steps", "long", "long", "long", "long lens", causal=True, **MHA),
+    Case("encoder block, 512 steps", "EncoderBlock", BLOCK, ("long", "long lens")),
+    Case("encoder block, silu, biases", "EncoderBlock", (*BLOCK, True), ("X", "lens T"), {"activation": "silu"}),
+    Case("decoder block, gelu, std norm", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), {"activation": "gelu", "norm_kind": "std_norm", "norm_position": "pre"}),
+    Case("sequence mask", "sequence_mask", (), ("source", "lens with 0")),
+    Case("sequence mask, another value", "sequence_mask", (), ("source", "lens"), call={"value": -1.5}),
+    Case("masked softmax", "masked_softmax", (), ("scores", "lens")),
+    Case("masked softmax, lens 2-D with an empty row", "masked_softmax", (), ("scores", "lens 2-D")),
+    Case("masked softmax, heads, lens and mask", "masked_softmax", (), ("scores heads", "lens with 0"), call={"mask": "mask per head"}),
+    Case("split into heads", "transpose_qkv", (), ("X", H)),
+    Case("join heads", "transpose_output", (), ("Q heads", H)),
     Case("loss", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens")),
     Case("loss per token", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), {"normalization": "tokens"}),
     Case("loss with smoothing", "MaskedSoftmaxCELoss", (), ("logits", "labels", "lens T"), {"label_smoothing": 0.1}),
 ]  # fmt: skip
 
 
+def made(case, backend):
+    """The case's layer or function in a backend."""
+    if case.layer in FUNCTIONS:
+        return getattr(backend, case.layer)
+    return backend.layer(case.layer, *case.arguments, **case.options)
+
+
 def prepare(case, backend, rng):
     """The layer with random weights, its inputs and its call options."""
-    layer = backend.layer(case.layer, *case.arguments, **case.options)
-    shapes = backend.parameter_shapes(layer)
+    layer = made(case, backend)
+    shapes = {} if case.layer in FUNCTIONS else backend.parameter_shapes(layer)
     if shapes:
         backend.set_weights(layer, random_weights(shapes))
     inputs = [make(spec, rng) for spec in case.inputs]

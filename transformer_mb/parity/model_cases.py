@@ -1,10 +1,15 @@
 """Configurations that between them use every switch, small enough to run everywhere."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 
-from transformer_mb.config import TransformerConfig
+from ..config import TransformerConfig
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "source_vocab_size": 11,
     "target_vocab_size": 13,
     "num_hiddens": 8,
@@ -13,7 +18,7 @@ SMALL = {
     "decoder_num_heads": 2,
     "max_len": 20,
 }
-ONE_TABLE = {**SMALL, "source_vocab_size": 13, "share_embeddings": True}
+ONE_TABLE: dict[str, Any] = {**SMALL, "source_vocab_size": 13, "share_embeddings": True}
 CONFIGS = {
     "d2l": TransformerConfig(**SMALL),
     "pre-norm, final norm": TransformerConfig(**{**SMALL, "encoder_num_heads": 4}, norm_position="pre", final_norm=True),
@@ -62,3 +67,53 @@ BATCH = {
     "target_out": np.array([[5, 6, 7, 3], [8, 3, 1, 1], [9, 4, 12, 3]]),
     "target_valid_lens": np.array([4, 2, 4]),
 }
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A configuration and the sizes of the batch that it is fed with; ``dropout``: the loss with injected masks."""
+
+    name: str
+    config: TransformerConfig
+    rows: int = 3
+    source_steps: int = 5
+    target_steps: int = 4
+    dropout: bool = True
+    loss: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OptimizerCase:
+    """An update at ``step_count`` earlier steps, from gradients of about ``scale``."""
+
+    name: str
+    options: dict[str, Any]
+    step_count: int = 0
+    scale: float = 1.0
+    config: TransformerConfig = CONFIGS["d2l"]
+
+
+SMOOTHED = {"normalization": "tokens", "label_smoothing": 0.1}
+MODELS = [
+    *(ModelCase(name, config) for name, config in CONFIGS.items()),
+    ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], dropout=False, loss=SMOOTHED),
+    ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),
+    ModelCase("d2l, 512 steps", CONFIGS["d2l"].replace(max_len=512), rows=1, source_steps=512, target_steps=512),
+    ModelCase("encoder alone", ENCODER),
+    ModelCase("decoder alone", DECODER),
+]
+ADAM = {"optimizer": "adam", "learning_rate": 0.005}
+SGD = {"optimizer": "sgd", "learning_rate": 0.1}
+OPTIMIZERS = [
+    OptimizerCase("adam, first step", ADAM),
+    OptimizerCase("adam, tenth step", ADAM, step_count=9),
+    OptimizerCase("adam, step 1,001", ADAM, step_count=1000),
+    OptimizerCase("adam, tiny gradients", ADAM, scale=1e-7),
+    OptimizerCase("adam, tiny gradients, tenth step", ADAM, step_count=9, scale=1e-7),
+    OptimizerCase("adam, clipped", {**ADAM, "clip_norm": 1.0}, step_count=9),
+    OptimizerCase("adam, other betas and epsilon", {**ADAM, "betas": [0.8, 0.98], "eps": 1e-3}, step_count=2),
+    OptimizerCase("adam, tied tables", ADAM, step_count=2, config=CONFIGS["shared and tied, padding"]),
+    OptimizerCase("sgd", SGD),
+    OptimizerCase("sgd, momentum", {**SGD, "momentum": 0.9}, step_count=3),
+    OptimizerCase("sgd, clipped", {**SGD, "momentum": 0.5, "clip_norm": 0.5}, step_count=3),
+]

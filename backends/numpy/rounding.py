@@ -1,0 +1,58 @@
+"""float32 with each operation's result rounded to bfloat16 or float16: what such arithmetic loses, without hardware for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from transformer_mb.rounding import rounded
+from transformer_mb.trees import map_leaves
+
+
+class RoundedArray(np.ndarray):
+    """An array whose every result is rounded; sums and products accumulate in float32 first, as hardware does."""
+
+    to: str
+    safe_exponent = -1.0  # none: float16 ends at e^11, so a softmax always subtracts its maximum
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        if out is not None:
+            options["out"] = map_leaves(_plain, out)
+        return self._rounded(getattr(ufunc, method)(*map_leaves(_plain, inputs), **options), out)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self._rounded(function(*map_leaves(_plain, args), **map_leaves(_plain, kwargs)), kwargs.get("out"))
+
+    def _rounded(self, result: Any, out: Any) -> Any:
+        if isinstance(result, list | tuple):
+            return type(result)(self._rounded(item, None) for item in result)
+        if not isinstance(result, np.ndarray | np.floating) or result.dtype.kind != "f":
+            return result
+        near = rounded(np.asarray(result), self.to)
+        if out is not None:
+            result[...] = near
+            return out[0] if isinstance(out, tuple) else out
+        return near.view(type(self))
+
+
+class Float16Array(RoundedArray):
+    to = "float16"
+
+
+class BFloat16Array(RoundedArray):
+    to = "bfloat16"
+
+
+ROUNDED = {"float16": Float16Array, "bfloat16": BFloat16Array}
+
+
+def _plain(leaf: Any) -> Any:
+    return leaf.view(np.ndarray) if isinstance(leaf, RoundedArray) else leaf
+
+
+def rounded_array(array: np.ndarray, dtype: str) -> np.ndarray:
+    """A float array whose operations round to ``dtype``; any other array as it is."""
+    if array.dtype.kind != "f":
+        return array
+    return rounded(array, dtype).view(ROUNDED[dtype])

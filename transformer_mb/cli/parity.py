@@ -1,0 +1,173 @@
+"""``transformer-mb parity``: every backend against the float64 oracle, cell by cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .reporting import write_json
+
+if TYPE_CHECKING:
+    from ..parity.matrix import Outcome
+    from ..parity.plan import Plan
+    from ..parity.workers import WorkerSpec
+
+NAME = "parity"
+SHOWN = 25  # failed cells in full; the JSON file has all
+
+Names = Annotated[str | None, typer.Option("--backends", help="Names separated by commas; all usable ones unless told.")]
+Cases = Annotated[str | None, typer.Option("--cases", help="A pattern of cells, such as '*cross-attention*'.")]
+Dtypes = Annotated[str | None, typer.Option("--dtype", help="Dtypes separated by commas; all unless told.")]
+Devices = Annotated[list[str] | None, typer.Option("--device", help="cuda, gpu:0, ...; NAME=DEVICE for one backend.")]
+Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER, or NAME@LABEL=INTERPRETER beside it.")]
+Hosts = Annotated[list[str] | None, typer.Option("--ssh", help="NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
+Data = Annotated[Path | None, typer.Option("--data", help="Pairs for the training job; else the built-in corpus.")]
+Junit = Annotated[Path | None, typer.Option("--junit", help="Write the cells as JUnit XML.")]
+Report = Annotated[Path | None, typer.Option("--report", help="A folder for the drawn curves and the table as Markdown.")]
+Dump = Annotated[Path | None, typer.Option("--dump", help="A folder for inputs and outputs of models that failed.")]
+
+
+def command(
+    backends: Names = None,
+    cases: Cases = None,
+    dtype: Dtypes = None,
+    device: Devices = None,
+    python: Pythons = None,
+    ssh: Hosts = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of weights, inputs and data.")] = 0,
+    controls: Annotated[bool, typer.Option("--controls", help="Plant known mistakes, which must be caught.")] = False,
+    data: Data = None,
+    json_file: options.JsonFile = None,
+    junit: Junit = None,
+    report: Report = None,
+    dump: Dump = None,
+    every_case: Annotated[bool, typer.Option("--every-case", help="A line for every case.")] = False,
+    patience: Annotated[float, typer.Option("--patience", min=1.0, help="Seconds that one answer may take.")] = 300.0,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; one a core unless told.")] = None,
+) -> None:
+    """Measure every layer, gradient, step and token of every backend against the float64 oracle."""
+    from ..parity.matrix import run_matrix
+    from ..parity.plan import Selection
+
+    workers = worker_specs(backends, device or [], python or [], ssh or [])
+    selection = Selection(_dtypes(dtype), cases, seed, controls, data)
+    with _progress() as told:
+        outcome, plan = run_matrix(workers, selection, patience=patience, jobs=jobs, told=told, dump=dump)
+    _show(outcome, [spec.label for spec in workers], every_case)
+    settings = {"seed": seed, "cases": cases, "dtypes": list(selection.dtypes), "job": plan.job.name, "patience": patience}
+    _write(outcome, plan, settings, json_file, junit, report)
+    if not outcome.holds:
+        raise typer.Exit(1)
+
+
+def worker_specs(backends: str | None, devices: list[str], pythons: list[str], hosts: list[str]) -> list[WorkerSpec]:
+    """One a column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for."""
+    from ..errors import ParityError
+    from ..parity.workers import WorkerSpec
+    from ..registry import entries, installed
+
+    by_label = {option: _assigned(values, option) for option, values in (("--python", pythons), ("--ssh", hosts))}
+    labels = [name.strip() for name in backends.split(",")] if backends else installed()
+    labels += [label for given in by_label.values() for label in given if label not in labels]
+    unknown = sorted({label for label in labels if label.partition("@")[0] not in entries()})
+    if unknown:
+        raise ParityError(f"A backend must be one of {', '.join(entries())}, but {', '.join(unknown)} came.")
+    everywhere = next((device for device in devices if "=" not in device), None)
+    own = _assigned([device for device in devices if "=" in device], "--device")
+    return [
+        WorkerSpec(label, by_label["--python"].get(label), by_label["--ssh"].get(label), own.get(label, everywhere))
+        for label in dict.fromkeys(labels)
+    ]
+
+
+def _assigned(values: list[str], option: str) -> dict[str, str]:
+    from ..errors import ParityError
+
+    pairs = [value.partition("=") for value in values]
+    if wrong := [value for value, (label, _, right) in zip(values, pairs, strict=True) if not label or not right]:
+        raise ParityError(f"{option} must be NAME=VALUE, but {wrong[0]!r} came.")
+    return {label: right for label, _, right in pairs}
+
+
+def _dtypes(given: str | None) -> tuple[str, ...]:
+    from ..errors import ParityError
+    from ..parity.plan import DTYPES
+
+    chosen = tuple(name.strip() for name in given.split(",")) if given else DTYPES
+    if unknown := sorted(set(chosen) - set(DTYPES)):
+        raise ParityError(f"A dtype must be one of {', '.join(DTYPES)}, but {', '.join(unknown)} came.")
+    return chosen
+
+
+class _progress:
+    """A line on standard error that counts cells; nothing where that is no terminal."""
+
+    def __enter__(self) -> Any:
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        self.status = console.status("starting") if console.is_terminal else None
+        counts = {"done": 0, "failed": 0}
+
+        def told(result: Any) -> None:
+            counts["done"] += 1
+            counts["failed"] += result.status == "failed"
+            if self.status is not None:
+                self.status.update(f"{counts['done']:,} cells, {counts['failed']} failed; {result.backend}: {result.cell.id}")
+
+        if self.status is not None:
+            self.status.start()
+        return told
+
+    def __exit__(self, *error: Any) -> None:
+        if self.status is not None:
+            self.status.stop()
+
+
+def _show(outcome: Outcome, labels: list[str], every_case: bool) -> None:
+    from rich.console import Console
+
+    from ..parity.cells import EXPECTED, PASSED
+    from ..parity.report import table
+
+    console = Console(width=None if Console().is_terminal else 160)
+    console.print(table(outcome.results, labels, every_case))
+    for result in outcome.failed[:SHOWN]:
+        print(f"FAILED {result.backend}, {result.cell.id}: {result.reason}")
+    if len(outcome.failed) > SHOWN:
+        print(f"... and {len(outcome.failed) - SHOWN} more")
+    for where, tree in outcome.bisections.items():
+        print(f"Where {where} first differs:\n{tree}")
+    for planted in outcome.planted:
+        if not planted.caught:
+            cell = f"{planted.row}: {planted.case} [{planted.dtype}]"
+            print(f"MISSED {planted.mistake} in {planted.backend}, {cell}: {planted.reason}")
+    near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
+    print(
+        f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "
+        f"failed, {outcome.count(EXPECTED)} expected failures; {near_ties} near-ties; "
+        f"{sum(planted.caught for planted in outcome.planted)} of {len(outcome.planted)} planted mistakes caught; TF32 off; "
+        f"{outcome.seconds:.0f} s"
+    )
+
+
+def _write(
+    outcome: Outcome, plan: Plan, settings: dict[str, Any], json_file: Path | None, junit: Path | None, report: Path | None
+) -> None:
+    from ..parity.report import markdown, to_json, write_junit
+
+    found = to_json(outcome, settings)
+    write_json(json_file, found)
+    if junit is not None:
+        write_junit(junit, outcome)
+    if report is not None:
+        from ..parity.drawings import draw_curves
+
+        report.mkdir(parents=True, exist_ok=True)
+        (report / "matrix.md").write_text(markdown(found), encoding="utf-8")
+        for dtype, free in plan.free.items():
+            if free.curves:
+                draw_curves(report, dtype, free.curves, plan.recording.losses)

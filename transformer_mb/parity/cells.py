@@ -1,0 +1,62 @@
+"""The cells of the matrix, before and after they have run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .messages import Request
+
+PASSED, FAILED, EXPECTED, SURPRISING = "passed", "failed", "expected failure", "passes though expected to fail"
+Ask = Callable[[Request], Mapping[str, np.ndarray]]
+
+
+class Cell(NamedTuple):
+    """What is asked of every backend that has the dtype."""
+
+    row: str
+    case: str
+    dtype: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.row}: {self.case} [{self.dtype}]"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a cell in one backend. ``error`` and ``limit`` are None where nothing could be measured."""
+
+    row: str
+    case: str
+    dtype: str
+    backend: str
+    status: str
+    reason: str
+    error: float | None = None
+    limit: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.row, self.case, self.dtype)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Experiment(Protocol):
+    """Something that is run on every backend and judged for one or more cells.
+
+    ``run`` may ask several things of the backend, one after the other. ``after`` says that it needs what experiments
+    without it have found in the other backends.
+    """
+
+    dtype: str
+    after: bool
+
+    def cells(self, backend: str) -> list[Cell]: ...
+    def run(self, backend: str, ask: Ask) -> Iterable[Result]: ...

@@ -1,0 +1,168 @@
+"""What a backend computes for the matrix, the oracle included: named arrays in, named arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..backend import Backend
+from ..config import TransformerConfig
+from ..dropout_masks import dropout_masks
+from ..interface import FUNCTIONS
+from ..trainer import Batch, Trainer
+from .messages import Arrays, named, under, with_arrays
+
+Spec = Mapping[str, Any]
+Result = dict[str, np.ndarray]
+
+
+def layer(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """A layer's or function's ``output``; with a ``cotangent`` the ``gradient`` of its inputs and parameters too."""
+    if spec["layer"] in FUNCTIONS:
+        made = getattr(backend, spec["layer"])
+    else:
+        made = backend.layer(spec["layer"], *spec["arguments"], **spec["options"])
+        if weights := under("weights", arrays):
+            backend.set_weights(made, weights)
+    inputs = with_arrays(spec["inputs"], arrays)
+    call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
+    return _layer_results(backend, made, inputs, {**call, "training": spec["training"]}, arrays.get("cotangent"))
+
+
+def _layer_results(backend: Backend, made: Any, inputs: list[Any], call: Spec, cotangent: np.ndarray | None) -> Result:
+    output = backend.apply(made, *inputs, **call)
+    found = {"output": output[0] if isinstance(output, tuple) else output}
+    if cotangent is not None:
+        found["output_with_gradient"], by_input, by_name = backend.gradients(made, inputs, cotangent, **call)
+        found |= {f"gradient.input {i}": value for i, value in enumerate(by_input) if value is not None}
+        found |= named("gradient", by_name)
+    return found
+
+
+def model(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """Of a whole model what ``wanted`` names: ``states``, ``logits``, ``pooled``, and ``loss`` with ``gradient``."""
+    native = _model(backend, spec["config"], arrays)
+    batch, wanted, found = under("batch", arrays), spec["wanted"], {}
+    source, lens = batch.get("source"), batch.get("source_valid_lens")
+    if "states" in wanted:
+        found["states"] = backend.encode(native, source, lens, batch.get("token_types"))
+    if "pooled" in wanted:
+        found["pooled"] = backend.apply(native.pooler, found["states"])
+    if "logits" in wanted:
+        found["logits"] = backend.logits(native, source, lens, batch["target_in"])
+    if "loss" in wanted:
+        masks = under("masks", arrays) or None
+        loss, gradients = backend.loss_and_gradients(native, *_batch(batch), **spec["loss"], dropout_masks=masks)
+        found |= {"loss": np.asarray(loss), **named("gradient", gradients)}
+    return found
+
+
+def part(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods."""
+    owner = _part(_model(backend, spec["config"], arrays), spec["path"])
+    called = getattr(owner, spec["method"]) if spec["method"] else owner
+    call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
+    output = backend.apply(called, *with_arrays(spec["inputs"], arrays), **call)
+    return {"output": output[0] if isinstance(output, tuple) else output}
+
+
+def _part(native: Any, path: str) -> Any:
+    """Blocks are numbered in a native container of each framework's own kind; all else are attributes."""
+    for name in path.split("."):
+        native = list(native)[int(name.removeprefix("block"))] if name.startswith("block") else getattr(native, name)
+    return native
+
+
+def update(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """One optimizer step from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
+    trainer, native = _trainer(backend, spec, arrays)
+    trainer.update(under("gradients", arrays))
+    return named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
+
+
+def step(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """Put into a state: the loss and its gradients, and what an update by the given gradients makes of the state."""
+    trainer, native = _trainer(backend, spec, arrays)
+    options, batch = trainer.options, _batch(under("batch", arrays))
+    loss, gradients = backend.loss_and_gradients(
+        native,
+        *batch,
+        normalization=options.normalization,
+        label_smoothing=options.label_smoothing,
+        dropout_masks=_masks(native.config, batch, spec["step_count"]),
+    )
+    given = under("gradients", arrays) or gradients
+    trainer.update(given)
+    found = {"loss": np.asarray(loss), **named("gradient", gradients)}
+    return found | named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
+
+
+def run(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """``steps`` whole training steps with injected dropout: the ``losses``, and the states after those of ``states_at``.
+
+    ``batches`` [steps, B, T] hold one batch a step.
+    """
+    trainer, native = _trainer(backend, spec, arrays)
+    batches, losses = under("batches", arrays), []
+    found: Result = {}
+    for _ in range(spec["steps"]):
+        count = trainer.step_count
+        batch = Batch(*(batches[name][count - spec["step_count"]] for name in Batch._fields))
+        losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, count))))
+        if trainer.step_count in spec.get("states_at", ()):
+            state = named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
+            found |= named(f"state {trainer.step_count}", state)
+    return {"losses": np.array(losses), **found}
+
+
+def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+    """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by."""
+    native = _model(backend, spec["config"], arrays)
+    source, lens = arrays["source"], arrays["source_valid_lens"]
+    search = {} if spec["beam"] is None else {"beam": spec["beam"]}
+    decoder = backend.greedy if spec["beam"] is None else backend.beam
+    rows = decoder(native, source, lens, spec["max_steps"], **search)
+    tokens = np.full((len(source), spec["max_steps"]), -1, np.int64)
+    for row, ids in zip(tokens, rows, strict=True):
+        row[: len(ids)] = ids
+    found = {"tokens": tokens}
+    if "target" in arrays:
+        found["logits"] = backend.logits(native, source, lens, arrays["target"])
+    return found
+
+
+COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Result]] = {
+    function.__name__: function for function in (layer, model, part, update, step, run, decode)
+}
+
+
+def _model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
+    native = backend.create(TransformerConfig.from_dict(dict(config)))
+    backend.set_weights(native, under("weights", arrays))
+    return native
+
+
+def _trainer(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
+    native = _model(backend, spec["config"], arrays)
+    trainer = backend.trainer(native, **_options(spec["options"]))
+    if slots := under("slots", arrays):
+        trainer.load_state_dict({"step": np.asarray(spec["step_count"], np.int64), **slots})
+    return trainer, native
+
+
+def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """As TrainerOptions takes them: JSON has no tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+
+
+def _batch(arrays: Arrays) -> Batch:
+    return Batch(*(arrays.get(name) for name in Batch._fields))  # type: ignore[arg-type]  # a decoder has no source
+
+
+def _masks(config: TransformerConfig, batch: Batch, step_count: int) -> dict[str, np.ndarray]:
+    """From the neutral stream, in each process anew: they are keyed by the step alone."""
+    rows, steps = batch.target_in.shape
+    source_steps = batch.source.shape[1] if batch.source is not None else 0
+    return dropout_masks(config, 0, step_count, rows, source_steps, steps)

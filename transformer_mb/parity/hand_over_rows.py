@@ -1,0 +1,119 @@
+"""The rows of handing training over: begun in A, continued in B from A's checkpoint, beside training that stayed in A."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ..checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from ..errors import WorkerError
+from .bands import Bands, Curve, band, divergence
+from .cells import FAILED, Ask, Cell, Result
+from .comparisons import LIMITS, Comparison
+from .job import CONTINUED, HANDED_OVER_AT, Recording
+from .messages import Arrays, Request, named, under
+from .oracle import Oracle, rounded_arrays
+from .trajectory_rows import FreeRunning, step_request
+
+FIRST, REST = "hand-over, first step", "hand-over, going on"
+
+
+class Departure:
+    """Trains in one backend and stays there; its state on the way is what the others continue from."""
+
+    after = False
+
+    def __init__(self, recording: Recording, dtype: str):
+        self.recording, self.dtype = recording, dtype
+        self.losses: dict[str, np.ndarray] = {}
+        self.states: dict[str, dict[str, np.ndarray]] = {}
+
+    def cells(self, backend: str) -> list[Cell]:
+        return []  # what it finds is judged where the others arrive
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        job = self.recording.job
+        steps = HANDED_OVER_AT + CONTINUED
+        got = ask(job.run(self.dtype, 0, steps, rounded_arrays(job.start, self.dtype), [HANDED_OVER_AT]))
+        self.losses[backend] = got["losses"][HANDED_OVER_AT:]
+        self.states[backend] = through_checkpoint(self.recording, under(f"state {HANDED_OVER_AT}", got))
+        return []
+
+
+def through_checkpoint(recording: Recording, state: Arrays) -> dict[str, np.ndarray]:
+    """What is left of a state once it has been saved as a canonical checkpoint and read again: all of it."""
+    optimizer = {"step": np.asarray(HANDED_OVER_AT, np.int64), **under("slots", state)}
+    checkpoint = Checkpoint(
+        config=recording.job.config,
+        weights=under("weights", state),
+        optimizer=optimizer,
+        trainer={"step": HANDED_OVER_AT},
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        write_checkpoint(Path(folder) / "checkpoint", checkpoint)
+        found = read_checkpoint(Path(folder) / "checkpoint")
+    slots = {name: value for name, value in (found.optimizer or {}).items() if name != "step"}
+    return named("weights", found.weights) | named("slots", slots)
+
+
+class Arrival:
+    """Continues what another backend began; every other one in turn."""
+
+    after = True
+
+    def __init__(self, departure: Departure, free: FreeRunning, backends: list[str], oracle: Oracle):
+        self.departure, self.free, self.backends, self.oracle = departure, free, backends, oracle
+        self.recording, self.dtype = departure.recording, departure.dtype
+        self.begun: dict[str, tuple[Comparison, Bands, np.ndarray]] = {}
+
+    def cells(self, backend: str) -> list[Cell]:
+        return [
+            Cell(row, f"from {origin}", self.dtype) for origin in self.backends if origin != backend for row in (FIRST, REST)
+        ]
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        results = []
+        for origin in self.backends:
+            if origin == backend:
+                continue
+            if origin not in self.departure.states:
+                reason = f"{origin} left no state to continue from"
+                results += [Result(row, f"from {origin}", self.dtype, backend, FAILED, reason) for row in (FIRST, REST)]
+                continue
+            results += [self._first_step(origin, backend, ask), self._going_on(origin, backend, ask)]
+        return results
+
+    def _first_step(self, origin: str, backend: str, ask: Ask) -> Result:
+        steps = self._from(origin)[0].run(backend, ask)
+        worst = max(steps, key=lambda step: (step.status == FAILED, (step.error or 0.0) / (step.limit or 1.0)))
+        text = f"{worst.row.removeprefix('stepwise ')}: {worst.reason}"
+        return Result(FIRST, f"from {origin}", self.dtype, backend, worst.status, text, worst.error, worst.limit)
+
+    def _going_on(self, origin: str, backend: str, ask: Ask) -> Result:
+        _, bands, singly = self._from(origin)
+        losses = ask(self._request(self.departure.states[origin]))["losses"]
+        errors = self.free.one_step_errors
+        if missing := {origin, backend} - set(errors):
+            raise WorkerError(f"{', '.join(missing)} did not run freely, so there is no band")
+        yardsticks = [bands.twins(max(errors[origin], errors[backend])), *([singly] if self.dtype == "float32" else [])]
+        curve = Curve(divergence(losses, self.departure.losses[origin]), band(self.dtype, *yardsticks))
+        status, worst, limit, text = curve.judge()
+        return Result(REST, f"from {origin}", self.dtype, backend, status, text, worst, limit)
+
+    def _request(self, state: Mapping[str, np.ndarray]) -> Request:
+        return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)
+
+    def _from(self, origin: str) -> tuple[Comparison, Bands, np.ndarray]:
+        """What arrivals from one backend have in common: the first step, the twins, the NumPy float32 run."""
+        if origin not in self.begun:
+            state = self.departure.states[origin]
+            request = partial(step_request, self.recording, self.oracle, self.dtype, HANDED_OVER_AT, state)
+            bands = Bands(lambda start: self.oracle.exact(self._request(start))["losses"], state)
+            singly = divergence(self.oracle.measured(self._request(state))["losses"], bands.reference)
+            first = Comparison(f"from {origin}", self.dtype, tuple(LIMITS), request, self.oracle)
+            self.begun[origin] = (first, bands, singly)
+        return self.begun[origin]

@@ -1,0 +1,105 @@
+"""The training job that trajectories follow: the book's model and recipe on sentence pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..config import TransformerConfig
+from ..initialization import initial_weights
+from ..presets import RECIPES, d2l
+from ..trainer import Batch
+from ..training import TrainingRecipe
+from .messages import Arrays, Request, named, under
+from .oracle import Oracle
+
+PAIRS = 600
+STEPS = 200  # recorded by the oracle
+FREE_STEPS = 120  # run by a backend alone: training is chaos from about there
+SAMPLED = tuple(range(0, STEPS, 10))  # where backends are put into the oracle's state
+HANDED_OVER_AT, CONTINUED = 20, 20
+
+
+@dataclass(frozen=True)
+class Job:
+    """The model, its recipe, its first weights (the same in float32 and float64) and one batch for each step.
+
+    The pairs come in the recipe's order, epoch after epoch, cut into batches of one size: a smaller last batch of an
+    epoch would have every framework compile twice.
+    """
+
+    name: str
+    config: TransformerConfig
+    options: dict[str, Any]
+    weights: dict[str, np.ndarray]
+    batches: dict[str, np.ndarray]
+
+    def run(self, dtype: str, first: int, steps: int, state: Arrays, states_at: Sequence[int] = ()) -> Request:
+        """``steps`` steps from a state: ``weights.NAME``, and ``slots.NAME`` but before the first step."""
+        spec = {**self._spec(first), "steps": steps, "states_at": list(states_at)}
+        batches = {name: value[first : first + steps] for name, value in self.batches.items()}
+        return Request("run", dtype, spec, {**state, **named("batches", batches)})
+
+    def step(self, dtype: str, number: int, state: Arrays) -> Request:
+        """One step, to be judged by itself."""
+        batch = {name: value[number] for name, value in self.batches.items()}
+        return Request("step", dtype, self._spec(number), {**state, **named("batch", batch)})
+
+    def _spec(self, step_count: int) -> dict[str, Any]:
+        return {"config": self.config.to_dict(), "options": self.options, "step_count": step_count}
+
+    @property
+    def start(self) -> dict[str, np.ndarray]:
+        return named("weights", self.weights)
+
+
+def make_job(data: Path | None, seed: int) -> Job:
+    """The book's job on a file of pairs; without one, on the built-in corpus."""
+    from ..data import Batches, build_vocabularies, demo_pairs, pair_ids, read_pairs
+
+    recipe = TrainingRecipe(**RECIPES["d2l"])
+    pairs = demo_pairs()[0][:PAIRS] if data is None else read_pairs(data, num_examples=PAIRS)
+    vocabularies = build_vocabularies(pairs, "d2l", min_freq=recipe.min_freq)
+    config = d2l(*map(len, vocabularies))
+    weights = {name: value.astype(np.float32).astype(np.float64) for name, value in initial_weights(config, seed).items()}
+    batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
+    name = "built-in corpus" if data is None else data.name
+    return Job(name, config, _json(recipe.trainer_options()), weights, _stacked(batches, recipe.batch_size))
+
+
+def _json(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+
+
+def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
+    epochs = range(-(-STEPS * size // batches.num_pairs))
+    rows = [batch for epoch in epochs for batch in batches.epoch(epoch)]
+    found = {}
+    for i, name in enumerate(Batch._fields):
+        whole = np.concatenate([batch[i] for batch in rows])[: STEPS * size]
+        found[name] = whole.reshape(STEPS, size, *whole.shape[1:])
+    return found
+
+
+class Recording:
+    """The oracle's own run: its losses, and its state before each sampled step."""
+
+    def __init__(self, job: Job, oracle: Oracle):
+        self.job = job
+        self.oracle = oracle
+
+    @cached_property
+    def _ran(self) -> Arrays:
+        return self.oracle.exact(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
+
+    @property
+    def losses(self) -> np.ndarray:
+        return self._ran["losses"]
+
+    def state(self, step: int) -> dict[str, np.ndarray]:
+        return self.job.start if step == 0 else under(f"state {step}", self._ran)

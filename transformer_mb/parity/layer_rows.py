@@ -1,0 +1,52 @@
+"""The rows of layers: each layer's and function's output, and all its gradients."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..interface import FUNCTIONS
+from ..random_streams import stream
+from .comparisons import Comparison
+from .layer_cases import CASES, Case, made, make
+from .measure import random_weights
+from .messages import Request, named, without_arrays
+from .oracle import Oracle, rounded_arrays
+
+ROWS = ("layer forward", "layer gradients")
+
+
+def layer_experiments(oracle: Oracle, dtype: str, seed: int) -> list[Comparison]:
+    """Every case of the table; rows that no format of two bytes can tell apart from constants are left to the others."""
+    low = dtype not in ("float64", "float32")
+    cases = [case for case in CASES if not (low and case.ill_conditioned)]
+    rows = ROWS[:1] if low else ROWS
+    return [
+        Comparison(case.name, dtype, rows, partial(layer_request, oracle, case, dtype, seed), oracle, case.ill_conditioned)
+        for case in cases
+    ]
+
+
+def layer_request(oracle: Oracle, case: Case, dtype: str, seed: int) -> Request:
+    """The case with random weights, inputs and cotangent, keyed by the seed and the case's name."""
+    random = stream(seed, "parity", case.name)
+    arrays: dict[str, np.ndarray] = {}
+    if case.layer not in FUNCTIONS:
+        shapes = oracle.exactly.parameter_shapes(made(case, oracle.exactly))
+        arrays |= named("weights", random_weights(shapes, seed))
+    spec: dict[str, Any] = {
+        "layer": case.layer,
+        "arguments": case.arguments,
+        "options": case.options,
+        "training": case.training,
+        "inputs": [without_arrays(make(spec, random), f"inputs.{i}", arrays) for i, spec in enumerate(case.inputs)],
+        "call": {name: without_arrays(make(spec, random), f"call.{name}", arrays) for name, spec in case.call.items()},
+    }
+    arrays = rounded_arrays(arrays, dtype)
+    request = Request("layer", dtype, spec, arrays)
+    if dtype in ("float64", "float32"):
+        output = oracle.exact(request)["output"]
+        arrays |= rounded_arrays({"cotangent": random.standard_normal(output.shape)}, dtype)
+    return request

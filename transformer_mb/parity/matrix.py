@@ -1,0 +1,216 @@
+"""Runs a plan: one worker a backend, as many at a time as there are cores, each cell judged as it comes in."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..divergences import DIVERGENCES
+from ..errors import ParityError, WorkerError
+from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, Experiment, Result
+from .plan import TRAINED_IN, Plan, Selection
+from .workers import PATIENCE, Worker, WorkerSpec
+
+# Compiling takes longest; whoever takes longest starts first.
+SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "paddle", "torch", "numpy")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A negative control in one backend: ``reason`` is what the verdict said of it."""
+
+    mistake: str
+    row: str
+    case: str
+    dtype: str
+    backend: str
+    caught: bool
+    reason: str
+
+
+@dataclass
+class Outcome:
+    """What a run found. ``planned`` is the number of cells that were to be executed."""
+
+    results: list[Result] = field(default_factory=list)
+    planted: list[Planted] = field(default_factory=list)
+    planned: int = 0
+    executed: int = 0
+    seconds: float = 0.0
+    backends: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bisections: dict[str, str] = field(default_factory=dict)
+
+    def count(self, *statuses: str) -> int:
+        return sum(result.status in statuses for result in self.results)
+
+    @property
+    def failed(self) -> list[Result]:
+        return [result for result in self.results if result.status in (FAILED, SURPRISING)]
+
+    @property
+    def holds(self) -> bool:
+        complete = 0 < self.executed == self.planned == len(self.results)
+        return complete and not self.failed and all(planted.caught for planted in self.planted)
+
+
+Told = Callable[[Result], None]
+
+
+def run_matrix(
+    workers: Sequence[WorkerSpec],
+    selection: Selection,
+    *,
+    patience: float = PATIENCE,
+    jobs: int | None = None,
+    told: Told = lambda result: None,
+    dump: Path | None = None,
+) -> tuple[Outcome, Plan]:
+    """Run everything that a selection takes on every worker.
+
+    Args:
+        patience: seconds that a worker may take for one request before it counts as hanging.
+        jobs: workers that compute at the same time; None: one a core.
+        told: hears of each result as it comes.
+        dump: a folder for inputs and outputs of model cells that failed.
+    Raises: ParityError when the selection takes nothing.
+    """
+    began = time.perf_counter()
+    labels = [spec.label for spec in workers]
+    plan = Plan(selection, labels)
+    if not any(plan.cells(label, selection.dtypes) for label in labels):
+        raise ParityError(
+            f"No cell was selected: {selection.cases!r} must match an id such as 'layer forward: encoder [float64]'."
+        )
+    run = _Run(plan, told, jobs or os.cpu_count() or 1, patience, dump)
+    order = {name: i for i, name in enumerate(SLOWEST_FIRST)}
+    with tempfile.TemporaryDirectory(prefix="parity-") as folder, ThreadPoolExecutor(len(workers)) as pool:
+        run.barrier = threading.Barrier(len(workers))
+        columns = sorted(workers, key=lambda spec: order.get(spec.backend, -1))
+        try:
+            list(pool.map(lambda spec: run.column(spec, Path(folder)), columns))
+        except BaseException:
+            run.abandon()  # Ctrl-C: or leaving this block would wait for every column to end
+            raise
+    run.outcome.seconds = time.perf_counter() - began
+    return run.outcome, plan
+
+
+class _Run:
+    """The state that the columns' threads share."""
+
+    barrier: threading.Barrier
+
+    def __init__(self, plan: Plan, told: Told, jobs: int, patience: float, dump: Path | None):
+        self.plan, self.told, self.patience, self.dump = plan, told, patience, dump
+        self.places = threading.Semaphore(jobs)
+        self.lock = threading.Lock()
+        self.outcome = Outcome()
+        self.workers: list[Worker] = []
+
+    def abandon(self) -> None:
+        """End the workers, so that all that is still to be asked fails at once."""
+        for worker in self.workers:
+            worker.kill()
+
+    def column(self, spec: WorkerSpec, folder: Path) -> None:
+        """One backend from its start to its end. What needs the others' results waits for them."""
+        worker, dtypes, ask = None, list(TRAINED_IN), _unable("did not start")
+        try:
+            with self.places:
+                try:
+                    worker = Worker(spec, folder, self.patience)
+                    self.workers.append(worker)
+                    dtypes, ask = worker.greeting["dtypes"], worker.ask
+                    self._note(spec.label, {**worker.greeting, "device_asked_for": spec.device})
+                except WorkerError as error:
+                    ask = _unable(str(error))
+                    self._note(spec.label, {"error": str(error)})
+                self._experiments(spec.label, dtypes, ask, after=False)
+                self._controls(spec.label, ask)
+        finally:
+            self.barrier.wait()
+        with self.places:
+            self._experiments(spec.label, dtypes, ask, after=True)
+        if worker is not None:
+            worker.stop()
+
+    def _note(self, label: str, greeting: dict[str, Any]) -> None:
+        with self.lock:
+            self.outcome.backends[label] = greeting
+
+    def _experiments(self, label: str, dtypes: Sequence[str], ask: Ask, after: bool) -> None:
+        takes = self.plan.selection.takes
+        for experiment in self.plan.experiments:
+            if experiment.after != after or experiment.dtype not in dtypes:
+                continue
+            planned = [cell for cell in experiment.cells(label) if takes(cell)]
+            results = [result for result in _results(experiment, label, ask) if takes(result.cell)]
+            with self.lock:
+                self.outcome.planned += len(planned)
+                self.outcome.executed += len({result.cell for result in results} & set(planned))
+                self.outcome.results += results
+            for result in results:
+                self.told(result)
+                if result.status == FAILED:
+                    self._bisect(experiment, result, label, ask)
+
+    def _bisect(self, experiment: Experiment, result: Result, label: str, ask: Ask) -> None:
+        """Where a failed model first differs; once for each request."""
+        from .bisection import bisect, can_bisect
+
+        key = f"{label}, {result.case} [{result.dtype}]"
+        if key in self.outcome.bisections or not can_bisect(experiment):
+            return
+        try:
+            text = bisect(experiment, self.plan.oracle, ask, None if self.dump is None else self.dump / label)
+        except WorkerError:
+            return  # the cell has said it already
+        with self.lock:
+            self.outcome.bisections[key] = text
+
+    def _controls(self, label: str, ask: Ask) -> None:
+        for control in self.plan.controls:
+            try:
+                cell, caught, reason = control.run(label, ask)
+            except WorkerError as error:
+                cell, caught, reason = Cell(control.row, control.mistake, control.experiment.dtype), False, str(error)
+            with self.lock:
+                self.outcome.planted.append(Planted(control.mistake, *cell, label, caught, reason))
+
+
+def _unable(reason: str) -> Ask:
+    def ask(request: Any) -> Any:
+        raise WorkerError(reason)
+
+    return ask
+
+
+def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
+    """What an experiment finds, or the failure of all its cells; known divergences by their table."""
+    began = time.perf_counter()
+    try:
+        results = list(experiment.run(label, ask))
+    except WorkerError as error:
+        results = [Result(*cell, label, FAILED, str(error)) for cell in experiment.cells(label)]
+    except Exception as error:  # an answer that nothing could be computed from is the backend's failure, not the run's
+        text = f"The answer could not be judged: {type(error).__name__}: {error}"
+        results = [Result(*cell, label, FAILED, text) for cell in experiment.cells(label)]
+    seconds = (time.perf_counter() - began) / max(1, len(results))
+    return [_by_the_table(replace(result, seconds=seconds)) for result in results]
+
+
+def _by_the_table(result: Result) -> Result:
+    """Known divergences are strict: one that has gone fails until its row is removed."""
+    name = result.backend.partition("@")[0]
+    row = next((row for row in DIVERGENCES if row.backend == name and row.case == result.cell.id), None)
+    if row is None:
+        return result
+    status = {PASSED: SURPRISING, FAILED: EXPECTED}[result.status]
+    return replace(result, status=status, reason=f"{result.reason}; {row.kind}: {row.reason} ({row.link})")

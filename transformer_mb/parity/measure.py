@@ -1,0 +1,49 @@
+"""How far two results are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..parameters import Shapes
+from ..random_streams import stream
+
+# Outputs near zero are measured against this many times the root of their size, gradients against the whole gradient.
+FLOOR = 1e-2
+
+
+def error(got: np.ndarray, reference: np.ndarray, floor: float | None = None) -> float:
+    """||got - reference|| / max(||reference||, floor); the floor is 1e-2 sqrt(n) for an output of n numbers.
+
+    Raises: AssertionError when the shapes differ, which no number could say. NaN in ``got`` gives NaN.
+    """
+    got, reference = np.asarray(got, np.float64), np.asarray(reference, np.float64)
+    assert got.shape == reference.shape, f"shape {list(reference.shape)} was expected, but {list(got.shape)} came"
+    floor = FLOOR * np.sqrt(reference.size) if floor is None else floor
+    return float(np.linalg.norm(got - reference) / max(float(np.linalg.norm(reference)), floor))
+
+
+def gradient_floor(reference: Mapping[str, np.ndarray]) -> float:
+    """1e-2 of the whole gradient's norm: some gradients are zero in theory and rounding noise in practice."""
+    return FLOOR * float(np.sqrt(sum(float(np.sum(np.square(value, dtype=np.float64))) for value in reference.values())))
+
+
+def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> float:
+    """The worst error of a set of gradients."""
+    assert list(got) and set(got) == set(reference)
+    floor = gradient_floor(reference)
+    return max(error(got[name], reference[name], floor) for name in reference)
+
+
+def random_weights(shapes: Shapes, seed: int = 7) -> dict[str, np.ndarray]:
+    """Asymmetric weights about their usual size, so that a forgotten transpose or a swapped pair shows.
+
+    Each is drawn by its name: backends may list parameters in another order.
+    """
+    weights = {}
+    for name, shape in shapes.items():
+        scale = 1.0 / np.sqrt(shape[-1]) if len(shape) > 1 else 0.3
+        one = name.endswith("weight") and ("norm" in name or ".ln." in name or name == "weight")
+        weights[name] = float(one) + scale * stream(seed, name).standard_normal(shape)
+    return weights

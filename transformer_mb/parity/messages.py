@@ -1,0 +1,76 @@
+"""What the matrix asks of a worker and what comes back: a small JSON text and named arrays as safetensors bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load, save
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One computation on one backend.
+
+    Args:
+        computation: a name of ``computations.COMPUTATIONS``.
+        dtype: in which the backend computes; the arrays come rounded to it, so that the oracle can start from the same.
+        spec: what is no array; JSON values only.
+        arrays: floats as float64 or float32, ids as int64, masks as bool.
+    """
+
+    computation: str
+    dtype: str
+    spec: Mapping[str, Any]
+    arrays: Arrays = field(default_factory=dict)
+
+    def pack(self) -> tuple[str, bytes]:
+        return json.dumps([self.computation, self.dtype, self.spec]), pack_arrays(self.arrays)
+
+    @classmethod
+    def unpack(cls, text: str, data: bytes) -> Request:
+        computation, dtype, spec = json.loads(text)
+        return cls(computation, dtype, spec, load(data))
+
+
+def pack_arrays(arrays: Arrays) -> bytes:
+    # safetensors writes memory as it lies, so that a transposed view would be stored in the wrong order.
+    return save({name: np.array(value, order="C", copy=not value.flags.c_contiguous) for name, value in arrays.items()})
+
+
+unpack_arrays = load
+
+
+def under(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
+    """The arrays whose name starts with ``prefix.``, by the rest of their name."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)}
+
+
+def named(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
+    """The reverse of ``under``."""
+    return {f"{prefix}.{name}": value for name, value in arrays.items()}
+
+
+def without_arrays(tree: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    """A nesting with its arrays moved into ``arrays``, and references in their places."""
+    if isinstance(tree, np.ndarray):
+        arrays[name] = tree
+        return {"array": name}
+    if isinstance(tree, list | tuple):
+        return [without_arrays(item, f"{name}.{i}", arrays) for i, item in enumerate(tree)]
+    return tree
+
+
+def with_arrays(tree: Any, arrays: Arrays) -> Any:
+    """The reverse of ``without_arrays``."""
+    if isinstance(tree, dict):
+        return arrays[tree["array"]]
+    if isinstance(tree, list):
+        return [with_arrays(item, arrays) for item in tree]
+    return tree

@@ -1,0 +1,115 @@
+"""The rows of whole models: outputs, loss, gradients, and one optimizer step from given gradients."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..config import TransformerConfig
+from ..dropout_masks import dropout_masks
+from ..parameters import parameter_shapes
+from ..random_streams import stream
+from ..trainer import SLOTS
+from .comparisons import Comparison
+from .measure import random_weights
+from .messages import Request, named
+from .model_cases import MODELS, OPTIMIZERS, ModelCase, OptimizerCase
+from .oracle import Oracle, rounded_arrays
+
+LONGEST_LOW = 100
+FORWARD, LOSS = ("model forward",), ("model loss", "model gradients")
+
+
+def model_experiments(oracle: Oracle, dtype: str, seed: int) -> list[Comparison]:
+    """Formats of two bytes are compared forward only, and not at length: torch takes half a minute for 512 steps in one."""
+    low = dtype not in ("float64", "float32")
+    found = []
+    for case in MODELS:
+        if low and case.source_steps > LONGEST_LOW:
+            continue
+        rows = FORWARD if low or case.config.architecture == "encoder" else FORWARD + LOSS
+        make = partial(model_request, case, dtype, seed, LOSS[0] in rows)
+        found.append(Comparison(case.name, dtype, rows, make, oracle))
+    return found
+
+
+def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Request:
+    """Random weights and tokens; the loss with dropout from injected masks, where the case says so."""
+    config, random = case.config, stream(seed, "parity", case.name)
+    batch = _batch(case, random)
+    arrays = rounded_arrays(named("weights", model_weights(config, seed)), dtype) | named("batch", batch)
+    wanted = {"encoder": ["states"], "decoder": ["logits"]}.get(config.architecture, ["states", "logits"])
+    if config.pooler:
+        wanted.append("pooled")
+    if with_loss:
+        wanted.append("loss")
+        if case.dropout:
+            steps = (case.source_steps if config.has_encoder else 0, case.target_steps)
+            arrays |= named("masks", dropout_masks(config, seed, 0, case.rows, *steps))
+    return Request("model", dtype, {"config": config.to_dict(), "wanted": wanted, "loss": case.loss}, arrays)
+
+
+def _batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray]:
+    """Ragged random tokens; what lies beyond a row's length is random too, for nobody may look at it."""
+    config, rows = case.config, case.rows
+    found = {}
+    if config.source_vocab_size is not None:
+        found["source"] = random.integers(0, config.source_vocab_size, (rows, case.source_steps))
+        found["source_valid_lens"] = _lengths(random, rows, case.source_steps)
+    if config.token_types:
+        found["token_types"] = random.integers(0, config.token_types, (rows, case.source_steps))
+    if config.target_vocab_size is not None:
+        shape = (rows, case.target_steps)
+        found["target_in"] = random.integers(0, config.target_vocab_size, shape)
+        found["target_out"] = random.integers(0, config.target_vocab_size, shape)
+        found["target_valid_lens"] = _lengths(random, rows, case.target_steps)
+    return found
+
+
+def _lengths(random: np.random.Generator, rows: int, steps: int) -> np.ndarray:
+    """The first row is full, the others are ragged."""
+    lengths = random.integers(1, steps + 1, rows)
+    lengths[0] = steps
+    return lengths
+
+
+def model_weights(config: TransformerConfig, seed: int) -> dict[str, np.ndarray]:
+    weights = random_weights(parameter_shapes(config), seed)
+    if config.padding_vector_zero:
+        for name in weights.keys() & {"encoder.embedding.weight", "decoder.embedding.weight"}:
+            weights[name][config.pad_id] = 0.0
+    return weights
+
+
+def optimizer_experiments(oracle: Oracle, dtype: str, seed: int) -> list[Comparison]:
+    """An optimizer's state is never less than float32."""
+    if dtype not in ("float64", "float32"):
+        return []
+    return [
+        Comparison(case.name, dtype, ("optimizer step",), partial(optimizer_request, case, dtype, seed), oracle)
+        for case in OPTIMIZERS
+    ]
+
+
+def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
+    """From identical gradients: Adam would turn the rounding noise of a gradient into a step of full size."""
+    random = stream(seed, "parity", case.name)
+    weights = model_weights(case.config, seed)
+    arrays = named("weights", weights)
+    arrays |= {f"gradients.{name}": case.scale * random.standard_normal(value.shape) for name, value in weights.items()}
+    if case.step_count:
+        arrays |= named("slots", _moments(case, weights, random))
+    spec: dict[str, Any] = {"config": case.config.to_dict(), "options": case.options, "step_count": case.step_count}
+    return Request("update", dtype, spec, rounded_arrays(arrays, dtype))
+
+
+def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
+    """What earlier gradients of the same size would have left: v is a mean of squares, so it is positive."""
+    found = {}
+    for slot in SLOTS[case.options["optimizer"]]:
+        for name, value in weights.items():
+            noise = case.scale * random.standard_normal(value.shape)
+            found[f"{slot}.{name}"] = np.square(noise) if slot == "v" else noise
+    return found

@@ -1,0 +1,87 @@
+"""Which experiments a run consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from .cells import Cell, Experiment
+from .controls import Control, make_controls
+from .hand_over_rows import Arrival, Departure
+from .job import Recording, make_job
+from .layer_rows import layer_experiments
+from .model_rows import model_experiments, optimizer_experiments
+from .oracle import Oracle
+from .token_rows import token_experiments
+from .trajectory_rows import FreeRunning, stepwise_experiments
+
+TRAINED_IN = ("float64", "float32")
+DTYPES = ("float64", "float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was asked for.
+
+    Args:
+        cases: a pattern such as ``*cross-attention*``, of cells' ids (``row: case [dtype]``).
+        controls: plant the negative controls too.
+        data: the pairs of the training job; None is the built-in corpus.
+    """
+
+    dtypes: Sequence[str] = DTYPES
+    cases: str | None = None
+    seed: int = 0
+    controls: bool = False
+    data: Path | None = None
+
+    def takes(self, cell: Cell) -> bool:
+        return cell.dtype in self.dtypes and (self.cases is None or fnmatchcase(cell.id, self.cases))
+
+
+class Plan:
+    """All experiments of a selection, in the order in which they run, and what they share."""
+
+    def __init__(self, selection: Selection, backends: list[str]):
+        self.selection = selection
+        self.oracle = Oracle()
+        self.job = make_job(selection.data, selection.seed)
+        self.recording = Recording(self.job, self.oracle)
+        self.free: dict[str, FreeRunning] = {}
+        found: list[Experiment] = []
+        for dtype in selection.dtypes:
+            found += self._experiments(dtype, backends)
+        self.experiments = self._taken(found, backends)
+        self.controls: list[Control] = []
+        if selection.controls:
+            dtypes = [dtype for dtype in TRAINED_IN if dtype in selection.dtypes]
+            self.controls = make_controls(found, self.recording, self.oracle, dtypes)
+
+    def _experiments(self, dtype: str, backends: list[str]) -> list[Experiment]:
+        oracle, seed = self.oracle, self.selection.seed
+        found: list[Experiment] = [
+            *layer_experiments(oracle, dtype, seed),
+            *model_experiments(oracle, dtype, seed),
+            *optimizer_experiments(oracle, dtype, seed),
+            *token_experiments(oracle, dtype, seed),
+        ]
+        if dtype in TRAINED_IN:
+            found += stepwise_experiments(self.recording, oracle, dtype)
+            self.free[dtype] = FreeRunning(self.recording, oracle, dtype)
+            departure = Departure(self.recording, dtype)
+            found += [self.free[dtype], departure, Arrival(departure, self.free[dtype], backends, oracle)]
+        return found
+
+    def _taken(self, experiments: list[Experiment], backends: list[str]) -> list[Experiment]:
+        """Those with a cell that was asked for, and what an arrival needs before it."""
+        taken = [e for e in experiments if any(self.selection.takes(cell) for b in backends for cell in e.cells(b))]
+        arriving = {e.dtype for e in taken if isinstance(e, Arrival)}
+        needed = [e for e in experiments if isinstance(e, Departure | FreeRunning) and e.dtype in arriving]
+        return [e for e in experiments if e in taken or e in needed]
+
+    def cells(self, backend: str, dtypes: Sequence[str]) -> list[Cell]:
+        """What is to be executed for a backend that has these dtypes."""
+        cells = [cell for e in self.experiments for cell in e.cells(backend)]
+        return [cell for cell in cells if cell.dtype in dtypes and self.selection.takes(cell)]

@@ -1,0 +1,139 @@
+"""What a run found, as a table, as JSON, as JUnit XML, as Markdown for the README."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
+from .matrix import Outcome
+
+ROWS = (
+    "layer forward",
+    "layer gradients",
+    "model forward",
+    "model loss",
+    "model gradients",
+    "optimizer step",
+    "greedy tokens",
+    "beam tokens",
+    "stepwise loss",
+    "stepwise gradients",
+    "stepwise update",
+    "free-running",
+    "hand-over, first step",
+    "hand-over, going on",
+)
+
+
+def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The run for programs to read."""
+    caught = sum(planted.caught for planted in outcome.planted)
+    return {
+        "cells": outcome.executed,
+        "planned": outcome.planned,
+        "passed": outcome.count(PASSED),
+        "failed": len(outcome.failed),
+        "expected_failures": outcome.count(EXPECTED),
+        "controls": {"planted": len(outcome.planted), "caught": caught},
+        "seconds": round(outcome.seconds, 1),
+        "versions": {label: greeting.get("version") for label, greeting in outcome.backends.items()},
+        "devices": {label: greeting.get("device") for label, greeting in outcome.backends.items()},
+        "tf32": "off (NVIDIA_TF32_OVERRIDE=0)",
+        "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
+        "settings": dict(settings),
+        "results": [_finite(result.to_dict()) for result in outcome.results],
+        "planted": [vars(planted) for planted in outcome.planted],
+        "bisections": outcome.bisections,
+    }
+
+
+def _finite(fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN."""
+    broken = {name for name, value in fields.items() if isinstance(value, float) and not math.isfinite(value)}
+    return {name: None if name in broken else value for name, value in fields.items()}
+
+
+def write_junit(path: Path, outcome: Outcome) -> None:
+    """One test case a cell, as CI servers read them."""
+    suite = ElementTree.Element(
+        "testsuite",
+        name="parity",
+        tests=str(len(outcome.results)),
+        failures=str(len(outcome.failed)),
+        time=f"{outcome.seconds:.1f}",
+    )
+    for result in outcome.results:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"parity.{result.backend}", name=result.cell.id, time=f"{result.seconds:.3f}"
+        )
+        if result.status in (FAILED, SURPRISING):
+            ElementTree.SubElement(case, "failure", message=result.reason)
+        elif result.status == EXPECTED:
+            ElementTree.SubElement(case, "skipped", message=f"expected failure: {result.reason}")
+        else:
+            ElementTree.SubElement(case, "system-out").text = result.reason
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def figure(results: Sequence[Mapping[str, Any]]) -> str:
+    """The worst of some results by how much of its limit it takes, such as ``4.1e-07``, with failures counted."""
+    if not results:
+        return ""
+    failed = sum(result["status"] in (FAILED, SURPRISING) for result in results)
+    measured = [result for result in results if result["error"] is not None]
+    worst = max(measured, key=lambda result: result["error"] / (result["limit"] or 1.0), default=None)
+    text = "" if worst is None else f"{worst['error']:.1e}"
+    return f"{text} ({failed} of {len(results)} failed)" if failed else text
+
+
+def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = False) -> Any:
+    """Rows of the ladder, or with ``by_case`` every case; columns backends; in each cell the worst figure."""
+    from rich.table import Table
+
+    found = Table("row", "dtype", "cells", *backends, title="Parity: worst error by row")
+    for key, cells in _grouped(results, by_case).items():
+        columns = [_coloured([cell for cell in cells if cell.backend == backend]) for backend in backends]
+        found.add_row(key[0], key[1], str(len(cells)), *columns)
+    return found
+
+
+def _grouped(results: Sequence[Result], by_case: bool) -> dict[tuple[str, str], list[Result]]:
+    groups: dict[tuple[str, str], list[Result]] = {}
+    order = {row: i for i, row in enumerate(ROWS)}
+    for result in sorted(results, key=lambda result: order.get(result.row, len(ROWS))):
+        name = f"{result.row}: {result.case}" if by_case else result.row
+        groups.setdefault((name, result.dtype), []).append(result)
+    return groups
+
+
+def _coloured(results: Sequence[Result]) -> Any:
+    from rich.text import Text
+
+    failed = any(result.status in (FAILED, SURPRISING) for result in results)
+    return Text(figure([result.to_dict() for result in results]) or "-", style="red" if failed else "")
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """The README's matrix, from what ``to_json`` wrote."""
+    backends = list(found["versions"])
+    lines = [f"| row | dtype | {' | '.join(backends)} |", f"|---|---|{'---|' * len(backends)}"]
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for result in found["results"]:
+        groups.setdefault((result["row"], result["dtype"]), []).append(result)
+    for row in ROWS:
+        for dtype in ("float64", "float32", "bfloat16", "float16"):
+            cells = groups.get((row, dtype))
+            if cells:
+                columns = [figure([cell for cell in cells if cell["backend"] == backend]) or "-" for backend in backends]
+                lines.append(f"| {row} | {dtype} | {' | '.join(columns)} |")
+    controls = found["controls"]
+    versions = ", ".join(f"{name} {version} on {found['devices'][name]}" for name, version in found["versions"].items())
+    counts = f"{found['cells']:,} cells, {found['passed']:,} passed, {found['failed']} failed"
+    caught = f"{controls['caught']} of {controls['planted']} planted mistakes caught"
+    summary = f"{counts}, {found['expected_failures']} expected failures; {caught}; {found['seconds']:.0f} s."
+    return "\n".join([*lines, "", summary, f"Versions: {versions}.", ""])

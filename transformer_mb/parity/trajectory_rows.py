@@ -1,0 +1,95 @@
+"""The rows of training: single steps from the oracle's states, and a run of its own beside the oracle's twins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+
+import numpy as np
+
+from .bands import Bands, Curve, band, divergence
+from .cells import FAILED, Ask, Cell, Result
+from .comparisons import LIMITS, Comparison
+from .job import FREE_STEPS, SAMPLED, Recording
+from .messages import Arrays, Request, named, under
+from .oracle import Oracle, rounded_arrays
+from .verdict import Judgement, Yardsticks, judge
+
+
+def step_request(recording: Recording, oracle: Oracle, dtype: str, number: int, state: Arrays) -> Request:
+    """A step from a state, with the oracle's own gradients there for the update."""
+    request = recording.job.step(dtype, number, rounded_arrays(dict(state), dtype))
+    gradients = named("gradients", under("gradient", oracle.exact(request)))
+    return Request("step", dtype, request.spec, {**request.arrays, **rounded_arrays(gradients, dtype)})
+
+
+def stepwise_experiments(recording: Recording, oracle: Oracle, dtype: str) -> list[Comparison]:
+    def request(number: int) -> Request:
+        return step_request(recording, oracle, dtype, number, recording.state(number))
+
+    rows = tuple(LIMITS)
+    return [Comparison(f"step {number}", dtype, rows, partial(request, number), oracle) for number in SAMPLED]
+
+
+class FreeRunning:
+    """From the oracle's state by itself. ``curves`` and ``one_step_errors`` are kept by backend for the report."""
+
+    after = False
+    row = "free-running"
+
+    def __init__(self, recording: Recording, oracle: Oracle, dtype: str, first: int = 0, steps: int = FREE_STEPS):
+        self.recording, self.oracle, self.dtype = recording, oracle, dtype
+        self.first, self.steps = first, steps
+        self.curves: dict[str, Curve] = {}
+        self.one_step_errors: dict[str, float] = {}
+
+    def cells(self, backend: str) -> list[Cell]:
+        return [Cell(self.row, f"{self.steps} steps" + (f" from step {self.first}" if self.first else ""), self.dtype)]
+
+    @cached_property
+    def start(self) -> Arrays:
+        return rounded_arrays(self.recording.state(self.first), self.dtype)
+
+    def _request(self, start: Mapping[str, np.ndarray]) -> Request:
+        return self.recording.job.run(self.dtype, self.first, self.steps, start, states_at=[self.first + 1])
+
+    @cached_property
+    def exact(self) -> Arrays:
+        return self.oracle.exact(self._request(self.start))
+
+    @cached_property
+    def bands(self) -> Bands:
+        return Bands(lambda start: self.oracle.exact(self._request(start))["losses"], self.start)
+
+    @cached_property
+    def measured(self) -> Arrays:
+        """The NumPy float32 run."""
+        return self.oracle.measured(self._request(self.start))
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        got, cell = ask(self._request(self.start)), self.cells(backend)[0]
+        verdict = self._first_step(got)
+        if not verdict.passed:  # a first step that is wrong would widen its own band
+            text = f"its first step is off by {verdict.reason}"
+            return [Result(*cell, backend, FAILED, text, verdict.error, verdict.limit)]
+        yardsticks = [self.bands.twins(verdict.error)]
+        if self.dtype == "float32":
+            yardsticks.append(divergence(self.measured["losses"], self.exact["losses"]))
+        curve = Curve(divergence(got["losses"], self.exact["losses"]), band(self.dtype, *yardsticks))
+        self.curves[backend], self.one_step_errors[backend] = curve, verdict.error
+        status, worst, limit, text = curve.judge()
+        return [Result(*cell, backend, status, text, worst, limit)]
+
+    def _first_step(self, got: Arrays) -> Judgement:
+        step = self.first + 1
+        single = one_step_error(self.measured, self.exact, step) if self.dtype == "float32" else 0.0
+        return judge(
+            "optimizer step", self.dtype, one_step_error(got, self.exact, step), Yardsticks(numpy=single, twins=single)
+        )
+
+
+def one_step_error(got: Arrays, exact: Arrays, step: int) -> float:
+    """Of all weights together after one step: what the twins' starts are off by."""
+    first, second = (under(f"state {step}.weights", result) for result in (got, exact))
+    off = sum(float(np.sum(np.square(first[name].astype(np.float64) - second[name]))) for name in second)
+    return float(np.sqrt(off / sum(float(np.sum(np.square(value))) for value in second.values())))
