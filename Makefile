@@ -5,7 +5,7 @@ DATA ?= ../shared/data/tatoeba/eng-fra.tsv
 RUN := $(VENV)/bin
 INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-long check examples examples-all bench clean
+.PHONY: demo test test-long check examples examples-all parity parity-results bench clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -27,6 +27,15 @@ examples: $(VENV)/all
 
 examples-all: $(VENV)/all
 	$(RUN)/python examples/run.py $(DATA) --train all
+
+# The whole matrix with its planted mistakes, into build/parity. Where DATA is absent the training job takes the built-in corpus.
+parity: $(VENV)/all
+	$(RUN)/transformer-mb parity --controls $(addprefix --data ,$(wildcard $(DATA))) \
+		--json build/parity/parity.json --junit build/parity/junit.xml --report build/parity
+
+# Keep what `make parity` measured, and show it in the README.
+parity-results:
+	$(RUN)/python benchmarks/parity_results.py build/parity/parity.json
 
 # DATA is a file of English, tab, French, such as the first lines of the Tatoeba export.
 bench: $(VENV)/peers

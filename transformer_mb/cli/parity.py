@@ -19,7 +19,7 @@ NAME = "parity"
 SHOWN = 25  # failed cells in full; the JSON file has all
 
 Names = Annotated[str | None, typer.Option("--backends", help="Names separated by commas; all usable ones unless told.")]
-Cases = Annotated[str | None, typer.Option("--cases", help="A pattern of cells, such as '*cross-attention*'.")]
+Cases = Annotated[str | None, typer.Option("--cases", help="Cells, such as '*cross-attention*'; | between two.")]
 Dtypes = Annotated[str | None, typer.Option("--dtype", help="Dtypes separated by commas; all unless told.")]
 Devices = Annotated[list[str] | None, typer.Option("--device", help="cuda, gpu:0, ...; NAME=DEVICE for one backend.")]
 Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER, or NAME@LABEL=INTERPRETER beside it.")]
@@ -159,6 +159,9 @@ def _write(
 ) -> None:
     from ..parity.report import markdown, to_json, write_junit
 
+    for path in (json_file, junit):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
     found = to_json(outcome, settings)
     write_json(json_file, found)
     if junit is not None:

@@ -26,7 +26,7 @@ class Selection:
     """What was asked for.
 
     Args:
-        cases: a pattern such as ``*cross-attention*``, of cells' ids (``row: case [dtype]``).
+        cases: a pattern of cells' ids (``row: case [dtype]``), such as ``*cross-attention*``; several with | between.
         controls: plant the negative controls too.
         data: the pairs of the training job; None is the built-in corpus.
     """
@@ -38,7 +38,8 @@ class Selection:
     data: Path | None = None
 
     def takes(self, cell: Cell) -> bool:
-        return cell.dtype in self.dtypes and (self.cases is None or fnmatchcase(cell.id, self.cases))
+        patterns = ("*",) if self.cases is None else self.cases.split("|")
+        return cell.dtype in self.dtypes and any(fnmatchcase(cell.id, pattern.strip()) for pattern in patterns)
 
 
 class Plan:

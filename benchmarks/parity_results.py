@@ -1,0 +1,33 @@
+"""Keeps what ``transformer-mb parity --json`` wrote under results/, and puts its table into the README."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from transformer_mb.parity.report import markdown
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- parity: begin -->\n", "<!-- parity: end -->\n"
+
+
+def main(source: str) -> None:
+    found = json.loads(Path(source).read_text())
+    devices = sorted({str(device).partition(":")[0] for device in found["devices"].values()})
+    target = ROOT / "benchmarks" / "results" / f"parity_{'_'.join(devices)}.json"
+    # One result a line: a change of one cell is then a change of one line.
+    rows = {name: found.pop(name) for name in ("results", "planted")}
+    text = json.dumps(found, indent=1)[:-2]
+    for name, entries in rows.items():
+        lines = ",\n".join(json.dumps(entry) for entry in entries)
+        text += f',\n "{name}": [\n{lines}\n ]'
+    target.write_text(text + "\n}\n")
+    if devices == ["cpu"]:
+        readme = ROOT / "README.md"
+        before, _, rest = readme.read_text().partition(BEGIN)
+        readme.write_text(before + BEGIN + markdown(json.loads(target.read_text())) + END + rest.partition(END)[2])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

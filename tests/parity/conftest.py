@@ -1,0 +1,37 @@
+"""Workers of the parity matrix, started once for a module."""
+
+from pathlib import Path
+
+import pytest
+
+from transformer_mb.parity.oracle import Oracle
+from transformer_mb.parity.workers import Worker, WorkerSpec
+
+PACKAGES = Path(__file__).parent / "packages"
+
+
+@pytest.fixture(scope="session")
+def oracle():
+    return Oracle()
+
+
+@pytest.fixture
+def faulty_backends(monkeypatch):
+    """Workers and this process find the backends of ``packages``."""
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
+    monkeypatch.syspath_prepend(str(PACKAGES))
+
+
+@pytest.fixture
+def worker(tmp_path):
+    """Starts a worker, and ends it with the test."""
+    started = []
+
+    def start(label, **options):
+        patience = options.pop("patience", 300.0)
+        started.append(Worker(WorkerSpec(label, **options), tmp_path, patience))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()

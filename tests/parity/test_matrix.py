@@ -1,0 +1,117 @@
+"""The matrix as a whole: what it executes, how it is selected and reported, and that it cannot shrink unseen."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from transformer_mb.cli.main import main
+from transformer_mb.divergences import Divergence
+from transformer_mb.parity import matrix
+from transformer_mb.parity.cells import Cell
+from transformer_mb.parity.matrix import run_matrix
+from transformer_mb.parity.plan import Plan, Selection
+from transformer_mb.parity.report import ROWS, markdown
+from transformer_mb.parity.workers import WorkerSpec
+from transformer_mb.registry import BUILT_IN
+
+ROOT = Path(__file__).parents[2]
+MEASURED = ROOT / "benchmarks" / "results" / "parity_cpu.json"
+BOTH = ("float32", "float64")
+ALL = (*BOTH, "bfloat16", "float16")
+DTYPES = {"numpy": BOTH, "torch": ALL, "tensorflow": ALL, "paddle": BOTH, "mxnet": BOTH, "jax": ALL}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan(Selection(), list(BUILT_IN))
+
+
+def test_the_whole_matrix_has_its_cells(plan):
+    cells = {name: plan.cells(name, DTYPES[name]) for name in BUILT_IN}
+    assert all(len(found) == len(set(found)) for found in cells.values())
+    assert {cell.row for cell in cells["jax"]} == set(ROWS)
+    count = sum(map(len, cells.values()))
+    assert count >= 2000
+    assert count == json.loads(MEASURED.read_text())["cells"]
+
+
+def test_the_committed_run_held():
+    found = json.loads(MEASURED.read_text())
+    assert found["failed"] == 0 and found["passed"] + found["expected_failures"] == found["cells"] == len(found["results"])
+    assert found["controls"]["planted"] == found["controls"]["caught"] >= 60
+    assert set(found["versions"]) == set(BUILT_IN)
+
+
+def test_the_readme_shows_the_committed_run():
+    assert markdown(json.loads(MEASURED.read_text())) in (ROOT / "README.md").read_text()
+
+
+def test_every_ordered_pair_hands_over(plan):
+    pairs = {(cell.case, name) for name in BUILT_IN for cell in plan.cells(name, BOTH) if cell.row.startswith("hand-over")}
+    assert len(pairs) == 30
+
+
+def test_at_least_twenty_steps_are_sampled(plan):
+    assert len([cell for cell in plan.cells("jax", ("float64",)) if cell.row == "stepwise update"]) >= 20
+
+
+def test_a_matrix_that_executes_less_than_it_planned_does_not_hold(monkeypatch):
+    found = matrix._results
+    monkeypatch.setattr(matrix, "_results", lambda *arguments: list(found(*arguments))[:1])
+    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="*: ffn relu*", dtypes=BOTH))
+    assert not outcome.failed and outcome.executed < outcome.planned and not outcome.holds
+
+
+def with_divergence(monkeypatch, case):
+    row = Divergence("numpy", case, "not yet theirs", "planted by a test", "none")
+    monkeypatch.setattr(matrix, "DIVERGENCES", (row,))
+    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*", dtypes=BOTH))
+    return outcome
+
+
+def test_a_known_divergence_that_has_gone_fails(monkeypatch):
+    outcome = with_divergence(monkeypatch, Cell("layer forward", "ffn relu", "float64").id)
+    assert not outcome.holds and [result.status for result in outcome.failed] == ["passes though expected to fail"]
+
+
+def test_a_known_divergence_elsewhere_changes_nothing(monkeypatch):
+    assert with_divergence(monkeypatch, "layer forward: nothing [float64]").holds
+
+
+def test_the_command_writes_what_it_found(tmp_path, capsys):
+    files = {kind: tmp_path / kind for kind in ("json", "junit", "report")}
+    options = [text for kind, path in files.items() for text in (f"--{kind}", str(path))]
+    assert main(["parity", "--backends", "numpy", "--cases", "layer*: ffn*", "--dtype", "float64", *options]) == 0
+    assert "cells executed: 10 passed, 0 failed" in capsys.readouterr().out
+    found = json.loads(files["json"].read_text())
+    assert {"cells", "passed", "failed", "expected_failures", "controls", "seconds", "versions", "results"} <= set(found)
+    assert found["cells"] == found["passed"] == len(found["results"]) == 10
+    suite = ElementTree.parse(files["junit"]).getroot()
+    assert suite.get("tests") == "10" and suite.get("failures") == "0" and len(list(suite)) == 10
+    assert "| layer forward | float64 |" in (files["report"] / "matrix.md").read_text()
+
+
+def test_a_failing_run_ends_with_1_and_names_the_cell(tmp_path, capsys, faulty_backends):
+    command = ["parity", "--backends", "numpy,nan", "--cases", "layer forward: ffn relu*", "--dtype", "float64"]
+    assert main([*command, "--junit", str(tmp_path / "junit")]) == 1
+    assert "FAILED nan, layer forward: ffn relu [float64]: not finite" in capsys.readouterr().out
+    assert ElementTree.parse(tmp_path / "junit").getroot().get("failures") == "1"
+
+
+WRONG = {
+    "backend": (["--backends", "caffe"], "A backend must be one of numpy, torch"),
+    "dtype": (["--dtype", "float8"], "A dtype must be one of float64, float32, bfloat16, float16, but float8 came"),
+    "cases": (["--backends", "numpy", "--cases", "nothing"], "No cell was selected"),
+    "python": (["--python", "torch"], "--python must be NAME=VALUE, but 'torch' came"),
+    "data": (["--backends", "numpy", "--data", "missing.tsv"], "missing.tsv"),
+}
+
+
+@pytest.mark.parametrize("option", WRONG)
+def test_wrong_options_are_one_paragraph(option, capsys):
+    arguments, words = WRONG[option]
+    assert main(["parity", *arguments]) == 1
+    message = capsys.readouterr().err
+    assert words in message and "Traceback" not in message and len(message.strip().splitlines()) == 1
