@@ -44,7 +44,8 @@ LOSS_TARGET = 0.055
 def translate(backend: Any, model: Any, vocabularies: Any, texts: list[str]) -> dict[str, str]:
     """Each distinct text with its translation, in batches of width NUM_STEPS."""
     distinct = list(dict.fromkeys(texts))
-    batches = source_batches([text.split(" ") for text in distinct], vocabularies[0], 64, num_steps=NUM_STEPS)
+    tokens = [vocabularies[0].pipeline.encode(text) for text in distinct]
+    batches = source_batches(tokens, vocabularies[0], 64, num_steps=NUM_STEPS)
     found = {}
     for batch in batches:
         decoded = backend.greedy(model, batch.source, batch.source_valid_lens, NUM_STEPS)
@@ -78,7 +79,7 @@ def show_sentences(known: set[str], found: dict[str, dict[str, str]]) -> list[di
 
 def show_attention(backend: Any, model: Any, vocabularies: Any, source: str, translation: str, folder: Path) -> dict[str, Any]:
     """The three kinds of attention for one sentence, padded to NUM_STEPS as the book pads it."""
-    (batch,) = source_batches([source.split(" ")], vocabularies[0], 1, num_steps=NUM_STEPS)
+    (batch,) = source_batches([source.split()], vocabularies[0], 1, num_steps=NUM_STEPS)
     start, answer = model.config.start_id, vocabularies[1].encode(translation)
     target_in = np.array([[start, *answer]])
     found = backend.attention(model, batch.source, batch.source_valid_lens, target_in)
@@ -100,43 +101,61 @@ def show_attention(backend: Any, model: Any, vocabularies: Any, source: str, tra
     return {"shapes": shapes, "masked": float(masked), "sums": float(sums)}
 
 
-def main(folder: Path, data: Path, epochs: int = RECIPE.epochs) -> None:
-    backend = tmb.get_backend()
-    raw = read_pairs(data, num_examples=600)
-    pairs = [(preprocess_nmt(source), preprocess_nmt(target)) for source, target in raw]
-    vocabularies = build_vocabularies(raw, "d2l", min_freq=RECIPE.min_freq)
+def train_model(backend: Any, raw: list[tuple[str, str]], vocabularies: Any, epochs: int, folder: Path) -> tuple[Any, Any]:
     batches = Batches(pair_ids(raw, *vocabularies), RECIPE.batch_size, RECIPE.seed, num_steps=NUM_STEPS)
     model = backend.build(tmb.presets.d2l(*map(len, vocabularies)), seed=RECIPE.seed)
     state = train(backend, model, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": epochs}))
     print(f"loss {state.loss:.3f}, {state.tokens_per_second:.1f} tokens/sec on {backend.name}, {backend.device_name}")
     losses = [record.loss for record in state.history]
     loss_picture(folder / "loss.png", losses, "English-French, 600 pairs", "loss by the book's count")
+    return model, state
 
+
+def decode_each_way(backend: Any, model: Any, vocabularies: Any, sources: list[str]) -> dict[str, dict[str, str]]:
     found = {}
     for decoding, changes in DECODINGS.items():
         other = backend.create(model.config.replace(**changes))
         backend.set_weights(other, backend.get_weights(model))
-        sources = [source for source, _ in (*SENTENCES, *pairs)]
         found[decoding] = translate(backend, other, vocabularies, sources)
-    rows = show_sentences({source for source, _ in pairs}, found)
+    return found
+
+
+def show_scores(pairs: list[tuple[str, str]], found: dict[str, dict[str, str]]) -> dict[str, dict[str, float]]:
     table = {decoding: scores(pairs, translations) for decoding, translations in found.items()}
     print("the 600 pairs: mean bleu against their own target, against the nearest listed; share of sources answered as listed")
     for decoding, means in table.items():
         print(f"    {decoding:28} " + "   ".join(f"{name} {value:.3f}" for name, value in means.items()))
+    return table
 
+
+def probe_of(model: Any, vocabularies: Any) -> dict[str, Any]:
+    """The four sentences, and one target for all of them."""
+    tokens = [source.split() for source, _ in SENTENCES]
+    (batch,) = source_batches(tokens, vocabularies[0], len(tokens), num_steps=NUM_STEPS)
+    target = [model.config.start_id, *vocabularies[1].encode(SENTENCES[-1][1])]
+    arrays = {"source": batch.source, "source_valid_lens": batch.source_valid_lens}
+    return {**arrays, "target_in": np.array([target] * len(tokens)), "max_steps": NUM_STEPS}
+
+
+def main(folder: Path, data: Path, epochs: int = RECIPE.epochs) -> None:
+    backend = tmb.get_backend()
+    raw = read_pairs(data, num_examples=600)
+    pairs = [(preprocess_nmt(source), preprocess_nmt(target)) for source, target in raw]
+    vocabularies = build_vocabularies(raw, "d2l", min_freq=RECIPE.min_freq)
+    model, state = train_model(backend, raw, vocabularies, epochs, folder)
+    found = decode_each_way(backend, model, vocabularies, [source for source, _ in (*SENTENCES, *pairs)])
+    rows = show_sentences({source for source, _ in pairs}, found)
+    table = show_scores(pairs, found)
     last = SENTENCES[-1][0]
     attention = show_attention(backend, model, vocabularies, last, found[SHOWN][last], folder)
-    (batch,) = source_batches([source.split(" ") for source, _ in SENTENCES], vocabularies[0], 4, num_steps=NUM_STEPS)
-    target_in = np.array([[model.config.start_id, *vocabularies[1].encode("je suis chez moi .")]] * 4)
-    probe = {"source": batch.source, "source_valid_lens": batch.source_valid_lens, "target_in": target_in}
-    keep(model, folder, {**probe, "max_steps": NUM_STEPS}, vocabularies)
-    figures = {"loss": state.loss, "sentences": rows, "bleu of the 600": table, "attention": attention, "losses": losses}
+    keep(model, folder, probe_of(model, vocabularies), vocabularies)
+    figures = {"loss": state.loss, "sentences": rows, "bleu of the 600": table, "attention": attention}
     targets = {
         f"loss {LOSS_TARGET} or less": state.loss <= LOSS_TARGET,
         "attention: exact zeros where masked": attention["masked"] == 0.0,
         "attention: rows sum to 1 within 1e-5": attention["sums"] < 1e-5,
     }
-    finish(folder, figures, targets)
+    finish(folder, {**figures, "losses": [record.loss for record in state.history]}, targets)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,14 @@ def log_softmax(scores: np.ndarray) -> np.ndarray:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
+def apart(backend: Any, model: Any, steps: Steps) -> tuple[float, float]:
+    """How far another word behind the mask moves the others; how far the steps without masks are from the whole model."""
+    other = np.array([[1, 9, 3]])
+    moved = np.abs(steps.encode(other, MASK) - steps.encode(TOKENS, MASK))[:, [0, 2]].max()
+    whole = log_softmax(backend.logits(model, TOKENS, [3], TOKENS).astype(np.float64))
+    return float(moved), float(np.abs(steps.decode(TOKENS, None, steps.encode(TOKENS, None), None) - whole).max())
+
+
 def main(folder: Path, words: int = WORDS, **changes: Any) -> None:
     backend = tmb.get_backend()
     config = tmb.presets.stepwise_prenorm(words, words, **changes)
@@ -112,25 +120,20 @@ def main(folder: Path, words: int = WORDS, **changes: Any) -> None:
 
     steps = Steps(backend, weights, config, say)
     log_probs = steps.decode(TOKENS, MASK, steps.encode(TOKENS, MASK), MASK)
+    moved, from_model = apart(backend, model, Steps(backend, weights, config, lambda what, x: x))
+    print(f"another word behind the mask moves the others by {moved}; the whole model differs by {from_model:.1e}")
+
     attention = [x for what, x in said if what == "attention"]
-
-    quiet = Steps(backend, weights, config, lambda what, x: x)
-    other = np.array([[1, 9, 3]])  # another word where nothing may look
-    masked = np.abs(quiet.encode(other, MASK) - quiet.encode(TOKENS, MASK))[:, [0, 2]].max()
-    whole = log_softmax(backend.logits(model, TOKENS, [3], TOKENS).astype(np.float64))
-    apart = np.abs(quiet.decode(TOKENS, None, quiet.encode(TOKENS, None), None) - whole).max()
-    rows = max(np.abs(weights.sum(axis=-1) - 1).max() for weights in attention)
-    print(f"another word behind the mask moves the others by {masked}; the whole model differs by {apart:.1e}")
-
+    rows = max(np.abs(x.sum(axis=-1) - 1).max() for x in attention)
     keep(model, folder, {"source": TOKENS, "source_valid_lens": [3], "target_in": TOKENS, "max_steps": 5})
     targets = {
-        "exact zeros where masked": all(not weights[..., 1].any() for weights in attention) and masked == 0.0,
+        "exact zeros where masked": all(not x[..., 1].any() for x in attention) and moved == 0.0,
         "rows of attention sum to 1 within 1e-6": rows < 1e-6,
         "probabilities sum to 1 within 1e-5": np.abs(np.exp(log_probs).sum(axis=-1) - 1).max() < 1e-5,
-        "the steps are the model, within 1e-4": apart < 1e-4,
+        "the steps are the model, within 1e-4": from_model < 1e-4,
     }
     shapes = [[what, list(x.shape)] for what, x in said]
-    finish(folder, {"shapes": shapes, "masked": float(masked), "apart": float(apart)}, targets)
+    finish(folder, {"shapes": shapes, "masked": moved, "apart": from_model}, targets)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,14 @@ def test_layer_norms(X, norm_shape, eps, printed, digits, backend):
     np.testing.assert_array_equal(backend.apply(layer, X).round(digits), printed)
 
 
+def test_batch_norm_of_two_is_layer_norm_of_the_transpose(backend):
+    """What the book prints beside its layer norms."""
+    layer = backend.layer("LayerNorm", 2)
+    backend.set_weights(layer, {"weight": np.ones(2), "bias": np.zeros(2)})
+    printed = [[-0.99998, -0.99998], [0.99998, 0.99998]]
+    np.testing.assert_array_equal(backend.apply(layer, PAIR.T).T.round(5), printed)
+
+
 def test_sequence_mask(backend):
     expected = np.ones((2, 6, 8))
     expected[0, 4:] = -99

@@ -119,6 +119,22 @@ def test_the_shapes_of_the_book():
     assert backend.apply(encoder, np.ones((2, 100), dtype=int), lengths).shape == (2, 100, 24)
 
 
+def test_the_attention_of_the_book():
+    """Two layers of four heads over ten padded steps; a translation of five words makes six queries, <bos> being the first."""
+    backend = tmb.get_backend("numpy")
+    model = backend.build(tmb.presets.d2l(30, 30), seed=0)
+    source = np.array([[4, 5, 6, 3, 1, 1, 1, 1, 1, 1]])
+    found = backend.attention(model, source, [4], np.array([[2, 7, 8, 9, 10, 11]]))
+    stacked = {kind: np.concatenate(layers) for kind, layers in found.items()}
+    assert stacked["encoder"].shape == (2, 4, 10, 10) and stacked["decoder_cross"].shape == (2, 4, 6, 10)
+    filled = np.zeros((2, 4, 6, 10))  # as the book fills it up
+    filled[..., :6] = stacked["decoder_self"]
+    assert not stacked["encoder"][..., 4:].any() and not stacked["decoder_cross"][..., 4:].any()
+    assert not filled[..., ~np.tri(6, 10, dtype=bool)].any()
+    for weights in (*stacked.values(), filled):
+        np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-6)
+
+
 # The book's four printed lines of each framework: translation, target, figure.
 PRINTED_BLEU = [
     ("va !", "va !", 1.0),
