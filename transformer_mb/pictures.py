@@ -142,7 +142,7 @@ def _fonts() -> dict[str, list[str]]:
     from matplotlib.font_manager import fontManager
 
     installed = set(fontManager.get_font_names())
-    return {"fontfamily": ["DejaVu Sans", *(font for font in WIDE_FONTS if font in installed)]}
+    return {"fontfamily": ["DejaVu Sans", *(font for font in WIDE_FONTS if font in installed), "sans-serif"]}
 
 
 def _panel_size(kind: Attention) -> tuple[float, float]:
