@@ -38,7 +38,7 @@ def save_figure(figure: Any, path: Path | str) -> None:
     """Write a matplotlib Figure as its file's ending says; raises PictureError for an ending that nothing here writes."""
     path = Path(path)
     if check_ending(path) == ".html":
-        save_page([figure], path)
+        save_page([as_svg(figure)], path)
         return
     with replaced_file(path) as file:
         if path.suffix.lower() == ".svg":
@@ -47,9 +47,9 @@ def save_figure(figure: Any, path: Path | str) -> None:
             figure.savefig(file, format="png", dpi=DOTS)
 
 
-def save_page(figures: Iterable[Any], path: Path) -> None:
-    """All figures, one below the other, in one HTML page."""
-    drawn = "\n".join(f"<figure>{_element(as_svg(figure))}</figure>" for figure in figures)
+def save_page(documents: Iterable[str], path: Path) -> None:
+    """Figures as ``as_svg`` gives them, one below the other, in one HTML page."""
+    drawn = "\n".join(f"<figure>{_element(document)}</figure>" for document in documents)
     with replaced_file(path) as file:
         file.write(PAGE.format(title=html.escape(path.stem), figures=drawn).encode("utf-8"))
 

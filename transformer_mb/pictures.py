@@ -83,26 +83,31 @@ def _draw_kind(part: Any, kind: Attention, heads: int, shrink: float) -> None:
     import matplotlib
 
     colours, fonts = matplotlib.colormaps[COLOURS].with_extremes(bad="white"), _fonts()
-    part.suptitle(f"{kind.title}: where each row's token looks", fontsize=10)
+    part.suptitle(_plain(f"{kind.title}: where each row's token looks"), fontsize=10, **fonts)
     panels = part.subplots(len(kind.layers), heads, sharex=True, sharey=True, squeeze=False)
-    image = None
+    images = []
     for row, (layer, weights) in enumerate(zip(panels, kind.layers, strict=True)):
         for head, panel in enumerate(layer):
             if head >= len(weights):
-                panel.set_visible(False)
+                panel.set_visible(False)  # another kind has more heads
                 continue
-            cells = np.asarray(weights[head], dtype=float)
-            if kind.allowed is not None:
-                cells = np.ma.masked_where(~kind.allowed, cells)
-            image = panel.imshow(cells, cmap=colours, vmin=0.0, vmax=1.0, aspect="auto")
-            panel.set_xticks(range(len(kind.keys)), [_plain(key) for key in kind.keys], rotation=90, fontsize=8, **fonts)
-            panel.set_yticks(range(len(kind.queries)), [_plain(query) for query in kind.queries], fontsize=8, **fonts)
-            panel.tick_params(length=0, labelbottom=True)
+            images.append(_draw_panel(panel, kind, weights[head], cmap=colours, **fonts))
             if row == 0:
                 panel.set_title(f"head {head + 1}", fontsize=9)
             if head == 0:
                 panel.set_ylabel(f"layer {row + 1}", fontsize=9)
-    part.colorbar(image, ax=panels, shrink=shrink, aspect=25, pad=0.01).ax.tick_params(labelsize=8)
+    part.colorbar(images[0], ax=panels, shrink=shrink, aspect=25, pad=0.01).ax.tick_params(labelsize=8)
+
+
+def _draw_panel(panel: Any, kind: Attention, weights: np.ndarray, cmap: Any, **fonts: Any) -> Any:
+    cells = np.asarray(weights, dtype=float)
+    if kind.allowed is not None:
+        cells = np.ma.masked_where(~kind.allowed, cells)
+    image = panel.imshow(cells, cmap=cmap, vmin=0.0, vmax=1.0, aspect="auto")
+    panel.set_xticks(range(len(kind.keys)), [_plain(key) for key in kind.keys], rotation=90, fontsize=8, **fonts)
+    panel.set_yticks(range(len(kind.queries)), [_plain(query) for query in kind.queries], fontsize=8, **fonts)
+    panel.tick_params(length=0, labelbottom=True)
+    return image
 
 
 def loss_figure(losses: Sequence[float], title: str, label: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import PictureError
-from ..picture_files import ENDINGS, save_figure, save_page
+from ..picture_files import ENDINGS, as_svg, save_figure, save_page
 from ..pictures import Attention, attention_figure, require_matplotlib
 from .attention_map import AttentionFile, attention_of
 
@@ -49,14 +49,14 @@ class AttentionPictures:
         self._path = path
         self._translator = translator
         self._line = 0
-        self._figures: list[Any] = []
+        self._drawn: list[str] = []
 
     def __enter__(self) -> AttentionPictures:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None and self._path.suffix.lower() == ".html":
-            save_page(self._figures, self._path)
+            save_page(self._drawn, self._path)
 
     def write(self, lines: Sequence[str], translations: Sequence[str]) -> None:
         for line, translation in zip(lines, translations, strict=True):
@@ -69,7 +69,7 @@ class AttentionPictures:
                 )
             figure = sentence_figure(self._translator, line, translation)
             if self._path.suffix.lower() == ".html":
-                self._figures.append(figure)
+                self._drawn.append(as_svg(figure))
             else:
                 save_figure(figure, self._numbered())
 
@@ -80,17 +80,10 @@ class AttentionPictures:
 def sentence_figure(translator: Translator, line: str, translation: str) -> Any:
     found = attention_of(translator, line, translation)
     past = None if translator.model.config.compat_decode == "d2l" else np.tri(len(found.inputs), dtype=bool)
+    weights = found.weights
     kinds = [
-        Attention("decoder_cross", found.target, found.source, found.weights["decoder_cross"]),
-        Attention("encoder", found.source, found.source, found.weights["encoder"]),
-        Attention("decoder_self", found.inputs, found.inputs, found.weights["decoder_self"], past),
+        Attention("cross-attention, translation to source", found.target, found.source, weights["decoder_cross"]),
+        Attention("encoder self-attention", found.source, found.source, weights["encoder"]),
+        Attention("decoder self-attention", found.inputs, found.inputs, weights["decoder_self"], past),
     ]
-    named = [kind._replace(title=TITLES[kind.title]) for kind in kinds]
-    return attention_figure(named, f"{' '.join(found.source[:-1])}  →  {translation}")
-
-
-TITLES = {
-    "decoder_cross": "cross-attention, translation to source",
-    "encoder": "encoder self-attention",
-    "decoder_self": "decoder self-attention",
-}
+    return attention_figure(kinds, f"{' '.join(found.source[:-1])}  →  {translation}")
