@@ -39,8 +39,8 @@ def transpose_output(X: np.ndarray, num_heads: int) -> np.ndarray:
 def _softmax_where(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
     shift = softmax_shift(scores)
     if allowed is not None and shift is not None:
-        # The lowest finite number, not -inf: a row without any key would give NaN.
-        scores = np.where(allowed, scores, np.finfo(scores.dtype).min)
+        # The row's lowest, not -inf: a row without any key would give NaN.
+        scores = np.where(allowed, scores, scores.min(axis=-1, keepdims=True))
         shift = scores.max(axis=-1, keepdims=True)
     weights = np.exp(scores if shift is None else scores - shift)
     if allowed is None:

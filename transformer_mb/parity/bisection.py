@@ -157,7 +157,8 @@ def _part(request: Request, path: str, method: str | None, inputs: list[Any], ca
     """The sublayer's request holds the whole model: it is built as the model was, then this part of it is run."""
     arrays = {name: value for name, value in request.arrays.items() if name.startswith("weights.")}
     spec = {
-        "config": request.spec["config"],
+        # A method of a layer runs in whatever mode the model is in: without dropout both are the same.
+        "config": {**request.spec["config"], "dropout": 0.0, "attention_dropout": 0.0, "ffn_dropout": 0.0},
         "path": path,
         "method": method,
         "inputs": without_arrays(inputs, "inputs", arrays),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ..errors import WorkerError
-from .bands import Bands, Curve, band, divergence
+from .bands import Bands, Curve, divergence
 from .cells import FAILED, Ask, Cell, Result
 from .comparisons import LIMITS, Comparison
 from .job import CONTINUED, HANDED_OVER_AT, Recording
@@ -68,7 +68,8 @@ class Arrival:
     def __init__(self, departure: Departure, free: FreeRunning, backends: list[str], oracle: Oracle):
         self.departure, self.free, self.backends, self.oracle = departure, free, backends, oracle
         self.recording, self.dtype = departure.recording, departure.dtype
-        self.begun: dict[str, tuple[Comparison, Bands, np.ndarray]] = {}
+        self.begun: dict[str, tuple[Comparison, Bands]] = {}
+        self.lock = threading.Lock()
 
     def cells(self, backend: str) -> list[Cell]:
         return [
@@ -94,26 +95,25 @@ class Arrival:
         return Result(FIRST, f"from {origin}", self.dtype, backend, worst.status, text, worst.error, worst.limit)
 
     def _going_on(self, origin: str, backend: str, ask: Ask) -> Result:
-        _, bands, singly = self._from(origin)
+        _, bands = self._from(origin)
         losses = ask(self._request(self.departure.states[origin]))["losses"]
         errors = self.free.one_step_errors
         if missing := {origin, backend} - set(errors):
             raise WorkerError(f"{', '.join(missing)} did not run freely, so there is no band")
-        yardsticks = [bands.twins(max(errors[origin], errors[backend])), *([singly] if self.dtype == "float32" else [])]
-        curve = Curve(divergence(losses, self.departure.losses[origin]), band(self.dtype, *yardsticks))
+        around = bands.around(max(errors[origin], errors[backend]))
+        curve = Curve(divergence(losses, self.departure.losses[origin]), around)
         status, worst, limit, text = curve.judge()
         return Result(REST, f"from {origin}", self.dtype, backend, status, text, worst, limit)
 
-    def _request(self, state: Mapping[str, np.ndarray]) -> Request:
+    def _request(self, state: Arrays) -> Request:
         return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)
 
-    def _from(self, origin: str) -> tuple[Comparison, Bands, np.ndarray]:
-        """What arrivals from one backend have in common: the first step, the twins, the NumPy float32 run."""
-        if origin not in self.begun:
-            state = self.departure.states[origin]
-            request = partial(step_request, self.recording, self.oracle, self.dtype, HANDED_OVER_AT, state)
-            bands = Bands(lambda start: self.oracle.exact(self._request(start))["losses"], state)
-            singly = divergence(self.oracle.measured(self._request(state))["losses"], bands.reference)
-            first = Comparison(f"from {origin}", self.dtype, tuple(LIMITS), request, self.oracle)
-            self.begun[origin] = (first, bands, singly)
-        return self.begun[origin]
+    def _from(self, origin: str) -> tuple[Comparison, Bands]:
+        """What arrivals from one backend have in common: the first step, and the band around going on."""
+        with self.lock:
+            if origin not in self.begun:
+                state = self.departure.states[origin]
+                request = partial(step_request, self.recording, self.oracle, self.dtype, HANDED_OVER_AT, state)
+                first = Comparison(f"from {origin}", self.dtype, tuple(LIMITS), request, self.oracle)
+                self.begun[origin] = (first, Bands(self.dtype, state, self._request, self.oracle))
+            return self.begun[origin]

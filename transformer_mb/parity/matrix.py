@@ -133,7 +133,9 @@ class _Run:
                     ask = _unable(str(error))
                     self._note(spec.label, {"error": str(error)})
                 self._experiments(spec.label, dtypes, ask, after=False)
-                self._controls(spec.label, ask)
+                others = [e for e in self.plan.planted if e not in self.plan.experiments]
+                for experiment in others:
+                    self._controls(experiment, spec.label, ask)
         finally:
             self.barrier.wait()
         with self.places:
@@ -160,6 +162,8 @@ class _Run:
                 self.told(result)
                 if result.status == FAILED:
                     self._bisect(experiment, result, label, ask)
+            # At once, while what is compiled for the experiment is still there.
+            self._controls(experiment, label, ask)
 
     def _bisect(self, experiment: Experiment, result: Result, label: str, ask: Ask) -> None:
         """Where a failed model first differs; once for each request."""
@@ -175,8 +179,8 @@ class _Run:
         with self.lock:
             self.outcome.bisections[key] = text
 
-    def _controls(self, label: str, ask: Ask) -> None:
-        for control in self.plan.controls:
+    def _controls(self, experiment: Experiment, label: str, ask: Ask) -> None:
+        for control in self.plan.planted.get(experiment, ()):
             try:
                 cell, caught, reason = control.run(label, ask)
             except WorkerError as error:

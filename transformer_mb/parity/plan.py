@@ -55,10 +55,11 @@ class Plan:
         for dtype in selection.dtypes:
             found += self._experiments(dtype, backends)
         self.experiments = self._taken(found, backends)
-        self.controls: list[Control] = []
+        self.planted: dict[Experiment, list[Control]] = {}
         if selection.controls:
             dtypes = [dtype for dtype in TRAINED_IN if dtype in selection.dtypes]
-            self.controls = make_controls(found, self.recording, self.oracle, dtypes)
+            for control in make_controls(found, self.recording, self.oracle, dtypes):
+                self.planted.setdefault(control.experiment, []).append(control)
 
     def _experiments(self, dtype: str, backends: list[str]) -> list[Experiment]:
         oracle, seed = self.oracle, self.selection.seed

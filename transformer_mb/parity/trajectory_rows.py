@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from .bands import Bands, Curve, band, divergence
+from .bands import Bands, Curve, divergence
 from .cells import FAILED, Ask, Cell, Result
 from .comparisons import LIMITS, Comparison
 from .job import FREE_STEPS, SAMPLED, Recording
@@ -54,17 +54,8 @@ class FreeRunning:
         return self.recording.job.run(self.dtype, self.first, self.steps, start, states_at=[self.first + 1])
 
     @cached_property
-    def exact(self) -> Arrays:
-        return self.oracle.exact(self._request(self.start))
-
-    @cached_property
     def bands(self) -> Bands:
-        return Bands(lambda start: self.oracle.exact(self._request(start))["losses"], self.start)
-
-    @cached_property
-    def measured(self) -> Arrays:
-        """The NumPy float32 run."""
-        return self.oracle.measured(self._request(self.start))
+        return Bands(self.dtype, self.start, self._request, self.oracle)
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, cell = ask(self._request(self.start)), self.cells(backend)[0]
@@ -72,20 +63,16 @@ class FreeRunning:
         if not verdict.passed:  # a first step that is wrong would widen its own band
             text = f"its first step is off by {verdict.reason}"
             return [Result(*cell, backend, FAILED, text, verdict.error, verdict.limit)]
-        yardsticks = [self.bands.twins(verdict.error)]
-        if self.dtype == "float32":
-            yardsticks.append(divergence(self.measured["losses"], self.exact["losses"]))
-        curve = Curve(divergence(got["losses"], self.exact["losses"]), band(self.dtype, *yardsticks))
+        curve = Curve(divergence(got["losses"], self.bands.exact["losses"]), self.bands.around(verdict.error))
         self.curves[backend], self.one_step_errors[backend] = curve, verdict.error
         status, worst, limit, text = curve.judge()
         return [Result(*cell, backend, status, text, worst, limit)]
 
     def _first_step(self, got: Arrays) -> Judgement:
         step = self.first + 1
-        single = one_step_error(self.measured, self.exact, step) if self.dtype == "float32" else 0.0
-        return judge(
-            "optimizer step", self.dtype, one_step_error(got, self.exact, step), Yardsticks(numpy=single, twins=single)
-        )
+        single = one_step_error(self.bands.measured, self.bands.exact, step) if self.dtype == "float32" else 0.0
+        allowed = Yardsticks(numpy=single, twins=single)
+        return judge("optimizer step", self.dtype, one_step_error(got, self.bands.exact, step), allowed)
 
 
 def one_step_error(got: Arrays, exact: Arrays, step: int) -> float:
