@@ -5,21 +5,28 @@ DATA ?= ../shared/data/tatoeba/eng-fra.tsv
 RUN := $(VENV)/bin
 INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-long check parity parity-results bench clean
+.PHONY: demo test test-long check examples examples-all parity parity-results bench clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
 
-test: $(VENV)/all
+test: $(VENV)/peers
 	$(RUN)/python -m pytest -m "not long"
 
-test-long: $(VENV)/all
+test-long: $(VENV)/peers
 	$(RUN)/python -m pytest -m long
 
 check: $(VENV)/all
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy transformer_mb
+
+# Each document's example trained with NumPy, and every checkpoint compared on all backends; the other trains on all six.
+examples: $(VENV)/all
+	$(RUN)/python examples/run.py $(DATA)
+
+examples-all: $(VENV)/all
+	$(RUN)/python examples/run.py $(DATA) --train all
 
 # The whole matrix with its planted mistakes, into build/parity. Where DATA is absent the training job takes the built-in corpus.
 # JAX's column spends most of its time in LLVM's optimisations, which change no result: without them it takes a quarter less.

@@ -139,10 +139,15 @@ class Backend(ABC):
     def start_beam(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int) -> BeamSession:
         """A cached decoding of ``beam`` rows for each source."""
 
-    def build(self, config: TransformerConfig, seed: int = 0) -> Any:
-        """A native model with neutral initial weights: the same seed gives the same model in every backend."""
+    def build(self, config: TransformerConfig, seed: int = 0, initialization: str = "xavier") -> Any:
+        """A native model with neutral initial weights: the same seed gives the same model in every backend.
+
+        Args:
+            initialization: ``xavier`` or ``torch_default``, see ``transformer_mb.initialization``.
+        """
+        weights = initial_weights(config, seed, initialization)
         model = self.create(config)
-        self.set_weights(model, initial_weights(config, seed))
+        self.set_weights(model, weights)
         return model
 
     def set_weights(self, module: Any, weights: Weights) -> None:

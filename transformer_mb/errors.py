@@ -43,6 +43,10 @@ class DataError(TransformerMBError, ValueError):
     """A data file that does not hold what was expected."""
 
 
+class PictureError(TransformerMBError, ValueError):
+    """A picture that cannot be drawn: an unknown kind of file, or matplotlib is missing."""
+
+
 class WorkerError(TransformerMBError, RuntimeError):
     """A worker process that could not start, died, hung, or whose backend raised an error."""
 

@@ -1,39 +1,78 @@
-"""Neutral initial weights: configuration and seed give the same NumPy arrays whatever the framework."""
+"""Neutral initial weights: configuration, seed and scheme give the same NumPy arrays whatever the framework.
+
+``xavier``: Linear weights are Xavier uniform (Glorot & Bengio 2010, equation 16), biases zero. Embeddings are normal
+with standard deviation 1/sqrt(D), so that they have unit variance once scaled by sqrt(D) (Vaswani et al. 2017, section
+3.4), and a table that is also the output projection gives logits near 1.
+
+``torch_default``: what PyTorch's layers start with when nobody chooses: Linear weights and biases uniform within
+1/sqrt(inputs), embeddings standard normal. Documents that initialise nothing train from here.
+
+Either way normalisations start as the identity.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from .config import TransformerConfig
+from .errors import ConfigError
 from .parameters import parameter_shapes
 from .random_streams import stream
 
-
-def initial_weights(config: TransformerConfig, seed: int = 0) -> dict[str, np.ndarray]:
-    """Initial float64 weights by canonical name.
-
-    Linear weights are Xavier uniform (Glorot & Bengio 2010, equation 16), biases zero, normalisations the identity.
-    Embeddings are normal with standard deviation 1/sqrt(D), so that they have unit variance once scaled by
-    sqrt(D) (Vaswani et al. 2017, section 3.4), and a table that is also the output projection gives logits near 1.
-    """
-    return {name: _value(name, shape, config, seed) for name, shape in parameter_shapes(config).items()}
+Shape = tuple[int, ...]
 
 
-def _value(name: str, shape: tuple[int, ...], config: TransformerConfig, seed: int) -> np.ndarray:
-    if name.endswith(".bias"):
-        return np.zeros(shape)
+def initial_weights(config: TransformerConfig, seed: int = 0, scheme: str = "xavier") -> dict[str, np.ndarray]:
+    """Initial float64 weights by canonical name; raises ConfigError for a scheme that is not in SCHEMES."""
+    check_scheme(scheme)
+    shapes = parameter_shapes(config)
+    return {name: _value(name, shapes, config, seed, scheme) for name in shapes}
+
+
+def check_scheme(scheme: str) -> None:
+    if scheme not in SCHEMES:
+        raise ConfigError(f"initialization must be one of {', '.join(SCHEMES)}, but {scheme!r} came.")
+
+
+def _value(name: str, shapes: dict[str, Shape], config: TransformerConfig, seed: int, scheme: str) -> np.ndarray:
+    shape = shapes[name]
     if "embedding.weight" in name:
-        return _embedding(name, shape, config, seed)
-    if len(shape) == 1:
-        return np.ones(shape)
-    limit = math.sqrt(6.0 / sum(shape))
-    return stream(seed, "initial", name).uniform(-limit, limit, shape)
+        return _embedding(name, shape, config, seed, EMBEDDING_DEVIATIONS[scheme](config.num_hiddens))
+    if len(shape) == 1 and not _is_linear_bias(name, shapes):
+        return np.zeros(shape) if name.endswith(".bias") else np.ones(shape)
+    limit = SCHEMES[scheme](name, shapes, config.num_hiddens)
+    return stream(seed, "initial", name).uniform(-limit, limit, shape) if limit else np.zeros(shape)
 
 
-def _embedding(name: str, shape: tuple[int, ...], config: TransformerConfig, seed: int) -> np.ndarray:
-    table = stream(seed, "initial", name).normal(0.0, 1.0 / math.sqrt(config.num_hiddens), shape)
+def _is_linear_bias(name: str, shapes: dict[str, Shape]) -> bool:
+    """A tied output projection has a bias and no weight of its own."""
+    return name == "decoder.dense.bias" or (
+        name.endswith(".bias") and len(shapes.get(name.removesuffix("bias") + "weight", ())) == 2
+    )
+
+
+def _xavier(name: str, shapes: dict[str, Shape], num_hiddens: int) -> float:
+    return 0.0 if name.endswith(".bias") else math.sqrt(6.0 / sum(shapes[name]))
+
+
+def _torch_default(name: str, shapes: dict[str, Shape], num_hiddens: int) -> float:
+    weight = shapes.get(name.removesuffix("bias").removesuffix("weight") + "weight", (0, num_hiddens))
+    return 1.0 / math.sqrt(weight[1])
+
+
+# The half-width of the uniform distribution of a Linear parameter; 0 for zeros.
+SCHEMES: dict[str, Callable[[str, dict[str, Shape], int], float]] = {"xavier": _xavier, "torch_default": _torch_default}
+EMBEDDING_DEVIATIONS: dict[str, Callable[[int], float]] = {
+    "xavier": lambda num_hiddens: 1.0 / math.sqrt(num_hiddens),
+    "torch_default": lambda num_hiddens: 1.0,
+}
+
+
+def _embedding(name: str, shape: Shape, config: TransformerConfig, seed: int, deviation: float) -> np.ndarray:
+    table = stream(seed, "initial", name).normal(0.0, deviation, shape)
     if name.endswith(".embedding.weight") and config.padding_vector_zero:
         table[config.pad_id] = 0.0
     return table

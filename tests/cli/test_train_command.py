@@ -12,7 +12,7 @@ import pytest
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.cli.train_settings import Settings, read_toml
 from transformer_mb.errors import ConfigError
-from transformer_mb.presets import d2l
+from transformer_mb.presets import ARCHITECTURES, PRESETS, RECIPES, d2l
 
 
 def trainer(folder) -> dict:
@@ -141,3 +141,26 @@ def test_ctrl_c_saves_and_the_resumed_training_is_the_uninterrupted_one(cli, set
     assert cli("train", "--resume", "--epochs", epochs, "--out", folder).status == 0
     assert cli("train", settings_file, "--epochs", epochs, "--out", tmp_path / "whole").status == 0
     assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_trains(name, cli, tmp_path, pairs):
+    """Small, on a few pairs; what shares its embeddings gets one vocabulary."""
+    small = "num_hiddens = 8\nffn_num_hiddens = 8\nencoder_num_layers = 1\ndecoder_num_layers = 1\n"
+    heads = "encoder_num_heads = 2\ndecoder_num_heads = 2\n"
+    path = tmp_path / "train.toml"
+    path.write_text(f'[model]\npreset = "{name}"\n{small}{heads}[training]\nepochs = 1\nbatch_size = 20\n')
+    (tmp_path / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    assert cli("train", path, "--data", tmp_path / "pairs.tsv", "--out", tmp_path / "model").status == 0
+    found = read_checkpoint(tmp_path / "model")
+    assert (found.source_vocabulary == found.target_vocabulary) == (name == "vaswani_base") == found.config.share_embeddings
+    config = found.config.to_dict()  # but for the ids, which the vocabularies decide
+    kept = ("norm_position", "norm_kind", "norm_affine", "final_norm", "embedding_scale", "ffn_dropout", "output_bias")
+    assert all(config[field] == ARCHITECTURES[name].get(field, config[field]) for field in kept)
+    recipe = {**RECIPES[name], "epochs": 1, "batch_size": 20}
+    assert {field: found.trainer["recipe"][field] for field in recipe} == {**recipe, **_listed(recipe)}
+
+
+def _listed(recipe: dict) -> dict:
+    """As JSON has it."""
+    return {field: list(value) for field, value in recipe.items() if isinstance(value, tuple)}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,18 +16,37 @@ if TYPE_CHECKING:
 SHADES = " ░▒▓█"
 
 
+class SentenceAttention(NamedTuple):
+    """What looked where in one sentence and its translation.
+
+    source, target: tokens, the last of each being <eos>. inputs: what the decoder read, the start token first; step t read
+    ``inputs[t]`` and chose ``target[t]``. weights: by kind as ``Backend.attention`` names them, one [H, T, S] a layer.
+    """
+
+    source: list[str]
+    inputs: list[str]
+    target: list[str]
+    weights: dict[str, list[np.ndarray]]
+
+
+def attention_of(translator: Translator, line: str, translation: str) -> SentenceAttention:
+    sides = ((translator.source_vocabulary, line), (translator.target_vocabulary, translation))
+    source, target = ([*vocabulary.encode(text), vocabulary.eos_id] for vocabulary, text in sides)
+    inputs = [translator.model.config.start_id, *target[:-1]]
+    arrays = np.array([source]), np.array([len(source)]), np.array([inputs])
+    found = translator.backend.attention(translator.model, *arrays)
+    read, chosen = (translator.target_vocabulary.tokens(ids) for ids in (inputs, target))
+    weights = {kind: [np.asarray(layer[0]) for layer in layers] for kind, layers in found.items()}
+    return SentenceAttention(translator.source_vocabulary.tokens(source), read, chosen, weights)
+
+
 def cross_attention(translator: Translator, line: str, translation: str) -> tuple[list[str], list[str], list[np.ndarray]]:
     """Source tokens, target tokens and for each layer the weights [H, T, S] with which one looks at the other.
 
     Row t holds the weights with which target token t was chosen; the last is <eos> on both sides.
     """
-    sides = ((translator.source_vocabulary, line), (translator.target_vocabulary, translation))
-    source, target = ([*vocabulary.encode(text), vocabulary.eos_id] for vocabulary, text in sides)
-    decoder_input = [translator.model.config.start_id, *target[:-1]]
-    arrays = np.array([source]), np.array([len(source)]), np.array([decoder_input])
-    weights = translator.backend.attention(translator.model, *arrays)["decoder_cross"]
-    tokens = translator.source_vocabulary.tokens(source), translator.target_vocabulary.tokens(target)
-    return *tokens, [np.asarray(layer[0]) for layer in weights]
+    found = attention_of(translator, line, translation)
+    return found.source, found.target, found.weights["decoder_cross"]
 
 
 def shade(weight: float) -> str:

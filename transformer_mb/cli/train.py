@@ -34,7 +34,9 @@ def command(
     validation: Annotated[Path | None, option("--validation", help="Pairs to score after training.")] = None,
     validation_target: Annotated[Path | None, option("--validation-target", help="The target side of --validation.")] = None,
     out: Annotated[Path | None, option("--out", help="The checkpoint folder.")] = None,
-    preset: Annotated[str | None, option("--preset", help="A published architecture with its recipe, such as d2l.")] = None,
+    preset: Annotated[
+        str | None, option("--preset", help="A published architecture with its recipe, such as d2l or vaswani_base.")
+    ] = None,
     epochs: Annotated[int | None, option("--epochs", help="Epochs in all.")] = None,
     num_examples: Annotated[int | None, option("--num-examples", help="The first so many lines; 0: all.")] = None,
     batch_size: Annotated[int | None, option("--batch-size", help="Sentence pairs in a step.")] = None,
@@ -61,6 +63,9 @@ def command(
     save_every: Annotated[
         int | None, option("--save-every", min=1, help="Epochs between two checkpoints; 10 unless told.")
     ] = None,
+    loss_curve: Annotated[
+        Path | None, option("--loss-curve", help="Draw the loss of all epochs here: .png, .svg or .html.")
+    ] = None,
     resume: Resume = False,
     force: Force = False,
 ) -> None:
@@ -71,20 +76,24 @@ def command(
 
 def run(given: dict[str, Any], resume: bool, force: bool) -> None:
     from ..training import TrainingInterrupted
+    from .loss_curve import check_curve_path, draw_losses
     from .train_job import execute, prepare, read_validation
     from .train_settings import read_toml
 
     settings = _flags(given)
     if "config_file" in given:
         settings = settings.over(read_toml(given["config_file"]))
+    check_curve_path(given.get("loss_curve"))
     job = prepare(settings, resume, force)
     validation = read_validation(job.described)
     try:
         state, translator = execute(job)
     except TrainingInterrupted as interrupted:
+        draw_losses(given.get("loss_curve"), interrupted.state, job.recipe)
         raise KeyboardInterrupt(f"{interrupted} Continue with: transformer-mb train --out {job.folder} --resume") from None
     place = f"{job.backend.name}, {job.backend.device_name}, {job.backend.dtype}"
     print(f"loss {state.loss:.4f}, {state.tokens_per_second:,.1f} tokens/s ({place})")
+    draw_losses(given.get("loss_curve"), state, job.recipe)
     if validation is not None:
         from .evaluate import described, score
 

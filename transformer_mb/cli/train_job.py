@@ -75,7 +75,7 @@ def execute(job: Job) -> tuple[TrainingState, Translator]:
         eos_id=job.config.eos_id,
         pad_id=job.config.pad_id,
     )
-    model = job.backend.build(job.config, seed=job.recipe.seed)
+    model = job.backend.build(job.config, job.recipe.seed, job.recipe.initialization)
     done = int(job.resume.optimizer["step"]) if job.resume and job.resume.optimizer else 0
     with training_progress(job.recipe.epochs, job.recipe.epochs * len(batches), done) as progress:
         state = train(
@@ -134,8 +134,7 @@ def _digest(pairs: list[tuple[str, str]]) -> str:
 def _new_model(
     settings: Settings, recipe: TrainingRecipe, pairs: list[tuple[str, str]]
 ) -> tuple[TransformerConfig, tuple[Vocabulary, Vocabulary]]:
-    shared = bool(settings.model.get("share_embeddings"))
-    source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq, shared=shared)
+    source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq, shared=settings.shares_embeddings())
     ids: dict[str, Any] = {"pad_id": target.pad_id, "bos_id": target.bos_id, "eos_id": target.eos_id}
     if "suppress_ids" not in settings.model:
         # A translation is made of words: the model is not to answer with <unk>, <pad> or <bos>.

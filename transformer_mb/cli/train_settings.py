@@ -10,7 +10,7 @@ from typing import Any
 
 from ..config import TransformerConfig
 from ..errors import ConfigError
-from ..presets import PRESETS, RECIPES, check_name
+from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
 from ..training import TrainingRecipe
 
 DATA_FIELDS = ("source", "target", "fields", "validation", "validation_target")
@@ -39,6 +39,11 @@ class Settings:
         published = RECIPES.get(check_name(preset), {}) if preset else {}
         changed = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in self.training.items()}
         return TrainingRecipe.from_dict({**published, **changed})
+
+    def shares_embeddings(self) -> bool:
+        """Whether both sides are to have one vocabulary, as the file or the preset says."""
+        published = ARCHITECTURES[check_name(self.model.get("preset", "d2l"))]
+        return bool({**published, **self.model}.get("share_embeddings"))
 
     def config(self, **from_data: int) -> TransformerConfig:
         """The configuration for vocabularies of the sizes and special ids in ``from_data``."""

@@ -26,18 +26,23 @@ def command(
     batch_size: options.BatchSize = 64,
     attention: Annotated[
         Path | None,
-        typer.Option("--attention", help="Write tokens and cross-attention here, one JSON object a line.", show_default=False),
+        typer.Option(
+            "--attention",
+            help="Draw what looked where: .png, .svg (a file a line: FILE, FILE-2, ...) or .html; .jsonl for programs.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Translate standard input, line by line, to standard output."""
-    from .attention_map import AttentionFile
+    from .attention_pictures import attention_writer, check_attention_path
     from .loading import load_translator
 
+    check_attention_path(attention)
     translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     size = 1 if sys.stdin.isatty() else CHUNK
     numbered = read_lines(sys.stdin.buffer)
     first = 1
-    with AttentionFile(attention, translator) as attention_file:
+    with attention_writer(attention, translator) as attention_file:
         while lines := list(islice(numbered, size)):
             translations = translator.translate(lines, beam, first_line=first)
             attention_file.write(lines, translations)

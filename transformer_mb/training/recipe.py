@@ -9,6 +9,7 @@ from typing import Any
 
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
+from ..initialization import check_scheme
 from ..trainer import TrainerOptions
 from .schedules import SCHEDULES
 
@@ -30,7 +31,7 @@ class TrainingRecipe:
         min_freq: rarer tokens are not in the vocabulary. pipeline: how text becomes tokens (``TEXT_PIPELINES``).
         optimizer, learning_rate, betas, eps, momentum, clip_norm, normalization, label_smoothing: see TrainerOptions.
         schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
-        seed: of initial weights, data order and dropout.
+        seed: of initial weights, data order and dropout. initialization: see ``transformer_mb.initialization``.
     Raises:
         ConfigError: naming the field, what it must be and what came.
     """
@@ -52,6 +53,7 @@ class TrainingRecipe:
     schedule: str = "constant"
     warmup_steps: int = 0
     seed: int = 0
+    initialization: str = "xavier"
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -74,6 +76,7 @@ class TrainingRecipe:
             raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, but {self.schedule!r} came.")
         if self.schedule in ("vaswani", "inverse_square_root") and not self.warmup_steps:
             raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, but 0 came.")
+        check_scheme(self.initialization)
         try:
             text_pipeline(self.pipeline)
         except DataError as error:

@@ -1,0 +1,88 @@
+"""``translate --attention`` and ``train --loss-curve`` as pictures."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from transformer_mb.cli.attention_map import attention_of
+from transformer_mb.cli.attention_pictures import sentence_figure
+from transformer_mb.cli.loading import load_translator
+
+
+def test_html_holds_every_sentence(cli, trained, pairs, tmp_path):
+    lines = [source for source, _ in pairs[:3]]
+    outcome = cli("translate", trained, "--attention", tmp_path / "a.html", stdin="".join(f"{line}\n" for line in lines))
+    assert outcome.status == 0 and outcome.err == "" and len(outcome.out.splitlines()) == 3
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 3 and page.count("cross-attention") == 3
+    shown = set(re.findall(r">([^<>]+)</text>", page))
+    assert {word for line in lines for word in line.split()} <= shown and "&lt;eos&gt;" in shown
+
+
+def test_png_and_svg_number_their_lines(cli, trained, pairs, tmp_path):
+    stdin = f"{pairs[0][0]}\n\n{pairs[1][0]}\n"
+    for ending in ("png", "svg"):
+        assert cli("translate", trained, "--attention", tmp_path / f"a.{ending}", stdin=stdin).status == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a-3.png", "a-3.svg", "a.png", "a.svg"]
+
+
+def test_what_is_drawn_is_what_the_model_weighs(trained, pairs):
+    source, target = pairs[0]
+    translator = load_translator(trained, "numpy", None, "float32")
+    found = attention_of(translator, source, target)
+    assert found.source == [*source.split(), "<eos>"] and found.target == [*target.split(), "<eos>"]
+    assert found.inputs == ["<bos>", *target.split()]
+    images = [axes.get_images()[0] for axes in sentence_figure(translator, source, target).get_axes() if axes.get_images()]
+    expected = [
+        head for kind in ("decoder_cross", "encoder", "decoder_self") for layer in found.weights[kind] for head in layer
+    ]
+    assert len(images) == len(expected) == 3 * 4
+    for image, weights in zip(images, expected, strict=True):
+        np.testing.assert_allclose(image.get_array().filled(0.0), weights, atol=1e-7)
+    steps = len(found.inputs)
+    np.testing.assert_array_equal(images[-1].get_array().mask, ~np.tri(steps, dtype=bool))
+
+
+def test_a_wrong_file_is_refused_before_anything_is_translated(fails, trained, tmp_path):
+    assert "must name a file that ends in one of .jsonl" in fails("translate", trained, "--attention", tmp_path / "a.gif")
+    assert "a folder that exists" in fails("translate", trained, "--attention", tmp_path / "no" / "a.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_many_sentences_leave_no_page(cli, trained, pairs, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformer_mb.cli.attention_pictures.MOST", 1)
+    stdin = f"{pairs[0][0]}\n{pairs[1][0]}\n"
+    outcome = cli("translate", trained, "--attention", tmp_path / "a.html", stdin=stdin)
+    assert outcome.status == 1 and "At most 1 sentences are drawn, but line 2 came" in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_loss_curve_of_a_training_and_of_its_resume(cli, settings_file, tmp_path, monkeypatch):
+    drawn = []
+    from transformer_mb.cli import loss_curve
+
+    original = loss_curve.loss_figure
+    monkeypatch.setattr(loss_curve, "loss_figure", lambda losses, *labels: drawn.append(losses) or original(losses, *labels))
+    command = ("train", settings_file, "--out", tmp_path / "model", "--loss-curve", tmp_path / "loss.svg")
+    assert cli(*command, "--epochs", 2).status == 0
+    assert cli(*command, "--epochs", 5, "--resume").status == 0
+    history = json.loads((tmp_path / "model" / "trainer.json").read_text())["history"]
+    assert [len(losses) for losses in drawn] == [2, 5]
+    assert drawn[1] == [row["loss"] for row in history]
+    assert (tmp_path / "loss.svg").read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.parametrize(("name", "words"), [("loss.gif", "must end in one of .png"), ("no/loss.png", "a folder that exists")])
+def test_a_curve_that_cannot_be_drawn_is_refused_before_training(fails, settings_file, tmp_path, name, words):
+    assert words in fails("train", settings_file, "--out", tmp_path / "model", "--loss-curve", tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_pictures_need_matplotlib(fails, trained, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "transformer_mb[report]" in fails("translate", trained, "--attention", tmp_path / "a.png")

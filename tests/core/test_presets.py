@@ -1,0 +1,117 @@
+"""The published variants: what their documents fix, that small ones of each kind train, and their recipes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from transformer_mb import get_backend
+from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import ConfigError
+from transformer_mb.parameters import parameter_shapes
+from transformer_mb.presets import ARCHITECTURES, PRESETS, RECIPES, check_name
+from transformer_mb.trainer import Batch
+from transformer_mb.training import TrainingRecipe
+
+SMALL = {
+    "num_hiddens": 8,
+    "ffn_num_hiddens": 12,
+    "encoder_num_heads": 2,
+    "decoder_num_heads": 2,
+    "encoder_num_layers": 2,
+    "decoder_num_layers": 2,
+    "max_len": 20,
+}
+D, F = 512, 2048
+SQUARE, FFN = D * D, 2 * D * F
+
+
+def count(config):
+    return sum(math.prod(shape) for shape in parameter_shapes(config).values())
+
+
+def test_there_is_one_of_each_kind():
+    names = ["d2l", "notes_de_en", "stepwise_prenorm", "fused_embedding", "vaswani_base", "annotated"]
+    assert list(PRESETS) == list(RECIPES) == list(ARCHITECTURES) == names
+    with pytest.raises(ConfigError, match=r"must be one of d2l, .*, annotated, but 'gpt9' came"):
+        check_name("gpt9")
+
+
+def test_d2l_is_the_default():
+    assert PRESETS["d2l"](11, 13) == TransformerConfig(source_vocab_size=11, target_vocab_size=13)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        # Worked out from the documents: matrices, then biases, then norms, by block; then embeddings and output.
+        ("notes_de_en", 6 * (4 * SQUARE + FFN) + 6 * (8 * SQUARE + FFN) + (6 + 9) * D + 9 * D),
+        ("stepwise_prenorm", 12 * SQUARE + 12 * D + 2 * (FFN + F + D) + (2 + 3 + 1 + 1) * 2 * D + (6 + 9) * D + 9 * (D + 1)),
+        (
+            "fused_embedding",
+            6 * (4 * (SQUARE + D) + FFN + F + D + 4 * D) + 6 * (8 * (SQUARE + D) + FFN + F + D + 6 * D) + 15 * D + 9 * (D + 1),
+        ),
+        # 44,140,544 is what torch.nn.Transformer() has, which is of the same size, biases and final norms.
+        ("annotated", 44_140_544 + (6 + 9) * D + 9 * (D + 1)),
+    ],
+)
+def test_parameter_counts(name, expected):
+    assert count(PRESETS[name](6, 9)) == expected
+
+
+def test_vaswani_base_stores_one_table():
+    """Section 3.4: one matrix for both embeddings and the output. No attention bias, FFN biases (equation 2)."""
+    config = PRESETS["vaswani_base"](37_000, 37_000)
+    blocks = 6 * (4 * SQUARE + FFN + F + D + 4 * D) + 6 * (8 * SQUARE + FFN + F + D + 6 * D)
+    assert count(config) == blocks + 37_000 * D
+    with pytest.raises(ConfigError, match="equal vocabulary sizes"):
+        PRESETS["vaswani_base"](6, 9)
+
+
+def test_ids_and_dropout_of_the_documents():
+    notes, annotated, fused = (PRESETS[name](9, 9) for name in ("notes_de_en", "annotated", "fused_embedding"))
+    assert (notes.pad_id, notes.start_id, notes.eos_id, notes.dropout) == (0, 6, 7, 0.0)
+    assert (annotated.bos_id, annotated.eos_id, annotated.pad_id) == (0, 1, 2)
+    assert (annotated.dropout, annotated.attention_dropout_rate, annotated.ffn_dropout) == (0.1, 0.1, 0.1)
+    assert (fused.dropout, fused.attention_dropout_rate, fused.ffn_dropout) == (0.1, 0.0, 0.1)
+    assert fused.pad_id == 1 and fused.padding_vector_zero and not fused.embedding_scale
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_small_one_takes_a_training_step_by_its_recipe(name):
+    config = PRESETS[name](13, 13, **SMALL)
+    recipe = TrainingRecipe(**RECIPES[name])
+    backend = get_backend("numpy", dtype="float64")
+    model = backend.build(config, seed=1)
+    batch = Batch(
+        np.array([[4, 5, 8], [9, 10, config.pad_id]]),
+        np.array([3, 2]),
+        np.array([[config.start_id, 4, 5], [config.start_id, 8, config.pad_id]]),
+        np.array([[4, 5, config.eos_id], [8, config.eos_id, config.pad_id]]),
+        np.array([3, 2]),
+    )
+    before = backend.get_weights(model)
+    trainer = backend.trainer(model, **recipe.trainer_options())
+    loss = float(trainer.step(batch))
+    assert math.isfinite(loss) and loss > 0
+    assert any(np.any(before[key] != after) for key, after in backend.get_weights(model).items())
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_recipes_are_complete_and_travel_as_json(name):
+    recipe = TrainingRecipe(**RECIPES[name])
+    assert TrainingRecipe.from_dict(recipe.to_dict()) == recipe
+    config = PRESETS[name](13, 13, **SMALL)
+    assert TransformerConfig.from_json(config.to_json()) == config
+
+
+def test_the_recipes_say_what_the_documents_say():
+    recipes = {name: TrainingRecipe(**fields) for name, fields in RECIPES.items()}
+    notes, vaswani = recipes["notes_de_en"], recipes["vaswani_base"]
+    assert (notes.optimizer, notes.learning_rate, notes.momentum, notes.clip_norm) == ("sgd", 1e-3, 0.99, None)
+    assert (notes.normalization, notes.epochs, notes.batch_size) == ("tokens", 100, 2)
+    assert (vaswani.betas, vaswani.eps, vaswani.warmup_steps, vaswani.label_smoothing) == ((0.9, 0.98), 1e-9, 4000, 0.1)
+    assert (recipes["annotated"].warmup_steps, recipes["annotated"].schedule) == (3000, "vaswani")
+    assert recipes["d2l"].normalization == "steps" and recipes["fused_embedding"].normalization == "tokens"

@@ -1,0 +1,82 @@
+"""Figures as files: PNG, SVG, or an HTML page of its own that needs no network. Written whole or not at all."""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from .errors import PictureError
+
+ENDINGS = (".png", ".svg", ".html")
+DOTS = 120  # per inch
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<style>body {{ font-family: sans-serif; margin: 2em }} svg {{ max-width: 100%; height: auto }}</style>
+{figures}
+</html>
+"""
+
+
+def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> str:
+    """The ending of a file in lower case; raises PictureError for one that is not among ``endings``."""
+    ending = path.suffix.lower()
+    if ending not in endings:
+        raise PictureError(f"The file must end in one of {', '.join(endings)}, but {str(path)!r} came.")
+    return ending
+
+
+def save_figure(figure: Any, path: Path | str) -> None:
+    """Write a matplotlib Figure as its file's ending says; raises PictureError for an ending that nothing here writes."""
+    path = Path(path)
+    if check_ending(path) == ".html":
+        save_page([as_svg(figure)], path)
+        return
+    with replaced_file(path) as file:
+        if path.suffix.lower() == ".svg":
+            file.write(as_svg(figure).encode("utf-8"))
+        else:
+            figure.savefig(file, format="png", dpi=DOTS)
+
+
+def save_page(documents: Iterable[str], path: Path) -> None:
+    """Figures as ``as_svg`` gives them, one below the other, in one HTML page."""
+    drawn = "\n".join(f"<figure>{_element(document)}</figure>" for document in documents)
+    with replaced_file(path) as file:
+        file.write(PAGE.format(title=html.escape(path.stem), figures=drawn).encode("utf-8"))
+
+
+def as_svg(figure: Any) -> str:
+    """An SVG document whose text stays text: it can be searched, and whoever shows it finds a font for every alphabet."""
+    import matplotlib
+
+    stream = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(stream, format="svg")
+    return stream.getvalue()
+
+
+def _element(document: str) -> str:
+    """The ``<svg>`` element alone, as it may stand in an HTML page."""
+    return document[document.index("<svg") :]
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of ``path`` when the block ends without an error."""
+    temporary = path.with_name(f".{path.name}.writing")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
