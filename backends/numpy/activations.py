@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .framework import Layer
+from .rounding import RoundedArray, rounded_array
 
 # W. J. Cody, Rational Chebyshev approximations for the error function, Mathematics of Computation 23 (1969), 631-637.
 # Highest power first. erf(x) = x P(x^2) / Q(x^2) up to 0.46875; 1 - exp(-x^2) P(x) / Q(x) up to 4; beyond that
@@ -77,6 +78,8 @@ def _ratio(x: np.ndarray, coefficients: tuple[tuple[float, ...], tuple[float, ..
 
 def erf(x: np.ndarray) -> np.ndarray:
     """The error function to the precision of the dtype; each element is computed by the one formula of its range."""
+    if isinstance(x, RoundedArray):  # one operation, as exp is: only its result is rounded
+        return rounded_array(erf(x.view(np.ndarray)), x.to)
     size = np.abs(x).reshape(-1)
     result = np.where(size >= ONE, 1.0, size).astype(x.dtype, copy=False)  # NaN belongs to no range and stays
     ranges = ((_near, size <= 0.46875), (_middle, (size > 0.46875) & (size <= 4.0)), (_far, (size > 4.0) & (size < ONE)))

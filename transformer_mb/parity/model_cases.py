@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..config import TransformerConfig
+from ..presets import PRESETS, RECIPES
 
 SMALL: dict[str, Any] = {
     "source_vocab_size": 11,
@@ -94,8 +95,20 @@ class OptimizerCase:
 
 
 SMOOTHED = {"normalization": "tokens", "label_smoothing": 0.1}
+SMALL_PRESET = {**SMALL, "target_vocab_size": 11, "encoder_num_layers": 2, "decoder_num_layers": 2}
+# What a preset below has, its configuration need not repeat.
+REPEATED = ("std norm", "no affine, no ffn bias")
+
+
+def _preset(name: str) -> ModelCase:
+    """A published variant, small, with its document's loss."""
+    loss: dict[str, Any] = {key: RECIPES[name][key] for key in ("normalization", "label_smoothing") if key in RECIPES[name]}
+    return ModelCase(f"preset {name}", PRESETS[name](**SMALL_PRESET), loss=loss)
+
+
 MODELS = [
-    *(ModelCase(name, config) for name, config in CONFIGS.items()),
+    *(ModelCase(name, config) for name, config in CONFIGS.items() if name not in REPEATED),
+    *(_preset(name) for name in PRESETS if name != "d2l"),
     ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], dropout=False, loss=SMOOTHED),
     ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),
     ModelCase("d2l, 512 steps", CONFIGS["d2l"].replace(max_len=512), rows=1, source_steps=512, target_steps=512),

@@ -18,7 +18,7 @@ from .messages import Request, named
 from .model_cases import MODELS, OPTIMIZERS, ModelCase, OptimizerCase
 from .oracle import Oracle, rounded_arrays
 
-IN_LOW_PRECISION = ("d2l", "pre-norm, final norm", "std norm", "shared and tied, padding", "encoder alone")
+IN_LOW_PRECISION = ("d2l", "pre-norm, final norm", "preset annotated", "shared and tied, padding", "encoder alone")
 FORWARD, LOSS = ("model forward",), ("model loss", "model gradients")
 
 
