@@ -41,3 +41,7 @@ class CheckpointError(TransformerMBError, OSError):
 
 class DataError(TransformerMBError, ValueError):
     """A data file that does not hold what was expected."""
+
+
+class PortError(TransformerMBError, ValueError):
+    """A file that cannot be ported: not readable, not of a known family, not complete, or not proven."""

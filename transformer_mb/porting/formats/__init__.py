@@ -1,0 +1,45 @@
+"""The containers, as data. Each module offers ``recognise(path) -> bool``, ``read(path) -> NativeFile`` and, where it is
+written, ``write(path, native)``; all raise PortError. Reading executes nothing that a file holds."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A container.
+
+    Attributes:
+        suffix: of the files that users give it. title: for tables and messages.
+        writable: whether there is a ``write``. optimizer: whether Adam's state travels in it.
+        requires: packages beyond the core that reading or writing it takes.
+    """
+
+    name: str
+    title: str
+    suffix: str
+    writable: bool = True
+    optimizer: bool = False
+    requires: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> Any:
+        return importlib.import_module(f"{__name__}.{self.name}")
+
+
+FORMATS = {
+    row.name: row
+    for row in (
+        Format(name="torch", title="PyTorch .pt", suffix=".pt", optimizer=True, requires=("torch",)),
+        Format(name="paddle", title="Paddle .pdparams", suffix=".pdparams", optimizer=True),
+        Format(name="mxnet", title="MXNet .params", suffix=".params"),
+        Format(name="keras", title="Keras 3 .weights.h5", suffix=".weights.h5", requires=("h5py",)),
+        Format(name="flax", title="flax msgpack", suffix=".msgpack", optimizer=True, requires=("msgpack",)),
+        Format(name="npz", title="NumPy .npz", suffix=".npz", optimizer=True),
+        Format(name="safetensors", title="safetensors of a state_dict", suffix=".safetensors"),
+        Format(name="tensorflow", title="TensorFlow checkpoint", suffix=".index", writable=False, requires=("tensorflow",)),
+    )
+}
