@@ -16,6 +16,7 @@ class Format:
         suffix: of the files that users give it. title: for tables and messages.
         writable: whether there is a ``write``. optimizer: whether Adam's state travels in it.
         requires: packages beyond the core that reading or writing it takes.
+        backend: whose framework's own file it is; None is NumPy's.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Format:
     writable: bool = True
     optimizer: bool = False
     requires: tuple[str, ...] = ()
+    backend: str | None = None
 
     @property
     def module(self) -> Any:
@@ -33,13 +35,20 @@ class Format:
 FORMATS = {
     row.name: row
     for row in (
-        Format(name="torch", title="PyTorch .pt", suffix=".pt", optimizer=True, requires=("torch",)),
-        Format(name="paddle", title="Paddle .pdparams", suffix=".pdparams", optimizer=True),
-        Format(name="mxnet", title="MXNet .params", suffix=".params"),
-        Format(name="keras", title="Keras 3 .weights.h5", suffix=".weights.h5", requires=("h5py",)),
-        Format(name="flax", title="flax msgpack", suffix=".msgpack", optimizer=True, requires=("msgpack",)),
+        Format(name="torch", title="PyTorch .pt", suffix=".pt", optimizer=True, requires=("torch",), backend="torch"),
+        Format(name="paddle", title="Paddle .pdparams", suffix=".pdparams", optimizer=True, backend="paddle"),
+        Format(name="mxnet", title="MXNet .params", suffix=".params", backend="mxnet"),
+        Format(name="keras", title="Keras 3 .weights.h5", suffix=".weights.h5", requires=("h5py",), backend="tensorflow"),
+        Format(name="flax", title="flax msgpack", suffix=".msgpack", optimizer=True, requires=("msgpack",), backend="jax"),
         Format(name="npz", title="NumPy .npz", suffix=".npz", optimizer=True),
         Format(name="safetensors", title="safetensors of a state_dict", suffix=".safetensors"),
-        Format(name="tensorflow", title="TensorFlow checkpoint", suffix=".index", writable=False, requires=("tensorflow",)),
+        Format(
+            name="tensorflow",
+            title="TensorFlow checkpoint",
+            suffix=".index",
+            writable=False,
+            requires=("tensorflow",),
+            backend="tensorflow",
+        ),
     )
 }
