@@ -1,0 +1,43 @@
+"""Checkpoints that each framework has trained and saved by itself, made once, in a process of their own."""
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def run_program(name, *arguments):
+    command = [sys.executable, HERE / name, *arguments]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, f"{name}: {done.stderr[-3000:]}"
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """By backend: a folder with ``canonical`` and that framework's own files (see ``train_natively``)."""
+
+    @cache
+    def make(backend):
+        folder = tmp_path_factory.mktemp(backend)
+        run_program("train_natively.py", backend, folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def d2l_made(tmp_path_factory):
+    """By framework: a folder with a file of D2L's own model and its logits (see ``d2l_models``)."""
+    pytest.importorskip("d2l", reason="d2l 0.17.6 is not installed", exc_type=ImportError)
+
+    @cache
+    def make(framework):
+        folder = tmp_path_factory.mktemp(f"d2l_{framework}")
+        run_program("d2l_models.py", framework, "make", folder)
+        return folder
+
+    return make
