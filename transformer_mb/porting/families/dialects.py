@@ -50,9 +50,10 @@ DIALECTS = {
     "flax": Dialect(separator="/", joined=True, transposed=True, leaves=KERNEL, norm_level="LayerNorm_0"),
 }
 # Words whose weight is [in, out] whatever the container, and those that only the container tells.
-KERNELS = {"kernel", "vars/0"}
+KERNELS = {"kernel", "_kernel", "vars/0"}
 TRANSPOSED_FORMATS = {"paddle"}
 LEAVES = {"gamma": "weight", "scale": "weight", "kernel": "weight", "embeddings": "weight", "beta": "bias"}
+LEAVES |= {"_kernel": "weight", "_embeddings": "weight"}  # Keras 3 in a TensorFlow checkpoint
 OUTER = {"model", "layers", "params", "value", "_layer_checkpoint_dependencies"}  # levels that say nothing
 SIDES = {"transformer_encoder": "encoder", "transformer_decoder": "decoder"}
 BLOCK = re.compile(r"(?:block)?(\d+)|(?:encoder|decoder)_?block(?:_(\d+))?|transformer_?block(?:_(\d+))?")
