@@ -1,4 +1,4 @@
-"""Checkpoints that each framework has trained and saved by itself, made once, in a process of their own."""
+"""Checkpoints that other code has made and saved by itself, each made once, in a process of its own."""
 
 import subprocess
 import sys
@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from porting import hugging_face
 
 HERE = Path(__file__).parent
 
@@ -41,3 +42,23 @@ def d2l_made(tmp_path_factory):
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def references(tmp_path_factory):
+    """What ``transformers`` makes of the MarianMT variants, and of MiniLM where its package and the captions are there."""
+    minilm, data = hugging_face.minilm_folder(), hugging_face.shared_folder()
+    captions = None if data is None else hugging_face.real_sentences(data)
+    return hugging_face.make_references(tmp_path_factory.mktemp("transformers"), minilm, captions)
+
+
+@pytest.fixture(scope="session")
+def written(references, tmp_path_factory):
+    """The variants of MarianMT as we write them, run by ``transformers``; and a small BERT."""
+    return hugging_face.run_written(references, tmp_path_factory.mktemp("written"))
+
+
+@pytest.fixture(scope="session")
+def on_backend(references, tmp_path_factory):
+    """By name of a backend: what it makes of the same models."""
+    return cache(lambda name: hugging_face.run_all_on(name, references, tmp_path_factory.mktemp(name)))
