@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from porting import hugging_face
 
 HERE = Path(__file__).parent

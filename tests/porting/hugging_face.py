@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from porting import transformers_process
-from porting.on_backend import Job, run_on, sentences
 
 from conformance.configs import BATCH, ENCODER
 from conformance.measure import random_weights
+from porting import transformers_process
+from porting.on_backend import Job, run_on, sentences
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
 from transformer_mb.data import read_lines
 from transformer_mb.parameters import parameter_shapes

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from porting.hugging_face import STEPS, VARIANTS, single
-from porting.on_backend import BACKENDS
 from safetensors.numpy import load_file, save_file
 
 from conformance.measure import random_weights
+from porting.hugging_face import STEPS, VARIANTS, single
+from porting.on_backend import BACKENDS
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from porting.hugging_face import SENTENCES, small_bert
-from porting.on_backend import BACKENDS
 from safetensors.numpy import load_file, save_file
 
+from porting.hugging_face import SENTENCES, small_bert
+from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import bert

@@ -100,7 +100,8 @@ def run(runner, folder, arrays, out, max_steps=0):
     from transformer_mb.porting.runners import bert, marian
 
     with np.load(arrays) as given:
-        outputs, _ = {"bert": bert, "marian": marian}[runner].run(dict(given), {"path": folder, "max_steps": max_steps})
+        settings = {"path": folder, "max_steps": max_steps, "pooled": True}
+        outputs, _ = {"bert": bert, "marian": marian}[runner].run(dict(given), settings)
     np.savez(out, **outputs)
 
 

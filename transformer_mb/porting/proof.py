@@ -15,6 +15,7 @@ from ..config import TransformerConfig
 from ..errors import PortError
 from ..registry import entries
 from . import worker
+from .exports import Export
 from .families import Family
 from .formats import FORMATS
 from .ported import Arrays, PortedModel
@@ -56,13 +57,26 @@ def prove(source: Source, family: Family, target: Target, place: Path, settings:
     expected, source_ran = _run(model, family, source.format, source.path, batch, settings)
     result = _read_back(model, target, place)
     if target.export:
-        facts = _request(model.config, place, None, {})
-        got, ran = worker.call(target.export.runner, batch, facts)
-        result_ran = _described(target.export.runner, ran)
+        expected, got, result_ran = _run_export(model.config, target.export, place, batch, expected)
     else:
         assert target.family is not None
         got, result_ran = _run(result, target.family, target.format or target.name, place, batch, {})
     return _compared(model, result, batch, (expected, source_ran), (got, result_ran))
+
+
+def _run_export(
+    config: TransformerConfig, export: Export, place: Path, batch: Arrays, expected: dict[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], str]:
+    """What of ``expected`` its engine shows, what that shows, and what it is called."""
+    got, facts = worker.call(export.runner, batch, _request(config, place, None, {}))
+    hidden = [name for name in export.hides if name in expected and name not in got]
+    sides = [{name: output for name, output in expected.items() if name not in hidden}, got]
+    if all("logits" in side for side in sides):
+        # An engine may rule these out in the logits; what it makes of them is in the tokens.
+        never = list(config.suppress_ids)
+        sides = [{**side, "logits": np.delete(side["logits"], never, axis=-1)} for side in sides]
+    ran = _described(export.runner.split(":")[0], facts) + "".join(f"; it does not show {name}" for name in hidden)
+    return sides[0], sides[1], ran
 
 
 def _run(

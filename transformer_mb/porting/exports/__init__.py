@@ -13,12 +13,16 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """``runner`` and ``requires`` as in ``families.Family``: what runs the exported model for the proof."""
+    """``runner`` and ``requires`` as in ``families.Family``: what runs the exported model for the proof.
+
+    ``hides`` are outputs that the engine computes and need not show.
+    """
 
     name: str
     title: str
     runner: str
     requires: tuple[str, ...] = ()
+    hides: tuple[str, ...] = ()
 
     @property
     def module(self) -> Any:
@@ -29,6 +33,12 @@ EXPORTS = {
     row.name: row
     for row in (
         Export(name="onnx", title="ONNX encoder and cached decoder step", runner="onnx:run", requires=("onnx", "onnxruntime")),
-        Export(name="ctranslate2", title="CTranslate2 folder", runner="ctranslate2:run", requires=("ctranslate2",)),
+        Export(
+            name="ctranslate2",
+            title="CTranslate2 folder",
+            runner="ctranslate2:run",
+            requires=("ctranslate2",),
+            hides=("encoder",),
+        ),
     )
 }

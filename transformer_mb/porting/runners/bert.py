@@ -9,7 +9,7 @@ import numpy as np
 
 
 def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """``pooled`` [B, D] besides, of a model with a pooler; ``token_types`` [B, S] may be given."""
+    """``token_types`` [B, S] may be given; the setting ``pooled`` asks for the pooler's output [B, D] too."""
     import torch
     import transformers
 
@@ -22,5 +22,7 @@ def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[
         inputs["token_type_ids"] = torch.from_numpy(arrays["token_types"])
     with torch.no_grad():
         output = model(**inputs)
-    outputs = {"encoder": output.last_hidden_state.numpy(), "pooled": output.pooler_output.numpy()}
-    return outputs, {"transformers": transformers.__version__, "torch": str(torch.__version__)}
+    outputs = {"encoder": output.last_hidden_state.numpy()}
+    if settings.get("pooled"):
+        outputs["pooled"] = output.pooler_output.numpy()
+    return outputs, {"version": f"{transformers.__version__} on torch {torch.__version__}"}

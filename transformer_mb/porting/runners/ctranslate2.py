@@ -15,7 +15,8 @@ from .ctranslate2_spec import specification
 
 Arrays = dict[str, np.ndarray]
 ONE_THREAD = {"device": "cpu", "compute_type": "float32", "inter_threads": 1, "intra_threads": 1}
-TOGETHER = 64  # sentences in one batch
+# With the engine's own defaults a sentence has at least one token, and longer sources are cut.
+GREEDY = {"beam_size": 1, "min_decoding_length": 0, "max_input_length": 0, "max_batch_size": 64}
 
 
 def write(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
@@ -30,49 +31,66 @@ def write(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tupl
 
 
 def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """Encoder and decoder give ``tokens`` alone: the engine does not show its states. One side alone gives those."""
+    """An encoder and a decoder together show ``logits`` and ``tokens``, no states. ``pooled`` is as in ``bert``.
+
+    The logits of tokens that decoding never produces are far below all others.
+    """
     import ctranslate2
 
-    config, path, facts = (
-        TransformerConfig.from_dict(settings["config"]),
-        settings["path"],
-        {"ctranslate2": ctranslate2.__version__},
-    )
-    if not config.has_decoder:
-        encoder = ctranslate2.Encoder(path, **ONE_THREAD)
-        types = [row.tolist() for row in arrays["token_types"]] if "token_types" in arrays else None
-        output = encoder.forward_batch(_view(arrays["source"]), _view(arrays["source_valid_lens"]), token_type_ids=types)
-        outputs = {"encoder": np.array(output.last_hidden_state)}
-        if config.pooler:
-            outputs["pooled"] = np.array(output.pooler_output)
-        return outputs, facts
-    if not config.has_encoder:
-        generator = ctranslate2.Generator(path, **ONE_THREAD)
-        return {"logits": np.array(generator.forward_batch(arrays["target"].tolist()))}, facts
-    source_tokens, target_tokens = vocabularies(path)
-    translator = ctranslate2.Translator(path, **ONE_THREAD)
-    found = translator.translate_batch(
-        _sources(arrays, source_tokens),
-        max_batch_size=TOGETHER,
-        beam_size=1,
-        max_decoding_length=settings["max_steps"],
-        min_decoding_length=0,
-        max_input_length=0,
-    )
-    numbers = {token: number for number, token in enumerate(target_tokens)}
-    sentences = [[numbers[token] for token in one.hypotheses[0]] for one in found]
-    return {"tokens": padded_tokens(sentences, settings["max_steps"])}, facts
+    config = TransformerConfig.from_dict(settings["config"])
+    one = _encoded if not config.has_decoder else _translated if config.has_encoder else _continued
+    return one(arrays, settings), {"version": ctranslate2.__version__}
 
 
-def score(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """``log_probabilities`` [B, T + 1] of the tokens of ``target`` [B, T] and the end token after them, one batch."""
+def _encoded(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> Arrays:
     import ctranslate2
 
-    source_tokens, target_tokens = vocabularies(settings["path"])
+    encoder = ctranslate2.Encoder(settings["path"], **ONE_THREAD)
+    types = [row.tolist() for row in arrays["token_types"]] if "token_types" in arrays else None
+    source, lens = (np.ascontiguousarray(arrays[name], np.int32) for name in ("source", "source_valid_lens"))
+    view = ctranslate2.StorageView.from_array
+    output = encoder.forward_batch(view(source), view(lens), token_type_ids=types)
+    outputs = {"encoder": np.array(output.last_hidden_state)}
+    if settings.get("pooled"):
+        outputs["pooled"] = np.array(output.pooler_output)
+    return outputs
+
+
+def _continued(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> Arrays:
+    import ctranslate2
+
+    generator = ctranslate2.Generator(settings["path"], **ONE_THREAD)
+    return {"logits": np.array(generator.forward_batch(arrays["target"].tolist()))}
+
+
+def _translated(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> Arrays:
+    import ctranslate2
+
     translator = ctranslate2.Translator(settings["path"], **ONE_THREAD)
-    targets = [[target_tokens[number] for number in row] for row in arrays["target"].tolist()]
-    found = translator.score_batch(_sources(arrays, source_tokens), targets, max_input_length=0)
-    return {"log_probabilities": np.array([one.log_probs for one in found])}, {}
+    source_tokens, target_tokens = vocabularies(settings["path"])
+    sources = [
+        [source_tokens[number] for number in row[:length]]
+        for row, length in zip(arrays["source"].tolist(), arrays["source_valid_lens"].tolist(), strict=True)
+    ]
+    numbers, steps = {token: number for number, token in enumerate(target_tokens)}, settings["max_steps"]
+    found = translator.translate_batch(sources, max_decoding_length=steps, **GREEDY)
+    sentences = [[numbers[token] for token in one.hypotheses[0]] for one in found]
+    outputs = {"tokens": padded_tokens(sentences, steps)}
+    if "target" in arrays:
+        targets = [[target_tokens[number] for number in row] for row in arrays["target"].tolist()]
+        outputs["logits"] = _logits(translator, sources, targets)
+    return outputs
+
+
+def _logits(translator: Any, sources: list[list[str]], targets: list[list[str]]) -> np.ndarray:
+    """[B, T, V]. The engine shows them of the step that it decodes, so each step is decoded after the tokens before it."""
+    steps = []
+    for step in range(len(targets[0])):
+        prefix = [row[1 : step + 1] for row in targets]  # the start token is the engine's own
+        options = {**GREEDY, "max_decoding_length": step + 1, "return_logits_vocab": True}
+        found = translator.translate_batch(sources, target_prefix=prefix, **options)
+        steps.append([np.array(one.logits[0][-1]).reshape(-1) for one in found])
+    return np.stack(steps, axis=1)
 
 
 def vocabularies(path: str) -> tuple[list[str], list[str]]:
@@ -81,14 +99,3 @@ def vocabularies(path: str) -> tuple[list[str], list[str]]:
     names = [shared, shared] if shared.is_file() else [Path(path) / f"{side}_vocabulary.json" for side in ("source", "target")]
     source, target = (json.loads(name.read_text(encoding="utf-8")) for name in names)
     return source, target
-
-
-def _sources(arrays: Mapping[str, np.ndarray], tokens: list[str]) -> list[list[str]]:
-    rows = zip(arrays["source"].tolist(), arrays["source_valid_lens"].tolist(), strict=True)
-    return [[tokens[number] for number in row[:length]] for row, length in rows]
-
-
-def _view(array: np.ndarray) -> Any:
-    import ctranslate2
-
-    return ctranslate2.StorageView.from_array(np.ascontiguousarray(array, np.int32))

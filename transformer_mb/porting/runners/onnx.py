@@ -23,4 +23,4 @@ def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[
         outputs["logits"] = model.logits(source, valid_lens, arrays["target"])
     if model.config.has_encoder and model.config.has_decoder:
         outputs["tokens"] = padded_tokens(model.greedy(source, valid_lens, settings["max_steps"]), settings["max_steps"])
-    return outputs, {"onnxruntime": onnxruntime.__version__}
+    return outputs, {"version": f"by onnxruntime {onnxruntime.__version__}"}
