@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from porting import hugging_face
+from porting.demo_model import make_demo
 
 HERE = Path(__file__).parent
 
@@ -63,3 +64,9 @@ def written(references, tmp_path_factory):
 def on_backend(references, tmp_path_factory):
     """By name of a backend: what it makes of the same models."""
     return cache(lambda name: hugging_face.run_all_on(name, references, tmp_path_factory.mktemp(name)))
+
+
+@pytest.fixture(scope="session")
+def demo():
+    """A model of the built-in corpus and what it makes of 500 unseen sentences."""
+    return make_demo()
