@@ -6,7 +6,7 @@ import pytest
 import transformer_mb as tmb
 from porting import d2l_models
 from porting.conftest import run_program
-from porting.on_backend import BACKENDS, run_on
+from porting.on_backend import BACKENDS, Job, run_on
 from transformer_mb.errors import PortError
 from transformer_mb.porting.sources import read_source
 from transformer_mb.porting.targets import find_target, write_target
@@ -52,11 +52,12 @@ def test_a_model_of_d2l_in_the_other_two(d2l_made, tmp_path, framework, file):
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_backend_gives_the_logits_of_d2l(d2l_made, tmp_path, backend):
-    worst = {}
+    jobs, expected = {}, {}
     for framework, file in d2l_models.FILES.items():
-        place, expected = canonical(d2l_made(framework), file, tmp_path / framework)
-        logits = run_on(backend, place, BATCH, tmp_path / f"{framework}_run", 6)["logits"]
-        worst[framework] = float(np.abs(logits - expected).max())
+        place, expected[framework] = canonical(d2l_made(framework), file, tmp_path / framework)
+        jobs[framework] = Job(place, BATCH, 6)
+    found = run_on(backend, jobs, tmp_path)
+    worst = {name: float(np.abs(found[name]["logits"] - logits).max()) for name, logits in expected.items()}
     print(backend, worst)
     assert len(worst) == 4 and max(worst.values()) <= LIMIT
 

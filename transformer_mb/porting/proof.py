@@ -179,7 +179,8 @@ def _token_differences(
         return (), ()
     if "tokens" not in expected or "tokens" not in got or expected["tokens"].shape != got["tokens"].shape:
         return (), ("the greedy tokens of one side are missing or of another length",)
-    ties, failures = [], []
+    ties: list[str] = []
+    failures: list[str] = []
     for row in np.flatnonzero((expected["tokens"] != got["tokens"]).any(axis=1)):
         step = int(np.flatnonzero(expected["tokens"][row] != got["tokens"][row])[0])
         margin, noise = _margin(model, batch, expected, got, int(row), step)

@@ -78,7 +78,7 @@ def _joined(tree: Any, what: str, depth: int = 0) -> Any:
     if type(shape) is not dict or type(pieces) is not dict or not all(isinstance(p, np.ndarray) for p in pieces.values()):
         raise PortError(f"{what}: an array in pieces must have a shape and chunks, but something else came.")
     flat = np.concatenate([pieces[str(i)].reshape(-1) for i in range(len(pieces)) if str(i) in pieces] or [np.zeros(0)])
-    sizes = [shape.get(str(i)) for i in range(len(shape))]
+    sizes: list[int] = [shape.get(str(i), -1) for i in range(len(shape))]
     if not all(type(size) is int and size >= 0 for size in sizes) or math.prod(sizes) != flat.size:
         raise PortError(f"{what}: an array in pieces of shape {sizes} came with {flat.size} numbers.")
     return flat.reshape(sizes)
