@@ -1,5 +1,7 @@
 """The ONNX export, run by onnxruntime: every switch of the configuration, any batch and length, and a trained model."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +32,14 @@ BATCHES = (
     {"source": BATCH["source"], "source_valid_lens": np.array([5, 2, 0]), "target": BATCH["target_in"]},
     {"source": np.array([[9, 4, 5, 6, 7, 8, 3]]), "source_valid_lens": np.array([6]), "target": np.array([[2, 9]])},
 )
+
+
+def test_the_modules_import_neither_engine():
+    names = ("exports.onnx", "exports.onnx_model", "exports.ctranslate2", "families.marian", "families.bert")
+    code = "; ".join(f"import transformer_mb.porting.{name}" for name in names)
+    code += "; import sys; print(*{'onnx', 'onnxruntime', 'ctranslate2', 'transformers', 'torch'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def made(config):
