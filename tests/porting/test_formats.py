@@ -130,3 +130,14 @@ def test_a_container_inside_another_is_no_array(tmp_path):
     (tmp_path / "y.pdparams").write_bytes(pickle.dumps([1, 2], 4))
     with pytest.raises(PortError, match="must hold a dictionary of arrays by name, but it holds a list"):
         read_native(tmp_path / "y.pdparams")
+
+
+def test_what_keras_saves_beside_the_weights_is_left_out(tmp_path):
+    import h5py
+
+    with h5py.File(tmp_path / "x.weights.h5", "w") as file:
+        file["encoder/embedding/vars/0"] = ARRAYS["a.weight"]
+        file["encoder/dropout/seed_generator/vars/0"] = np.zeros(2, np.uint32)
+        file["optimizer/vars/0"] = np.array(7)
+    native = read_native(tmp_path / "x.weights.h5")
+    assert list(native.tensors) == ["encoder/embedding/vars/0"] and "2 variables of Keras' optimizer" in native.notes[0]

@@ -166,7 +166,7 @@ def test_vocabularies_come_with_the_settings(model, tmp_path):
 
 def test_the_commands(model, tmp_path, capfd):
     out = tmp_path / "out" / "model.npz"
-    assert main(["port", str(model), str(out), "--to", "npz", "--json", str(tmp_path / "report.json"), "--checksums"]) == 0
+    assert main(["port", str(model), str(out), "--to", "npz", "--json", str(tmp_path / "report.json")]) == 0
     text = capfd.readouterr().out
     assert "error of logits: 0.0e+00 (at most 1e-05)" in text and "greedy tokens:" in text
     assert "encoder.embedding.weight" in text and json.loads((tmp_path / "report.json").read_text())["holds"]
@@ -187,3 +187,15 @@ def test_inspect_says_what_is_odd(tmp_path):
     odd = " ".join(found["odd"])
     assert found["family"] is None and "a holds 1 numbers that are not finite" in odd
     assert "holds int64" in odd and "c is zero throughout" in odd and "they are called" in odd
+
+
+def test_tensors_that_are_no_weights_can_be_left_out(model, tmp_path):
+    weights = tmb.get_backend().get_weights(tmb.load(model))
+    np.savez(tmp_path / "buffers.npz", **weights, **{"pos_encoding.P": np.zeros((1, 20, 8), np.float32)})
+    with pytest.raises(PortError, match="unexpected pos_encoding.P"):
+        tmb.port(tmp_path / "buffers.npz", tmp_path / "a", to="canonical", config=SETTINGS)
+    said = {**SETTINGS, "ignore": ["pos_encoding"]}
+    report = tmb.port(tmp_path / "buffers.npz", tmp_path / "a", to="canonical", config=said)
+    assert report.tensors == len(weights) and "1 tensors were left out, as ignore says." in report.notes
+    with pytest.raises(PortError, match="none that begins with pos"):
+        tmb.port(model.parent / "model.npz", tmp_path / "b", to="canonical", config={**SETTINGS, "ignore": ["pos"]})

@@ -25,7 +25,6 @@ def command(
     from_: From = None,
     config: Settings = None,
     force: Annotated[bool, typer.Option("--force", help="Replace DST.")] = False,
-    checksums: Annotated[bool, typer.Option("--checksums", help="Print the checksum of every tensor.")] = False,
     json_file: options.JsonFile = None,
 ) -> None:
     """Port a model to another format, and prove on a padded batch that it computes the same."""
@@ -33,6 +32,4 @@ def command(
 
     report = port(source, destination, to, from_, config=config, force=force)
     print("\n".join(report.lines()))
-    if checksums:
-        print("\n".join(f"{checksum} {name}" for name, checksum in report.proof.checksums.items()))
     write_json(json_file, report.to_dict())

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import PortError
 from .families import FAMILIES
 from .ported import Arrays
-from .sources import read_native, read_source, recognised_family, resolved
+from .sources import read_native, read_source, recognised_family, resolved, without_ignored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
             odd=(*model.notes, *_odd_numbers(model.weights)),
         )
     family = FAMILIES.get(from_ or "")
-    native = read_native(path, None if family else from_)
+    native = without_ignored(read_native(path, None if family else from_), settings)
     config, odd = None, list(native.notes)
     try:
         family = family or recognised_family(native, path)

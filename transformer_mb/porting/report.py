@@ -31,7 +31,7 @@ class PortReport:
         return {**asdict(self), "source": str(self.source), "destination": str(self.destination), "holds": self.holds}
 
     def lines(self) -> list[str]:
-        """For people; the checksums are in ``proof.checksums``."""
+        """For people: what was done, the checksum of each tensor, the proof's figures, the notes."""
         proof = self.proof
         state = "with" if self.optimizer else "without"
         lines = [
@@ -39,6 +39,7 @@ class PortReport:
             f"{self.tensors} tensors, {self.numbers} numbers, {state} the optimizer's state",
             f"source run by {proof.source_ran}; result run by {proof.result_ran}",
         ]
+        lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]
         lines += [f"error of {name}: {error:.1e} (at most {LIMIT:.0e})" for name, error in proof.errors.items()]
         if proof.tokens:
             lines.append(f"greedy tokens: {' | '.join(' '.join(map(str, row)) for row in proof.tokens)}")

@@ -14,8 +14,20 @@ from ..data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ..errors import ConfigError, DataError, PortError
 
 VOCABULARIES = ("source_vocabulary", "target_vocabulary")
-# Beside the fields of a TransformerConfig; what each is for stands in the README's table.
-EXTRA = ("num_heads", *VOCABULARIES, "linear_layout", "block_names", "source_embedding", "target_embedding", "output")
+# Beside the fields of a TransformerConfig.
+EXTRA = {
+    "num_heads": "of encoder and decoder alike",
+    "source_vocabulary": "a file: a canonical vocabulary, or a JSON list of tokens",
+    "target_vocabulary": "likewise",
+    "ignore": "names of tensors to leave out, or what such names begin with",
+    "linear_layout": "`out_in` or `in_out`, where the container does not tell",
+    "block_names": "how `--to` is to call the blocks, such as `block{i}`",
+    "source_embedding": "the name of this layer around torch.nn.Transformer or paddle.nn.Transformer",
+    "target_embedding": "likewise",
+    "source_positions": "likewise, of learned positions",
+    "target_positions": "likewise",
+    "output": "likewise, of the projection to the vocabulary",
+}
 FIELDS = tuple(field.name for field in dataclasses.fields(TransformerConfig))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,27 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
     if path.is_dir() or (family is not None and family.kind == "folder"):
         family = family or _folder_family(path)
         return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
-    native = read_native(path, None if family else from_)
+    native = without_ignored(read_native(path, None if family else from_), settings)
     family = family or recognised_family(native, path)
     return Source(
         path=path, format=native.format, family=family.name, model=family.module.read(native, settings), native=native
     )
+
+
+def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
+    """The file without the tensors that the setting ``ignore`` names, such as buffers; one that names none is a mistake."""
+    starts = settings.get("ignore", [])
+    if not isinstance(starts, list) or not all(isinstance(start, str) for start in starts):
+        raise PortError(f"ignore must be a list of names, but {starts!r:.80} came.")
+    ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
+    if absent := [start for start, names in ignored.items() if not names]:
+        raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
+    names = {name for found in ignored.values() for name in found}
+    if not names:
+        return native
+    note = f"{len(names)} tensors were left out, as ignore says."
+    kept = {name: array for name, array in native.tensors.items() if name not in names}
+    return replace(native, tensors=kept, notes=(*native.notes, note))
 
 
 def resolved(path: Path) -> Path:

@@ -35,7 +35,9 @@ def read(path: Path) -> NativeFile:
     if not isinstance(settings, dict):
         raise PortError(f"{path}: the attribute {CONFIG} must be a JSON object, but it is not.")
     order = [name for name in facts["names"] if name in tensors]  # as the file lists them
-    return NativeFile(format="keras", tensors={name: tensors[name] for name in order}, settings=settings)
+    left_out = facts["left_out"]
+    notes = (f"{left_out} variables of Keras' optimizer and random state were left out.",) if left_out else ()
+    return NativeFile(format="keras", tensors={name: tensors[name] for name in order}, settings=settings, notes=notes)
 
 
 def write(path: Path, native: NativeFile) -> None:

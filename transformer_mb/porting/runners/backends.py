@@ -13,13 +13,14 @@ from ..families import d2l
 from ..formats import FORMATS
 from ..ported import NativeFile
 from ..probe import run_backend
+from ..sources import without_ignored
 
 
 def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     config = TransformerConfig.from_dict(settings["config"])
     backend = get_backend(FORMATS[settings["format"]].backend)
     tensors = globals()[f"_load_{settings['format']}"](Path(settings["path"]))
-    native = NativeFile(format=settings["format"], tensors=tensors)
+    native = without_ignored(NativeFile(format=settings["format"], tensors=tensors), settings["given"])
     model = d2l.read(native, {**settings["given"], **config.to_dict()})
     return run_backend(backend, model.config, model.weights, arrays), {"version": backend.version()}
 

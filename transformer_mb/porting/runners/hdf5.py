@@ -10,6 +10,8 @@ from ..memory_limit import limit_memory
 from ..raw_arrays import DTYPES, MAX_AXES, unpacked_limit
 
 DEEPEST, MOST = 40, 100_000
+# What Keras saves beside the weights: its optimizer, whose Adam is another formula, and the random state of dropout.
+BOOKKEEPING = ("optimizer", "_optimizer", "seed_generator", "metrics")
 
 
 def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -17,18 +19,22 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
 
     path = Path(settings["path"])
     limit_memory(path.stat().st_size)
-    found, config = load(h5py, path)
-    return found, {"names": list(found), "config": config}
+    found, config, left_out = load(h5py, path)
+    return found, {"names": list(found), "config": config, "left_out": left_out}
 
 
-def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None]:
-    """Every dataset by its path, and the configuration that we write beside them."""
+def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None, int]:
+    """Every dataset by its path, the configuration that we write beside them, and how many of BOOKKEEPING were left out."""
     size = path.stat().st_size
     found: dict[str, Any] = {}
+    left_out = 0
     try:
         with h5py.File(path, "r") as file:
             config = file.attrs.get("transformer_mb.config")
             for name, dataset in _datasets(file, h5py):
+                if not set(BOOKKEEPING).isdisjoint(name.split("/")):
+                    left_out += 1
+                    continue
                 _check(name, dataset, size, unpacked_limit(size) - sum(array.nbytes for array in found.values()))
                 found[name] = dataset[()].reshape(dataset.shape)
     except PortError:
@@ -37,7 +43,7 @@ def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None]:
         raise PortError(f"{path} asks for more memory than a file of {size} bytes needs: refused.") from None
     except Exception as error:  # h5py raises what it meets
         raise PortError(f"{path} must be HDF5 with named arrays, but it is damaged: {error}.") from None
-    return found, config if isinstance(config, str) else None
+    return found, config if isinstance(config, str) else None, left_out
 
 
 def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: list[int] | None = None):

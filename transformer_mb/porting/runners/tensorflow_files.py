@@ -46,7 +46,7 @@ def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]
     for name, shape in sorted(reader.get_variable_to_shape_map().items()):
         if name.startswith(BOOKKEEPING):
             continue
-        if "OPTIMIZER_SLOT" in name or name.split("/")[0] == "optimizer":
+        if "OPTIMIZER_SLOT" in name or not {"optimizer", "seed_generator"}.isdisjoint(name.split("/")):
             optimizer += 1
             continue
         dtype = dtypes[name]
@@ -56,5 +56,5 @@ def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]
         if left < 0:
             raise PortError(f"Tensor {name!r:.80} of shape {shape} claims more numbers than the files hold: refused.")
         found[name.removesuffix(ENDING)] = reader.get_tensor(name)
-    note = f"The {optimizer} tensors of the optimizer were left out: Keras' Adam is another formula (epsilon hat)."
+    note = f"{optimizer} variables of Keras' optimizer (whose Adam is another formula) and random state were left out."
     return found, [note] if optimizer else []
