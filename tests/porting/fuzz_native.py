@@ -2,14 +2,13 @@
 
 python fuzz_native.py RUNNER FILE COUNT SEED prints a JSON object of how many ended how: ``read``, ``refused`` (with
 PortError), ``crashed`` (by a signal, which ``worker.call`` reports as PortError), ``hung``, ``other`` (with what), and the
-largest memory that a child took beyond its parent's, in bytes.
+most that a child's memory grew, in bytes.
 """
 
-import gc
 import importlib
 import json
 import os
-import resource
+import signal
 import sys
 import tempfile
 import time
@@ -36,45 +35,49 @@ def main(runner, file, count, seed):
             body = Path(file).with_suffix(".data-00000-of-00001")
             (Path(folder) / body.name).write_bytes(body.read_bytes())
         settings = {key: str(path.with_suffix("") if runner == "tensorflow" else path)}
-        read({}, settings) if path.exists() else None
+        path.write_bytes(data)
+        ending, _ = in_a_child(lambda: read({}, settings), Path(folder) / "words")
+        assert ending == "read", f"the good file: {ending}"
         for number in range(int(count)):
             path.write_bytes(mutated(data, int(seed) + number))
-            ending, memory = in_a_child(lambda: read({}, settings), Path(folder) / "words")
+            ending, grown = in_a_child(lambda: read({}, settings), Path(folder) / "words")
             outcome[ending] = outcome.get(ending, 0) + 1
-            largest = max(largest, memory)
+            largest = max(largest, grown)
     print(json.dumps({"outcome": outcome, "largest": largest}))
 
 
 def in_a_child(run, words):
+    """How ``run`` ended in a child of this process, and how much its memory grew there at most, in bytes."""
     words.unlink(missing_ok=True)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     child = os.fork()
     if not child:
-        status = 0
+        before, status, told = memory("VmRSS"), 0, ""
         try:
             run()
         except PortError:
             status = 1
         except BaseException as error:
-            words.write_text(f"{type(error).__name__}: {error}")
-            status = 2
-        gc.disable()
+            status, told = 2, f"{type(error).__name__}: {error}"
+        words.write_text(f"{memory('VmHWM') - before} {told:.200}")
         os._exit(status)
     end = time.monotonic() + PATIENCE
-    while True:
-        done, status, usage = os.wait4(child, os.WNOHANG)
-        if done:
-            break
-        if time.monotonic() > end:
-            os.kill(child, 9)
+    done = 0
+    while not done:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if time.monotonic() > end and not done:
+            os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return "hung", 0
-        time.sleep(0.001)
-    memory = max(usage.ru_maxrss - before, 0) * 1024
+        time.sleep(0.0005)
     if os.WIFSIGNALED(status):
-        return "crashed", memory
-    code = os.WEXITSTATUS(status)
-    return {0: "read", 1: "refused"}.get(code, f"other {words.read_text()[:200] if words.exists() else code}"), memory
+        return "crashed", 0
+    grown, _, told = words.read_text().partition(" ")
+    return {0: "read", 1: "refused"}.get(os.WEXITSTATUS(status), f"other {told}"), int(grown)
+
+
+def memory(field):
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
 
 
 if __name__ == "__main__":
