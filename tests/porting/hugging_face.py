@@ -12,6 +12,7 @@ from conformance.measure import random_weights
 from porting import transformers_process
 from porting.on_backend import Job, run_on, sentences
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
+from transformer_mb.config import TransformerConfig
 from transformer_mb.data import read_lines
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.porting.families import bert, marian
@@ -30,6 +31,25 @@ VARIANTS = {
     },
 }
 SENTENCES = 32
+SMALL = TransformerConfig(
+    **marian.FIXED,
+    source_vocab_size=7,
+    target_vocab_size=7,
+    num_hiddens=8,
+    ffn_num_hiddens=12,
+    encoder_num_heads=2,
+    decoder_num_heads=2,
+    max_len=10,
+    activation="silu",
+    share_embeddings=True,
+    tie_output=True,
+    attention_dropout=0.0,
+    pad_id=6,
+    bos_id=0,
+    eos_id=0,
+    decoder_start_id=6,
+    suppress_ids=(6,),
+)
 
 
 @dataclass(frozen=True)
@@ -94,6 +114,10 @@ def run_written(references, place):
         run.folder.mkdir()
         {"marian": marian, "bert": bert}[run.kind].write(models[name], run.folder)
     return _references(runs, place, {})
+
+
+def small_marian():
+    return PortedModel(config=SMALL, weights=single(random_weights(parameter_shapes(SMALL))))
 
 
 def small_bert():

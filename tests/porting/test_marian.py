@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from conformance.measure import random_weights
-from porting.hugging_face import STEPS, VARIANTS, single
+from porting.hugging_face import SMALL, STEPS, VARIANTS, small_marian
 from porting.on_backend import BACKENDS
-from transformer_mb.config import TransformerConfig
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
-from transformer_mb.parameters import parameter_shapes
 from transformer_mb.porting.families import marian
-from transformer_mb.porting.ported import PortedModel
 from transformer_mb.positions import sinusoid_table
 from transformer_mb.registry import get_backend
 
@@ -118,30 +114,9 @@ def test_back_to_transformers(variant, references, written):
     assert marian.read(written[variant].folder, {}).config == marian.read(references[variant].folder, {}).config
 
 
-SMALL = TransformerConfig(
-    **marian.FIXED,
-    source_vocab_size=7,
-    target_vocab_size=7,
-    num_hiddens=8,
-    ffn_num_hiddens=12,
-    encoder_num_heads=2,
-    decoder_num_heads=2,
-    max_len=10,
-    activation="silu",
-    share_embeddings=True,
-    tie_output=True,
-    attention_dropout=0.0,
-    pad_id=6,
-    bos_id=0,
-    eos_id=0,
-    decoder_start_id=6,
-    suppress_ids=(6,),
-)
-
-
 @pytest.fixture
 def small():
-    return PortedModel(config=SMALL, weights=single(random_weights(parameter_shapes(SMALL))))
+    return small_marian()
 
 
 @pytest.fixture

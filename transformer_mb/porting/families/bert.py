@@ -138,7 +138,7 @@ def _fields(fields: Fields, found: Arrays) -> dict[str, Any]:
         "num_hiddens": fields.get("hidden_size", int),
         "ffn_num_hiddens": fields.get("intermediate_size", int),
         "encoder_num_heads": fields.get("num_attention_heads", int),
-        "encoder_num_layers": fields.get("num_hidden_layers", int),
+        "encoder_num_layers": fields.layers("num_hidden_layers", found),
         "max_len": fields.get("max_position_embeddings", int),
         "token_types": fields.get("type_vocab_size", int),
         "norm_eps": fields.get("layer_norm_eps", float),

@@ -40,6 +40,7 @@ SHARED, HEAD = "model.shared.weight", "lm_head.weight"
 TABLES = {"encoder": "model.encoder.embed_tokens.weight", "decoder": "model.decoder.embed_tokens.weight"}
 POSITIONS = tuple(f"model.{side}.embed_positions.weight" for side in TABLES)
 EPS = 1e-5  # no field of config.json
+LONGEST = 2**16  # positions; their table is made from this number alone, which no tensor bounds
 FEED_FORWARD = {"ffn.dense1": "fc1", "ffn.dense2": "fc2"}
 BLOCKS = {
     "encoder": {
@@ -63,13 +64,12 @@ SIZES = {
     "ffn_num_hiddens": "encoder_ffn_dim",
     "encoder_num_heads": "encoder_attention_heads",
     "decoder_num_heads": "decoder_attention_heads",
-    "encoder_num_layers": "encoder_layers",
-    "decoder_num_layers": "decoder_layers",
     "max_len": "max_position_embeddings",
     "pad_id": "pad_token_id",
     "eos_id": "eos_token_id",
     "decoder_start_id": "decoder_start_token_id",
 }
+LAYERS = {"encoder_num_layers": "encoder_layers", "decoder_num_layers": "decoder_layers"}
 RATES = {"dropout": "dropout", "attention_dropout": "attention_dropout", "ffn_dropout": "activation_dropout"}
 FIXED = {
     "architecture": "encoder_decoder",
@@ -104,7 +104,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
         found[BIAS] = found[BIAS].reshape(-1)
     fields = Fields(folder / CONFIG)
     suppress_ids, note = _suppressed(folder, fields)
-    config = made_config({**_fields(fields, tables), "suppress_ids": suppress_ids}, settings, {})
+    config = made_config({**_fields(fields, tables, found), "suppress_ids": suppress_ids}, settings, {})
     _check_ties(fields, config)
     shapes = parameter_shapes(config)
     names = {name: foreign_name(name) for name in shapes}
@@ -131,7 +131,7 @@ def write(model: PortedModel, folder: Path) -> None:
         "activation_function": ACTIVATIONS[config.activation][0],
         "scale_embedding": config.embedding_scale,
         "bos_token_id": config.bos_id,
-        **{theirs: getattr(config, ours) for ours, theirs in SIZES.items()},
+        **{theirs: getattr(config, ours) for ours, theirs in (SIZES | LAYERS).items()},
         **{theirs: getattr(config, ours) for ours, theirs in RATES.items()},
         "attention_dropout": config.attention_dropout_rate,
         "decoder_start_token_id": config.start_id,
@@ -215,13 +215,16 @@ def _same(first: np.ndarray, second: np.ndarray) -> bool:
     return first is second or np.array_equal(first, second)
 
 
-def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _fields(fields: Fields, tables: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -> dict[str, Any]:
     sizes = {ours: fields.get(theirs, int) for ours, theirs in SIZES.items()}
     fields.require("decoder_ffn_dim", sizes["ffn_num_hiddens"], sizes["ffn_num_hiddens"])
+    if sizes["max_len"] > LONGEST:
+        raise PortError(f"{fields.path}: max_position_embeddings must be at most {LONGEST}, but {sizes['max_len']} came.")
     pad_id, vocab_size = sizes["pad_id"], fields.get("vocab_size", int)
     return {
         **FIXED,
         **sizes,
+        **{ours: fields.layers(theirs, found) for ours, theirs in LAYERS.items()},
         **{ours: float(fields.get(theirs, float)) for ours, theirs in RATES.items()},
         "source_vocab_size": vocab_size,
         "target_vocab_size": fields.get("decoder_vocab_size", int, vocab_size),
