@@ -32,7 +32,7 @@ def model():
 @pytest.mark.parametrize(
     ("framework", "ending"),
     [
-        ("torch", ".pt"),
+        pytest.param("torch", ".pt", marks=pytest.mark.long),
         pytest.param("paddle", ".pdparams", marks=pytest.mark.long),
         pytest.param("flax", ".msgpack", marks=pytest.mark.long),
     ],

@@ -11,7 +11,7 @@ from transformer_mb.errors import PortError
 from transformer_mb.porting.sources import read_source
 from transformer_mb.porting.targets import find_target, write_target
 
-TARGETS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle"}
+TARGETS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle", "tensorflow": "keras"}
 BATCH = {"source": d2l_models.SOURCE, "source_valid_lens": d2l_models.LENS, "target": d2l_models.TARGET}
 LIMIT = 1e-5
 
@@ -66,7 +66,7 @@ def check_back(folder, framework, tmp_path):
     """Into a file that D2L's own class loads, which then gives the same logits to the last bit."""
     place, expected = canonical(folder, d2l_models.FILES[framework], tmp_path / "canonical")
     file = tmp_path / d2l_models.FILES[framework]
-    write_target(read_source(place, None, {}).model, find_target(TARGETS[framework]), file, {})
+    write_target(read_source(place, None, {}).model, find_target(TARGETS[framework]), file, {"keras_version": 2})
     run_program("d2l_models.py", framework, "load", file, tmp_path / "back.npz")
     with np.load(tmp_path / "back.npz") as found:
         assert np.array_equal(found["logits"], expected)
@@ -77,7 +77,7 @@ def test_back_into_the_classes_of_d2l(d2l_made, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("framework", ["torch", "paddle"])
+@pytest.mark.parametrize("framework", ["torch", "paddle", "tensorflow"])
 def test_back_into_the_classes_of_d2l_in_others(d2l_made, tmp_path, framework):
     check_back(d2l_made(framework), framework, tmp_path)
 

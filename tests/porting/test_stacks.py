@@ -92,7 +92,7 @@ def test_every_backend_gives_the_same_outputs(made, tmp_path, backend):
 
 
 def test_the_wrong_norm_order_would_be_seen(made):
-    source, expected = read(made("torch"), "transformer_pre", ".pt", {"norm_position": "post"})
+    source, expected = read(made("paddle"), "transformer_pre", ".pdparams", {"norm_position": "post"})
     backend = tmb.get_backend("numpy")
     model = backend.create(source.model.config)
     backend.set_weights(model, source.model.weights)
@@ -111,4 +111,4 @@ def test_what_the_stacks_cannot_be_is_refused_all_at_once(tmp_path):
 
 def test_the_number_of_heads_must_be_given(made):
     with pytest.raises(PortError, match="The number of heads is in no weight file.*--config"):
-        read_source(made("torch") / "transformer_post.pt", None, {})
+        read_source(made("paddle") / "transformer_post.pdparams", None, {})

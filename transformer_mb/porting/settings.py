@@ -22,6 +22,7 @@ EXTRA = {
     "ignore": "names of tensors to leave out, or what such names begin with",
     "linear_layout": "`out_in` or `in_out`, where the container does not tell",
     "block_names": "how `--to` is to call the blocks, such as `block{i}`",
+    "keras_version": "`2` has `--to keras` write for Keras 2",
     "source_embedding": "the name of this layer around torch.nn.Transformer or paddle.nn.Transformer",
     "target_embedding": "likewise",
     "source_positions": "likewise, of learned positions",

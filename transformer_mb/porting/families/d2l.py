@@ -174,7 +174,10 @@ def _optimizer(
 
 def write(model: PortedModel, format_name: str, settings: Mapping[str, Any] | None = None) -> NativeFile:
     """The file that the D2L code of this framework loads; ``block_names`` of the settings changes ``blks.{i}``."""
-    dialect = DIALECTS[format_name]
+    version = (settings or {}).get("keras_version", 3)
+    if version not in (2, 3):
+        raise PortError(f"keras_version must be 2 or 3, but {version!r} came.")
+    dialect = DIALECTS["keras 2" if format_name == "keras" and version == 2 else format_name]
     block_names = (settings or {}).get("block_names")
     if block_names is not None and (not isinstance(block_names, str) or "{i}" not in block_names):
         raise PortError(f"block_names must be a text with {{i}} in it, such as block{{i}}, but {block_names!r} came.")

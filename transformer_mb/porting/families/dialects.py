@@ -20,6 +20,7 @@ class Dialect:
             (empty for the first, then ``_1``) may stand in it. joined: the block is part of the level ``blks``.
         transposed: Linear weights are [in, out]. leaves: the last word by (kind, canonical last word).
         norm_level: a level of its own below ``ln``, in its place. shared_names: a shared tensor is listed under each name.
+        side: what stands for ``encoder`` and ``decoder``.
     """
 
     separator: str = "."
@@ -29,6 +30,7 @@ class Dialect:
     leaves: tuple[tuple[tuple[str, str], str], ...] = ()
     norm_level: str | None = None
     shared_names: bool = False
+    side: str = "{side}"
 
 
 VARS = (
@@ -47,6 +49,9 @@ DIALECTS = {
     "paddle": Dialect(block="{i}", transposed=True, shared_names=True),
     "mxnet": Dialect(block="{i}", leaves=GAMMA, shared_names=True),
     "keras": Dialect(separator="/", block="{side}_block{number}", transposed=True, leaves=VARS),
+    "keras 2": Dialect(
+        separator="/", block="{side}_block{number}", transposed=True, leaves=VARS, side="layers/transformer_{side}"
+    ),
     "flax": Dialect(separator="/", joined=True, transposed=True, leaves=KERNEL, norm_level="LayerNorm_0"),
 }
 # Words whose weight is [in, out] whatever the container, and those that only the container tells.
@@ -134,4 +139,6 @@ def native_name(canonical: str, dialect: Dialect, block_names: str | None = None
             number = f"_{i}" if i else ""
             level = (block_names or dialect.block).format(i=i, side=levels[0], number=number)
         found.append(dialect.norm_level if level == "ln" and dialect.norm_level else level)
+    if found[0] in ("encoder", "decoder"):
+        found[0] = dialect.side.format(side=found[0])
     return dialect.separator.join([*found, leaf])

@@ -46,5 +46,6 @@ def write(path: Path, native: NativeFile) -> None:
     with h5py.File(path, "w") as file:
         if native.settings:
             file.attrs[CONFIG] = json.dumps(dict(native.settings))
+        file.create_group("vars")  # Keras 2 asks the model for variables of its own
         for name, array in native.tensors.items():
             file.create_dataset(name, data=np.asarray(array))

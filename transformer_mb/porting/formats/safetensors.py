@@ -78,4 +78,7 @@ def _settings(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
 def write(path: Path, native: NativeFile) -> None:
     metadata = {CONFIG: json.dumps(dict(native.settings))} if native.settings else None
     dense = {name: np.array(array, order="C") for name, array in native.tensors.items()}
-    save_file(dense, path, metadata)
+    try:
+        save_file(dense, path, metadata)
+    except SafetensorError as error:  # a full disk among others
+        raise OSError(str(error)) from None
