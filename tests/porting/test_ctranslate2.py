@@ -13,6 +13,8 @@ from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import ctranslate2 as export
+from transformer_mb.porting.families import canonical
+from transformer_mb.porting.port import port
 from transformer_mb.porting.ported import PortedModel
 from transformer_mb.registry import get_backend
 
@@ -92,6 +94,14 @@ def test_what_the_engine_cannot_compute(tmp_path):
     with pytest.raises(PortError, match="norm_kind must be layer_norm, but std_norm came; compat_decode must be correct"):
         export.export(made(config), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_port_proves_it(tmp_path):
+    """Also where the engine rules a token out in its logits."""
+    canonical.write(made(CASES["shared and tied, one token never"]), tmp_path / "canonical")
+    report = port(tmp_path / "canonical", tmp_path / "exported", "ctranslate2")
+    assert set(report.proof.errors) == {"logits"} and "does not show encoder" in report.proof.result_ran
+    assert any(report.proof.tokens)
 
 
 def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):

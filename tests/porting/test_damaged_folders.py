@@ -50,7 +50,7 @@ def read_damaged(family, count):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_damaged_folders(name, tmp_path):
-    read_damaged(made(name, tmp_path), 150)
+    read_damaged(made(name, tmp_path), 80)
 
 
 @pytest.mark.long

@@ -205,6 +205,14 @@ def test_words_that_are_never_generated(folder):
     assert marian.read(folder, {"suppress_ids": [6]}).config == SMALL
 
 
+def test_a_folder_of_older_releases(folder):
+    """They wrote no field at its default, and kept what generation needs in config.json."""
+    (folder / "generation_config.json").unlink()
+    absent = ("decoder_vocab_size", "share_encoder_decoder_embeddings", "tie_word_embeddings")
+    spoil(folder, "config.json", **dict.fromkeys(absent), bad_words_ids=[[6]], num_beams=6, static_position_embeddings=True)
+    assert marian.read(folder, {}).config == SMALL
+
+
 def test_what_the_family_cannot_hold(small, tmp_path):
     changed = replace(small, config=SMALL.replace(sinusoid_layout="interleaved", encoder_attention_bias=False))
     with pytest.raises(PortError, match="sinusoid_layout must be 'halves'.* encoder_attention_bias must be True"):

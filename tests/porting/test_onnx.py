@@ -16,6 +16,9 @@ from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import onnx as onnx_export
+from transformer_mb.porting.exports import onnx_layers
+from transformer_mb.porting.families import canonical
+from transformer_mb.porting.port import port
 from transformer_mb.porting.ported import PortedModel
 from transformer_mb.registry import get_backend
 
@@ -144,6 +147,19 @@ def test_what_the_model_cannot_take(tmp_path):
     (tmp_path / "decoder.onnx").unlink()
     with pytest.raises(PortError, match=r"must hold encoder.onnx or decoder.onnx"):
         run(tmp_path, model.config, BATCHES[0])
+
+
+def test_a_port_proves_it(tmp_path, demo, monkeypatch):
+    """And one that does not hold leaves nothing."""
+    source = tmp_path / "canonical"
+    canonical.write(demo.model, source)
+    report = port(source, tmp_path / "exported", "onnx")
+    assert set(report.proof.errors) == {"encoder", "logits"} and "onnxruntime" in report.proof.result_ran
+    assert any(report.proof.tokens)
+    monkeypatch.setattr(onnx_layers, "sinusoid_table", lambda *sizes: np.zeros(sizes[:2]))
+    with pytest.raises(PortError, match="does not hold, and nothing is written: the error of encoder is"):
+        port(source, tmp_path / "wrong", "onnx")
+    assert {path.name for path in tmp_path.iterdir()} == {"canonical", "exported"}
 
 
 def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):

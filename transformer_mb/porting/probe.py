@@ -20,19 +20,21 @@ def probe_batch(config: TransformerConfig, seed: int = 0) -> dict[str, np.ndarra
     if config.has_encoder:
         steps = min(SOURCE_STEPS, config.max_len)
         lens = np.array([steps, 1, max(steps - 3, 1), max(steps // 2, 1)])
-        source = _tokens(random, (ROWS, steps), config.source_vocab_size or 0, config.pad_id)
+        # Special tokens apart: CTranslate2 takes a source that is nothing but its end for no source at all.
+        special = (config.pad_id, config.bos_id, config.eos_id, config.start_id)
+        source = _tokens(random, (ROWS, steps), config.source_vocab_size or 0, special)
         batch["source"] = np.where(np.arange(steps) < lens[:, None], source, config.pad_id)
         batch["source_valid_lens"] = lens
     if config.has_decoder:
         shape = (ROWS, min(TARGET_STEPS, config.max_len))
-        batch["target"] = _tokens(random, shape, config.target_vocab_size or 0, config.pad_id)
+        batch["target"] = _tokens(random, shape, config.target_vocab_size or 0, (config.pad_id,))
         batch["target"][:, 0] = config.start_id
     return {name: array.astype(np.int64) for name, array in batch.items()}
 
 
-def _tokens(random: np.random.Generator, shape: tuple[int, int], vocab_size: int, pad_id: int) -> np.ndarray:
-    tokens = random.integers(0, vocab_size, shape)
-    return np.where(tokens == pad_id, (tokens + 1) % vocab_size, tokens)
+def _tokens(random: np.random.Generator, shape: tuple[int, int], vocab_size: int, without: tuple[int, ...]) -> np.ndarray:
+    ordinary = np.setdiff1d(np.arange(vocab_size), without)
+    return random.choice(ordinary if len(ordinary) else np.arange(vocab_size), shape)
 
 
 def max_steps(config: TransformerConfig) -> int:

@@ -66,7 +66,7 @@ class GraphBuilder:
         return self.add("Unsqueeze", value, self.constant(axes, np.int64))
 
     def model(self, metadata: Mapping[str, str]) -> Any:
-        """The finished model, checked by the onnx package."""
+        """The finished model, with these properties."""
         import onnx
 
         helper = onnx.helper
