@@ -12,6 +12,14 @@ from porting import hugging_face
 from porting.demo_model import make_demo
 
 HERE = Path(__file__).parent
+FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax", "transformers"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_framework_here():
+    """Every framework runs in a process of its own: this one imports none."""
+    yield
+    assert not FRAMEWORKS & set(sys.modules)
 
 
 def run_program(name, *arguments):

@@ -20,7 +20,9 @@ from porting import hugging_face
 from porting.mutations import mutated
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import bert
+from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
+from transformer_mb.porting.ported import NativeFile
 from transformer_mb.porting.sources import read_native, read_source
 from transformer_mb.porting.targets import find_target, write_target
 
@@ -336,3 +338,20 @@ def test_all_that_does_not_fit_is_listed_at_once(good, tmp_path):
         "encoder.blks.block0.addnorm1.ln.weight must have shape [8], but [9] came",
     ):
         assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("lie", [{"encoder_num_layers": 10**9}, {"max_len": 10**12}, {"target_vocab_size": 10**12}])
+def test_sizes_that_no_tensor_bears_out(good, trained, tmp_path, lie):
+    """In a checkpoint's config.json, in the metadata of a safetensors file, and in the settings."""
+    folder = tmp_path / "checkpoint"
+    shutil.copytree(trained("numpy") / "canonical", folder)
+    described = json.loads((folder / "config.json").read_text())
+    config = {**described["config"], **lie}
+    (folder / "config.json").write_text(json.dumps({**described, "config": config}))
+    native = read_native(good / "npz")
+    FORMATS["safetensors"].module.write(
+        tmp_path / "x.safetensors", NativeFile(format="safetensors", tensors=native.tensors, settings=config)
+    )
+    for path, settings in ((folder, {}), (tmp_path / "x.safetensors", {}), (good / "npz", {"num_heads": 2, **lie})):
+        with alarm(10), pytest.raises(PortError, match="at most|contradict|must have shape"):
+            read_source(path, None, settings)

@@ -29,6 +29,7 @@ EXTRA = {
     "target_positions": "likewise",
     "output": "likewise, of the projection to the vocabulary",
 }
+LONGEST = 1 << 16  # positions whose table is made from the number alone
 FIELDS = tuple(field.name for field in dataclasses.fields(TransformerConfig))
 
 
@@ -89,6 +90,25 @@ def made_config(found: Mapping[str, Any], settings: Mapping[str, Any], assumed: 
         return TransformerConfig.from_dict(fields)
     except (ConfigError, TypeError) as error:
         raise PortError(f"The file and the settings give no valid configuration: {error}") from None
+
+
+def check_sizes(config: TransformerConfig, tensors: int) -> None:
+    """Refuse numbers that no tensor of the file bounds, before anything is made of them: a hostile file may say any."""
+    for side in ("encoder", "decoder"):
+        layers = getattr(config, f"{side}_num_layers")
+        if getattr(config, f"has_{side}") and layers > tensors:
+            raise PortError(f"{side}_num_layers must be at most the {tensors} tensors of the file, but {layers} came.")
+    if config.position == "sinusoidal" and config.max_len > LONGEST:
+        raise PortError(f"max_len must be at most {LONGEST} to be ported, but {config.max_len} came.")
+
+
+def check_agreement(found: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Refuse settings that contradict what names and shapes show."""
+    wrong = [
+        f"{name} is {found[name]}, not {settings[name]}" for name in found if settings.get(name, found[name]) != found[name]
+    ]
+    if wrong:
+        raise PortError(f"The settings contradict the tensors of the file: {'; '.join(wrong)}.")
 
 
 def assumption(assumed: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, ...]:

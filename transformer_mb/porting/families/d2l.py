@@ -15,7 +15,7 @@ from ...config import TransformerConfig
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
 from ..ported import NativeFile, PortedModel
-from ..settings import assumption, made_config, vocabularies
+from ..settings import assumption, check_agreement, check_sizes, made_config, vocabularies
 from .dialects import DIALECTS, canonical_name, is_matrix, native_name
 
 # LayerNorm's default where the file comes from; the rest is the book's.
@@ -35,7 +35,10 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     weights, natives = _canonical(native, said)
     weights, notes = _untied(weights, said)
     assumed = {"norm_eps": EPSILON.get(native.format, 1e-5), **ASSUMED}
-    config = made_config(found_fields(weights, said), said, assumed)
+    found = found_fields(weights, said)
+    check_agreement(found, said)
+    config = made_config(found, said, assumed)
+    check_sizes(config, len(weights))
     try:
         check_weights(weights, parameter_shapes(config), "The configuration")
     except WeightsError as error:

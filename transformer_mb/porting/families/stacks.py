@@ -18,7 +18,7 @@ from ...config import TransformerConfig
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
 from ..ported import Arrays, NativeFile, PortedModel
-from ..settings import assumption, made_config, vocabularies
+from ..settings import assumption, check_agreement, check_sizes, made_config, vocabularies
 from .d2l import found_fields
 from .dialects import is_matrix
 
@@ -60,7 +60,9 @@ def read(native: NativeFile, settings: Mapping[str, Any], cross: str, transposed
     fields = found_fields(weights, said)
     if stand_ins:
         fields |= {"position": "learned", "max_len": STAND_IN_LEN}
+    check_agreement({name: value for name, value in fields.items() if name not in ("position", "max_len")}, said)
     config = made_config(fields, {n: v for n, v in said.items() if not (stand_ins and n in fields)}, assumed)
+    check_sizes(config, len(weights))
     try:
         check_weights(weights, parameter_shapes(config), "The configuration")
     except WeightsError as error:
