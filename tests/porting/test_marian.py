@@ -11,7 +11,7 @@ from porting.hugging_face import SMALL, STEPS, VARIANTS, small_marian
 from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
-from transformer_mb.porting.families import marian
+from transformer_mb.porting.families import marian, marian_names
 from transformer_mb.positions import sinusoid_table
 from transformer_mb.registry import get_backend
 
@@ -177,7 +177,7 @@ def test_tables_that_are_said_to_be_tied_and_are_not(folder):
     )
     with pytest.raises(PortError, match="share_encoder_decoder_embeddings is true, but"):
         marian.read(folder, {})
-    copies = dict.fromkeys((*marian.TABLES.values(), marian.HEAD), tensors["model.shared.weight"])
+    copies = dict.fromkeys((*marian_names.TABLES.values(), marian_names.HEAD), tensors["model.shared.weight"])
     save_file({**tensors, **copies}, folder / "model.safetensors")
     assert marian.read(folder, {}).config == SMALL
     del tensors["model.shared.weight"]
@@ -188,9 +188,9 @@ def test_tables_that_are_said_to_be_tied_and_are_not(folder):
 
 def test_sinusoids_in_the_file_are_checked_and_dropped(folder, small):
     tensors, table = load_file(folder / "model.safetensors"), sinusoid_table(10, 8, "halves").astype(np.float32)
-    save_file({**tensors, marian.POSITIONS[0]: table, marian.POSITIONS[1]: table}, folder / "model.safetensors")
+    save_file({**tensors, marian_names.POSITIONS[0]: table, marian_names.POSITIONS[1]: table}, folder / "model.safetensors")
     assert set(marian.read(folder, {}).weights) == set(small.weights)
-    save_file({**tensors, marian.POSITIONS[1]: table[:, ::-1].copy()}, folder / "model.safetensors")
+    save_file({**tensors, marian_names.POSITIONS[1]: table[:, ::-1].copy()}, folder / "model.safetensors")
     with pytest.raises(PortError, match="must be the table of sinusoids"):
         marian.read(folder, {})
 

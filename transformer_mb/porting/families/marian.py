@@ -33,32 +33,11 @@ from .hugging_face import (
     write_object,
     write_weights,
 )
+from .marian_names import BIAS, HEAD, POSITIONS, SHARED, TABLES, foreign_name
 
 GENERATION, VOCABULARY, TARGET_VOCABULARY = "generation_config.json", "vocab.json", "target_vocab.json"
-BIAS = "final_logits_bias"
-SHARED, HEAD = "model.shared.weight", "lm_head.weight"
-TABLES = {"encoder": "model.encoder.embed_tokens.weight", "decoder": "model.decoder.embed_tokens.weight"}
-POSITIONS = tuple(f"model.{side}.embed_positions.weight" for side in TABLES)
 EPS = 1e-5  # no field of config.json
 LONGEST = 2**16  # positions; their table is made from this number alone, which no tensor bounds
-FEED_FORWARD = {"ffn.dense1": "fc1", "ffn.dense2": "fc2"}
-BLOCKS = {
-    "encoder": {
-        "attention": "self_attn",
-        "addnorm1.ln": "self_attn_layer_norm",
-        **FEED_FORWARD,
-        "addnorm2.ln": "final_layer_norm",
-    },
-    "decoder": {
-        "attention1": "self_attn",
-        "addnorm1.ln": "self_attn_layer_norm",
-        "attention2": "encoder_attn",
-        "addnorm2.ln": "encoder_attn_layer_norm",
-        **FEED_FORWARD,
-        "addnorm3.ln": "final_layer_norm",
-    },
-}
-PROJECTIONS = {"W_q": "q_proj", "W_k": "k_proj", "W_v": "v_proj", "W_o": "out_proj"}
 SIZES = {
     "num_hiddens": "d_model",
     "ffn_num_hiddens": "encoder_ffn_dim",
@@ -147,22 +126,6 @@ def write(model: PortedModel, folder: Path) -> None:
     for vocabulary, name in ((model.source_vocabulary, VOCABULARY), (model.target_vocabulary, TARGET_VOCABULARY)):
         if vocabulary is not None and (name == VOCABULARY or not config.share_embeddings):
             write_object(folder / name, {token: number for number, token in enumerate(vocabulary.entries)})
-
-
-def foreign_name(name: str) -> str:
-    """The name in a MarianMTModel's state_dict. A shared table has that of its first place."""
-    if name == "decoder.dense.bias":
-        return BIAS
-    if name == "decoder.dense.weight":
-        return HEAD
-    side, layer = name.split(".", 1)
-    if layer == "embedding.weight":
-        return TABLES[side]
-    _, block, layer = layer.split(".", 2)
-    layer, _, kind = layer.rpartition(".")
-    outer, _, projection = layer.partition(".W_")
-    theirs = f"{BLOCKS[side][outer]}.{PROJECTIONS[f'W_{projection}']}" if projection else BLOCKS[side][layer]
-    return f"model.{side}.layers.{block.removeprefix('block')}.{theirs}.{kind}"
 
 
 def _foreign_weights(model: PortedModel) -> dict[str, np.ndarray]:
