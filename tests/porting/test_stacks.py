@@ -10,6 +10,8 @@ from porting import make_stacks
 from porting.conftest import run_program
 from porting.on_backend import BACKENDS, Job, run_on
 from transformer_mb.errors import PortError
+from transformer_mb.porting.families import FAMILIES
+from transformer_mb.porting.ported import PortedModel
 from transformer_mb.porting.sources import read_native, read_source
 from transformer_mb.porting.targets import find_target, write_target
 
@@ -89,6 +91,25 @@ def test_every_backend_gives_the_same_outputs(made, tmp_path, backend):
         jobs[f"{framework} {name}"] = Job(place, batch, 4)
     found = run_on(backend, jobs, tmp_path)
     print(backend, {name: compare(found[name], expected[name]) for name in jobs})
+
+
+@pytest.mark.parametrize("family", ["torch_transformer", "paddle_transformer"])
+def test_adam_travels_where_the_embeddings_do(family):
+    """Its moments are packed, split and transposed as the weights are."""
+    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
+    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
+    backend = tmb.get_backend("numpy")
+    weights = backend.get_weights(backend.build(config))
+    random = np.random.default_rng(0)
+    moments = {f"{slot}.{name}": random.random(a.shape, np.float32) for slot in ("m", "v") for name, a in weights.items()}
+    model = PortedModel(config=config, weights=weights, optimizer={"step": np.array(5), **moments})
+    module = FAMILIES[family].module
+    native = module.write(model, FAMILIES[family].format)
+    assert module.recognise(native)
+    got = module.read(native, {"num_heads": 4})
+    assert got.config == config
+    for before, after in ((model.weights, got.weights), (model.optimizer, got.optimizer)):
+        assert set(before) == set(after) and all(np.array_equal(before[name], after[name]) for name in before)
 
 
 def test_the_wrong_norm_order_would_be_seen(made):
