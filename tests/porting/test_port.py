@@ -116,6 +116,14 @@ def test_what_is_there_is_not_overwritten(model, tmp_path):
     assert (tmp_path / "out" / "model.npz").stat().st_size > 1000
 
 
+def test_another_models_optimizer_is_not_left_beside_a_model_without(model, tmp_path):
+    tmb.port(model, tmp_path / "weights.safetensors", to="safetensors")
+    (tmp_path / "out" / "model.pdopt").write_bytes(b"precious")
+    with pytest.raises(PortError, match="model.pdopt must not be there"):
+        tmb.port(tmp_path / "weights.safetensors", tmp_path / "out" / "model.pdparams", to="paddle", force=True)
+    assert os.listdir(tmp_path / "out") == ["model.pdopt"]
+
+
 def test_a_folder_is_not_replaced_by_a_file_nor_the_other_way(model, tmp_path):
     (tmp_path / "out" / "folder").mkdir()
     (tmp_path / "out" / "file").write_text("words")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import PortError
 from .families import FAMILIES
+from .formats import FORMATS
 from .placing import check_destination, put_in_place, staged
 from .proof import prove
 from .report import PortReport
@@ -42,6 +43,7 @@ def port(
     source_path, destination = Path(source_path), Path(destination)
     check_destination(destination, target.format is None, force)
     source = read_source(source_path, from_, settings)
+    _check_companion(source, target, destination)
     with staged(destination) as stage:
         report = _ported(source, target, stage / destination.name, destination, settings)
         if not report.holds:
@@ -50,6 +52,17 @@ def port(
             )
         put_in_place(stage, destination, force)
     return report
+
+
+def _check_companion(source: Source, target: Target, destination: Path) -> None:
+    """An optimizer's file of another model, left beside the new one, would be taken for its own."""
+    suffix = FORMATS[target.format].companion if target.format else None
+    beside = destination.with_suffix(suffix) if suffix else None
+    if beside is not None and beside.exists() and source.model.optimizer is None:
+        raise PortError(
+            f"{beside} must not be there, since it would be taken for the optimizer's state of {destination}, and {source.path} "
+            "has none: move it away."
+        )
 
 
 def _ported(source: Source, target: Target, place: Path, destination: Path, settings: Mapping[str, Any]) -> PortReport:

@@ -17,6 +17,7 @@ class Format:
         writable: whether there is a ``write``. optimizer: whether Adam's state travels in it.
         requires: packages beyond the core that reading or writing it takes.
         backend: whose framework's own file it is; None is NumPy's.
+        companion: suffix of the file beside it that holds the optimizer's state.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Format:
     optimizer: bool = False
     requires: tuple[str, ...] = ()
     backend: str | None = None
+    companion: str | None = None
 
     @property
     def module(self) -> Any:
@@ -36,7 +38,9 @@ FORMATS = {
     row.name: row
     for row in (
         Format(name="torch", title="PyTorch .pt", suffix=".pt", optimizer=True, requires=("torch",), backend="torch"),
-        Format(name="paddle", title="Paddle .pdparams", suffix=".pdparams", optimizer=True, backend="paddle"),
+        Format(
+            name="paddle", title="Paddle .pdparams", suffix=".pdparams", optimizer=True, backend="paddle", companion=".pdopt"
+        ),
         Format(name="mxnet", title="MXNet .params", suffix=".params", backend="mxnet"),
         Format(
             name="keras",
