@@ -73,5 +73,5 @@ def test_sizes_that_no_tensor_bears_out(name, field, tmp_path):
     """Names of two thousand million layers would fill the memory before any of them is found missing."""
     module, folder, files = made(name, tmp_path)
     (folder / "config.json").write_text(json.dumps({**json.loads(files["config.json"]), field: 2**31}))
-    with pytest.raises(PortError, match=rf"{field} must be|must have shape"):
+    with pytest.raises(PortError, match="must be at most|must have shape"):
         module.read(folder, {})

@@ -16,7 +16,7 @@ from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
 from ...parameters import parameter_shapes
 from ..ported import Arrays, PortedModel
-from ..settings import made_config, vocabularies
+from ..settings import check_sizes, made_config, vocabularies
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
@@ -78,6 +78,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     native = read_weights(folder)
     found, heads = _without_heads(native.tensors)
     config = made_config(_fields(Fields(folder / CONFIG), found), settings, {})
+    check_sizes(config, len(found))
     shapes = parameter_shapes(config)
     weights = take(found, {name: foreign_name(name) for name in shapes}, shapes, str(folder))
     vocabulary, problem = _vocabulary(folder, config)
@@ -138,7 +139,7 @@ def _fields(fields: Fields, found: Arrays) -> dict[str, Any]:
         "num_hiddens": fields.get("hidden_size", int),
         "ffn_num_hiddens": fields.get("intermediate_size", int),
         "encoder_num_heads": fields.get("num_attention_heads", int),
-        "encoder_num_layers": fields.layers("num_hidden_layers", found),
+        "encoder_num_layers": fields.get("num_hidden_layers", int),
         "max_len": fields.get("max_position_embeddings", int),
         "token_types": fields.get("type_vocab_size", int),
         "norm_eps": fields.get("layer_norm_eps", float),

@@ -70,15 +70,6 @@ class Fields:
             raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, but {came}.")
         return value  # type: ignore[return-value]
 
-    def layers(self, name: str, tensors: Mapping[str, np.ndarray]) -> int:
-        """A number of layers. Each has tensors, so that a number that is not from a model asks for no more than these."""
-        count = self.get(name, int)
-        if not 1 <= count <= len(tensors):
-            raise PortError(
-                f"{self.path}: {name} must be from 1 to the {len(tensors)} tensors of the weights, but {count} came."
-            )
-        return count
-
     def require(self, name: str, expected: Any, default: Any) -> None:
         """Refuse a variant that the canonical form does not have."""
         came = self.values.get(name, default)

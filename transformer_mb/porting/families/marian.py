@@ -19,7 +19,7 @@ from ...errors import PortError
 from ...parameters import parameter_shapes
 from ...positions import sinusoid_table
 from ..ported import PortedModel
-from ..settings import made_config, vocabularies
+from ..settings import check_sizes, made_config, vocabularies
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
@@ -37,18 +37,18 @@ from .marian_names import BIAS, HEAD, POSITIONS, SHARED, TABLES, foreign_name
 
 GENERATION, VOCABULARY, TARGET_VOCABULARY = "generation_config.json", "vocab.json", "target_vocab.json"
 EPS = 1e-5  # no field of config.json
-LONGEST = 2**16  # positions; their table is made from this number alone, which no tensor bounds
 SIZES = {
     "num_hiddens": "d_model",
     "ffn_num_hiddens": "encoder_ffn_dim",
     "encoder_num_heads": "encoder_attention_heads",
     "decoder_num_heads": "decoder_attention_heads",
+    "encoder_num_layers": "encoder_layers",
+    "decoder_num_layers": "decoder_layers",
     "max_len": "max_position_embeddings",
     "pad_id": "pad_token_id",
     "eos_id": "eos_token_id",
     "decoder_start_id": "decoder_start_token_id",
 }
-LAYERS = {"encoder_num_layers": "encoder_layers", "decoder_num_layers": "decoder_layers"}
 RATES = {"dropout": "dropout", "attention_dropout": "attention_dropout", "ffn_dropout": "activation_dropout"}
 FIXED = {
     "architecture": "encoder_decoder",
@@ -83,7 +83,8 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
         found[BIAS] = found[BIAS].reshape(-1)
     fields = Fields(folder / CONFIG)
     suppress_ids, note = _suppressed(folder, fields)
-    config = made_config({**_fields(fields, tables, found), "suppress_ids": suppress_ids}, settings, {})
+    config = made_config({**_fields(fields, tables), "suppress_ids": suppress_ids}, settings, {})
+    check_sizes(config, len(native.tensors))
     _check_ties(fields, config)
     shapes = parameter_shapes(config)
     names = {name: foreign_name(name) for name in shapes}
@@ -110,7 +111,7 @@ def write(model: PortedModel, folder: Path) -> None:
         "activation_function": ACTIVATIONS[config.activation][0],
         "scale_embedding": config.embedding_scale,
         "bos_token_id": config.bos_id,
-        **{theirs: getattr(config, ours) for ours, theirs in (SIZES | LAYERS).items()},
+        **{theirs: getattr(config, ours) for ours, theirs in SIZES.items()},
         **{theirs: getattr(config, ours) for ours, theirs in RATES.items()},
         "attention_dropout": config.attention_dropout_rate,
         "decoder_start_token_id": config.start_id,
@@ -178,16 +179,13 @@ def _same(first: np.ndarray, second: np.ndarray) -> bool:
     return first is second or np.array_equal(first, second)
 
 
-def _fields(fields: Fields, tables: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
     sizes = {ours: fields.get(theirs, int) for ours, theirs in SIZES.items()}
     fields.require("decoder_ffn_dim", sizes["ffn_num_hiddens"], sizes["ffn_num_hiddens"])
-    if sizes["max_len"] > LONGEST:
-        raise PortError(f"{fields.path}: max_position_embeddings must be at most {LONGEST}, but {sizes['max_len']} came.")
     pad_id, vocab_size = sizes["pad_id"], fields.get("vocab_size", int)
     return {
         **FIXED,
         **sizes,
-        **{ours: fields.layers(theirs, found) for ours, theirs in LAYERS.items()},
         **{ours: float(fields.get(theirs, float)) for ours, theirs in RATES.items()},
         "source_vocab_size": vocab_size,
         "target_vocab_size": fields.get("decoder_vocab_size", int, vocab_size),
