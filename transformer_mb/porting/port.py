@@ -60,7 +60,7 @@ def _check_companion(source: Source, target: Target, destination: Path) -> None:
     beside = destination.with_suffix(suffix) if suffix else None
     if beside is not None and beside.exists() and source.model.optimizer is None:
         raise PortError(
-            f"{beside} must not be there, since it would be taken for the optimizer's state of {destination}, and {source.path} "
+            f"{beside} must not be there: it would be taken for the optimizer's state of {destination}, and {source.path} "
             "has none: move it away."
         )
 

@@ -29,7 +29,7 @@ WORDS = {
 }
 SHARED_WORDS = {"ffn.dense1": "linear1", "ffn.dense2": "linear2"}
 PROJECTIONS = {"W_q": "q_proj", "W_k": "k_proj", "W_v": "v_proj", "W_o": "out_proj"}
-# The setting that names a layer around the stacks, what it is called when we write it, and what it is in canonical names.
+# The setting that names a layer around the stacks, which is also its name when we write it, and its canonical name.
 AROUND = {"source_embedding": "encoder.embedding", "target_embedding": "decoder.embedding", "output": "decoder.dense"}
 POSITIONS = {"source_positions": "encoder.pos_embedding", "target_positions": "decoder.pos_embedding"}
 ASSUMED = {"norm_eps": 1e-5, "activation": "relu", "norm_position": "post", "pad_id": 1, "bos_id": 2, "eos_id": 3}

@@ -17,7 +17,6 @@ from ..raw_arrays import check_names
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CONFIG = "transformer_mb.config"
-PATIENCE = 120  # seconds
 
 
 def recognise(path: Path) -> bool:
@@ -26,7 +25,7 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> NativeFile:
-    tensors, facts = worker.call("hdf5:read", {}, {"path": str(path.resolve())}, PATIENCE)
+    tensors, facts = worker.call("hdf5:read", {}, {"path": str(path.resolve())})
     check_names(tensors, path)
     try:
         settings = json.loads(facts["config"]) if facts["config"] else {}

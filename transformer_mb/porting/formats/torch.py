@@ -13,7 +13,6 @@ from .. import worker
 from ..ported import NativeFile
 from ..raw_arrays import check_names
 
-PATIENCE = 300  # seconds
 LEGACY = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # the number that files before torch 1.6 begin with
 
 
@@ -27,7 +26,7 @@ def recognise(path: Path) -> bool:
 
 def read(path: Path) -> NativeFile:
     _check_archive(path)
-    tensors, facts = worker.call("torch_files:read", {}, {"path": str(path.resolve())}, PATIENCE)
+    tensors, facts = worker.call("torch_files:read", {}, {"path": str(path.resolve())})
     state = {name.removeprefix("optimizer "): a for name, a in tensors.items() if name.startswith("optimizer ")}
     weights = {name: tensors[f"tensor {name}"] for name in facts["names"]}
     check_names(weights, path)
@@ -54,4 +53,4 @@ def write(path: Path, native: NativeFile) -> None:
     first: dict[int, str] = {}
     shared = {name: first.setdefault(id(array), name) for name, array in native.tensors.items()}
     settings = {"path": str(path.resolve()), "names": list(native.tensors), "shared": shared}
-    worker.call("torch_files:write", arrays, settings, PATIENCE)
+    worker.call("torch_files:write", arrays, settings)

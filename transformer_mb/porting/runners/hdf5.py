@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
-from ..memory_limit import limit_memory
+from ..limits import limit_process
 from ..raw_arrays import DTYPES, MAX_AXES, unpacked_limit
 
 DEEPEST, MOST = 40, 100_000
@@ -18,7 +18,7 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     import h5py  # before the limit, since libraries take memory too
 
     path = Path(settings["path"])
-    limit_memory(path.stat().st_size)
+    limit_process(path.stat().st_size)
     found, config, left_out = load(h5py, path)
     return found, {"names": list(found), "config": config, "left_out": left_out}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
-from ..memory_limit import limit_memory
+from ..limits import limit_process
 from ..raw_arrays import DTYPES
 
 ENDING = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -17,7 +17,7 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     import tensorflow as tf  # before the limit, since libraries take memory too
 
     prefix = Path(settings["prefix"])
-    limit_memory(_size(prefix))
+    limit_process(_size(prefix))
     found, notes = load(tf, prefix)
     return found, {"notes": notes}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ..memory_limit import limit_memory
+from ..limits import limit_process
 
 MODEL_KEYS = ("model", "state_dict", "model_state_dict", "net", "module")
 OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optim", "opt")
@@ -21,7 +21,7 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     import torch
 
     path = Path(settings["path"])
-    limit_memory(path.stat().st_size)
+    limit_process(path.stat().st_size)
     loaded = load(torch, path)
     notes: list[str] = []
     weights, optimizer = parts(torch, loaded, path)
