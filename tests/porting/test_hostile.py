@@ -16,18 +16,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import transformer_mb as tmb
 from porting import hugging_face
 from porting.mutations import mutated
 from transformer_mb.errors import PortError
-from transformer_mb.porting.families import bert
+from transformer_mb.porting.families import FAMILIES, bert
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
-from transformer_mb.porting.ported import NativeFile
+from transformer_mb.porting.ported import NativeFile, PortedModel
 from transformer_mb.porting.sources import read_native, read_source
 from transformer_mb.porting.targets import find_target, write_target
 
 HERE = Path(__file__).parent
-IN_PROCESS = ["npz", "safetensors", "mxnet", "paddle", "flax"]
+CONTAINERS = ["npz", "safetensors", "mxnet", "paddle", "flax"]
+IN_PROCESS = [*CONTAINERS, "stacks"]  # the last in a safetensors file
 GROWTH, ALLOWANCE = 80, 4 << 20  # memory: a small multiple of the file, and what Python itself takes
 
 
@@ -36,8 +38,14 @@ def good(trained, tmp_path_factory):
     """A good file of each format."""
     folder = tmp_path_factory.mktemp("good")
     model = read_source(trained("numpy") / "canonical", None, {}).model
-    for name in (*IN_PROCESS, "keras"):
+    for name in (*CONTAINERS, "keras"):
         write_target(model, find_target(name), folder / name, {})
+    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
+    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
+    backend = tmb.get_backend("numpy")
+    stacks = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
+    native = FAMILIES["torch_transformer"].module.write(stacks, "safetensors")
+    FORMATS["safetensors"].module.write(folder / "stacks", native)
     return folder
 
 
@@ -67,7 +75,7 @@ def fuzz(good, name, count, seed, tmp_path):
             before, _ = tracemalloc.get_traced_memory()
             try:
                 with alarm(20):
-                    read_source(path, name, {"num_heads": 2})
+                    read_source(path, "safetensors" if name == "stacks" else name, {"num_heads": 2})
             except PortError as error:
                 assert len(str(error)) > 20
                 refused += 1
@@ -355,3 +363,33 @@ def test_sizes_that_no_tensor_bears_out(good, trained, tmp_path, lie):
     for path, settings in ((folder, {}), (tmp_path / "x.safetensors", {}), (good / "npz", {"num_heads": 2, **lie})):
         with alarm(10), pytest.raises(PortError, match="at most|contradict|must have shape"):
             read_source(path, None, settings)
+
+
+def test_a_loader_that_never_ends_is_ended(monkeypatch):
+    """By the ceiling on computing time, in a child of this process."""
+    from transformer_mb.porting import limits
+
+    monkeypatch.setattr(limits, "SECONDS", 1)
+    child = os.fork()
+    if not child:
+        limits.limit_process(0)
+        while True:
+            pass
+    with alarm(60):
+        _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+
+
+def test_a_loader_that_takes_too_much_memory_is_refused_it():
+    code = """
+import numpy
+from transformer_mb.porting.limits import limit_process
+limit_process(1000)
+numpy.ones(16 << 20, numpy.uint8)
+try:
+    numpy.ones(1 << 30, numpy.uint8)
+except MemoryError:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "refused\n", done.stderr
