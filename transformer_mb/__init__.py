@@ -14,10 +14,11 @@ _HOMES = {
     "TransformerConfig": "config",
     "get_backend": "registry",
     "load": "checkpoint",
+    "port": "porting.port",
     "save": "checkpoint",
     "presets": "presets",
 }
-__all__ = ["TransformerConfig", "get_backend", "load", "presets", "save"]
+__all__ = ["TransformerConfig", "get_backend", "load", "port", "presets", "save"]
 
 
 def __getattr__(name: str) -> Any:

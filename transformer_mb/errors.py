@@ -53,3 +53,7 @@ class WorkerError(TransformerMBError, RuntimeError):
 
 class ParityError(TransformerMBError, ValueError):
     """A parity run that was asked for what does not exist."""
+
+
+class PortError(TransformerMBError, ValueError):
+    """A file that cannot be ported: not readable, not of a known family, not complete, or not proven."""

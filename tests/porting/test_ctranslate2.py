@@ -1,0 +1,114 @@
+"""The CTranslate2 export, run by its own engine: the switches that it knows, refusals, and a trained model."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conformance.configs import BATCH, CONFIGS, DECODER, ENCODER
+from conformance.measure import error, random_weights
+from porting.demo_model import STEPS, compared
+from porting.on_backend import sentences
+from transformer_mb.errors import PortError
+from transformer_mb.parameters import parameter_shapes
+from transformer_mb.porting import worker
+from transformer_mb.porting.exports import ctranslate2 as export
+from transformer_mb.porting.families import canonical
+from transformer_mb.porting.port import port
+from transformer_mb.porting.ported import PortedModel
+from transformer_mb.registry import get_backend
+
+# Few models that hold all switches between them: each takes two processes of seconds.
+CASES = {
+    "book": CONFIGS["d2l"],
+    "pre-norm, biases, gelu, interleaved": CONFIGS["pre-norm, final norm"].replace(
+        encoder_attention_bias=True, decoder_attention_bias=True, activation="gelu", norm_eps=1e-3
+    ),
+    "pre-norm without final norm, silu, halves, uneven": CONFIGS["silu, uneven sides"].replace(
+        norm_position="pre", sinusoid_layout="halves", position_offset=1, embedding_norm=True
+    ),
+    "post-norm with final norm, learned positions from 2": CONFIGS["post-norm, biases, final norm"].replace(
+        position="learned", position_offset=2, embedding_scale=False, output_bias=False
+    ),
+    "shared and tied, one token never": CONFIGS["shared and tied, padding"],
+    "no affine, no ffn bias": CONFIGS["no affine, no ffn bias"],
+    "encoder": ENCODER,
+    "encoder, scaled, without pooler": ENCODER.replace(embedding_scale=True, pooler=False, final_norm=True),
+    "decoder": DECODER,
+}
+QUICK = ("post-norm with final norm, learned positions from 2", "shared and tied, one token never", "encoder")
+LIMIT = 1e-6  # four times what NumPy's float32 is off here at most
+
+
+def made(config):
+    return PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
+
+
+def run(folder, config, batch, max_steps=8):
+    settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps}
+    return worker.call("ctranslate2:run", batch, settings)[0]
+
+
+def errors(got, model, batch):
+    """How far every output is from the oracle, where it means something; 1 for other tokens."""
+    config, backend = model.config, get_backend("numpy", dtype="float64")
+    native = backend.create(config)
+    backend.set_weights(native, model.weights)
+    source = (batch["source"], batch["source_valid_lens"]) if config.has_encoder else (None, None)
+    found = {}
+    if not config.has_decoder:
+        valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
+        exact = backend.encode(native, *source, batch.get("token_types"))
+        return {"encoder": error(got["encoder"][valid], exact[valid])}
+    exact, never = backend.logits(native, *source, batch["target"]), list(config.suppress_ids)
+    found["logits"] = error(np.delete(got["logits"], never, axis=-1), np.delete(exact, never, axis=-1))
+    if config.has_encoder:
+        found["tokens"] = float(sentences(got["tokens"]) != backend.greedy(native, *source, 8))
+    return found
+
+
+def batch_for(config):
+    batch = {"source": BATCH["source"], "source_valid_lens": BATCH["source_valid_lens"], "target": BATCH["target_in"]}
+    if config.token_types:
+        batch["token_types"] = 1 - (BATCH["source"] > 4)
+    return batch
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES])
+def test_every_switch(name, tmp_path):
+    model = made(CASES[name])
+    export.export(model, tmp_path)
+    batch = batch_for(model.config)
+    found = errors(run(tmp_path, model.config, batch), model, batch)
+    assert found and max(found.values()) <= LIMIT
+
+
+def test_a_difference_shows(tmp_path):
+    model = made(CASES["book"])
+    export.export(replace(model, config=model.config.replace(norm_eps=2e-5)), tmp_path)
+    assert max(errors(run(tmp_path, model.config, batch_for(model.config)), model, batch_for(model.config)).values()) > LIMIT
+
+
+def test_what_the_engine_cannot_compute(tmp_path):
+    config = CONFIGS["std norm"].replace(compat_decode="d2l")
+    with pytest.raises(PortError, match="norm_kind must be layer_norm, but std_norm came; compat_decode must be correct"):
+        export.export(made(config), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_port_proves_it(tmp_path):
+    """Also where the engine rules a token out in its logits."""
+    canonical.write(made(CASES["shared and tied, one token never"]), tmp_path / "canonical")
+    report = port(tmp_path / "canonical", tmp_path / "exported", "ctranslate2")
+    assert set(report.proof.errors) == {"logits"} and "does not show encoder" in report.proof.result_ran
+    assert any(report.proof.tokens)
+
+
+def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
+    export.export(demo.model, tmp_path)
+    logit_error, ties, clear = compared(demo, run(tmp_path, demo.model.config, demo.batch, STEPS))
+    record_property("figures", {"logit error": logit_error, "near-ties": ties})
+    print(f"logit error {logit_error:.1e} (NumPy {demo.logit_error:.1e}); near-ties: {ties or 'none'}")
+    assert logit_error <= 4 * demo.logit_error
+    assert not clear
+    assert len(ties) <= 5

@@ -1,0 +1,95 @@
+"""D2L's own models, made and saved by the classes of d2l 0.17.6, on our backends and back in D2L's classes."""
+
+import numpy as np
+import pytest
+
+import transformer_mb as tmb
+from porting import d2l_models
+from porting.conftest import run_program
+from porting.on_backend import BACKENDS, Job, run_on
+from transformer_mb.errors import PortError
+from transformer_mb.porting.sources import read_source
+from transformer_mb.porting.targets import find_target, write_target
+
+TARGETS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle", "tensorflow": "keras"}
+BATCH = {"source": d2l_models.SOURCE, "source_valid_lens": d2l_models.LENS, "target": d2l_models.TARGET}
+LIMIT = 1e-5
+
+
+def canonical(folder, file, place):
+    """D2L's file as a canonical checkpoint, and D2L's own logits."""
+    source = read_source(folder / file, None, {"num_heads": d2l_models.HEADS})
+    assert source.family == "d2l"
+    write_target(source.model, find_target("canonical"), place, {})
+    with np.load(folder / "logits.npz") as found:
+        return place, found["logits"]
+
+
+def check_on_numpy(folder, file, tmp_path):
+    place, expected = canonical(folder, file, tmp_path / "canonical")
+    backend = tmb.get_backend("numpy")
+    logits = backend.logits(tmb.load(place), BATCH["source"], BATCH["source_valid_lens"], BATCH["target"])
+    assert np.abs(expected).max() > 0.5
+    assert np.abs(logits - expected).max() <= LIMIT
+    return place, expected
+
+
+@pytest.mark.parametrize("framework", ["torch", "mxnet"])
+def test_a_model_of_d2l_gives_its_own_logits(d2l_made, tmp_path, framework):
+    check_on_numpy(d2l_made(framework), d2l_models.FILES[framework], tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("framework", "file"),
+    [("paddle", "model.pdparams"), ("tensorflow", "model.weights.h5"), ("tensorflow", "checkpoint_of_model.index")],
+)
+def test_a_model_of_d2l_in_the_other_two(d2l_made, tmp_path, framework, file):
+    """Of Keras 2 and a TensorFlow checkpoint, with the epsilon of Keras; and of Paddle."""
+    check_on_numpy(d2l_made(framework), file, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_backend_gives_the_logits_of_d2l(d2l_made, tmp_path, backend):
+    jobs, expected = {}, {}
+    for framework, file in d2l_models.FILES.items():
+        place, expected[framework] = canonical(d2l_made(framework), file, tmp_path / framework)
+        jobs[framework] = Job(place, BATCH, 6)
+    found = run_on(backend, jobs, tmp_path)
+    worst = {name: float(np.abs(found[name]["logits"] - logits).max()) for name, logits in expected.items()}
+    print(backend, worst)
+    assert len(worst) == 4 and max(worst.values()) <= LIMIT
+
+
+def check_back(folder, framework, tmp_path):
+    """Into a file that D2L's own class loads, which then gives the same logits to the last bit."""
+    place, expected = canonical(folder, d2l_models.FILES[framework], tmp_path / "canonical")
+    file = tmp_path / d2l_models.FILES[framework]
+    write_target(read_source(place, None, {}).model, find_target(TARGETS[framework]), file, {"keras_version": 2})
+    run_program("d2l_models.py", framework, "load", file, tmp_path / "back.npz")
+    with np.load(tmp_path / "back.npz") as found:
+        assert np.array_equal(found["logits"], expected)
+
+
+def test_back_into_the_classes_of_d2l(d2l_made, tmp_path):
+    check_back(d2l_made("mxnet"), "mxnet", tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("framework", ["torch", "paddle", "tensorflow"])
+def test_back_into_the_classes_of_d2l_in_others(d2l_made, tmp_path, framework):
+    check_back(d2l_made(framework), framework, tmp_path)
+
+
+def test_the_layout_of_a_foreign_file_is_said_when_it_is_not_recognised(tmp_path):
+    """Paddle's layout in a container that does not tell."""
+    backend = tmb.get_backend("numpy")
+    model = backend.build(tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12), seed=0)
+    weights = backend.get_weights(model)
+    turned = {name: array.T if ".W_" in name or "dense" in name else array for name, array in weights.items()}
+    np.savez(tmp_path / "paddle_like.npz", **turned)
+    with pytest.raises(PortError, match='"linear_layout": "in_out"'):
+        read_source(tmp_path / "paddle_like.npz", None, {"num_heads": 4})
+    got = read_source(tmp_path / "paddle_like.npz", None, {"num_heads": 4, "linear_layout": "in_out"}).model
+    assert all(np.array_equal(got.weights[name], array) for name, array in weights.items())

@@ -1,0 +1,220 @@
+"""MarianMT folders: the same states, logits and tokens as ``transformers`` gives, and back again."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from porting.hugging_face import SMALL, STEPS, VARIANTS, small_marian
+from porting.on_backend import BACKENDS
+from transformer_mb.data.vocabulary import Vocabulary
+from transformer_mb.errors import PortError
+from transformer_mb.porting.families import marian, marian_names
+from transformer_mb.positions import sinusoid_table
+from transformer_mb.registry import get_backend
+
+TIED = {"published": (True, True), "two vocabularies": (False, True), "nothing tied": (False, False)}
+
+
+def on_numpy(model, batch):
+    backend = get_backend("numpy")
+    native = backend.create(model.config)
+    backend.set_weights(native, model.weights)
+    source = batch["source"], batch["source_valid_lens"]
+    return {
+        "encoder": backend.encode(native, *source),
+        "logits": backend.logits(native, *source, batch["target"]),
+        "tokens": backend.greedy(native, *source, STEPS),
+    }
+
+
+def worst(got, expected):
+    return {name: float(np.abs(got[name] - expected[name]).max()) for name in ("encoder", "logits")}
+
+
+@pytest.fixture
+def published(references):
+    return references["published"]
+
+
+@pytest.fixture
+def model(published):
+    return marian.read(published.folder, {})
+
+
+def test_the_reference_shows_what_it_should(published, model):
+    """Else equal tokens would say little: some sentences end early, some do not, and padding would win if it might."""
+    tokens = published.outputs["tokens"]
+    assert min(map(len, tokens)) < STEPS and max(map(len, tokens)) == STEPS
+    assert np.mean([len(set(row)) for row in tokens]) > 2
+    allowed = replace(model, config=model.config.replace(suppress_ids=()))
+    assert on_numpy(allowed, published.batch)["tokens"] != tokens
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_outputs_are_those_of_transformers(variant, references):
+    reference = references[variant]
+    model = marian.read(reference.folder, {})
+    got = on_numpy(model, reference.batch)
+    assert max(worst(got, reference.outputs).values()) <= 1e-5
+    assert got["tokens"] == reference.outputs["tokens"]
+    assert (model.config.share_embeddings, model.config.tie_output) == TIED[variant]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_backend(backend, published, on_backend, record_property):
+    got = on_backend(backend)["published"]
+    errors = worst(got, published.outputs)
+    record_property("error", errors)
+    assert max(errors.values()) <= 1e-5
+    assert got["tokens"] == published.outputs["tokens"]
+
+
+CHANGES = {
+    "sines and cosines interleaved": {"sinusoid_layout": "interleaved"},
+    "embeddings not scaled": {"embedding_scale": False},
+    "another activation": {"activation": "gelu"},
+    "another epsilon": {"norm_eps": 1e-3},
+    "another number of heads": {"encoder_num_heads": 2},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_wrong_setting_shows(change, published, model):
+    got = on_numpy(replace(model, config=model.config.replace(**CHANGES[change])), published.batch)
+    assert max(worst(got, published.outputs).values()) > 1e-4
+
+
+QUERIES, KEYS, VALUES = (f"decoder.blks.block1.attention2.{name}.weight" for name in ("W_q", "W_k", "W_v"))
+BIAS = "decoder.dense.bias"
+SPOILT = {
+    "a transposed weight": lambda weights: {VALUES: weights[VALUES].T},
+    "queries and keys exchanged": lambda weights: {QUERIES: weights[KEYS], KEYS: weights[QUERIES]},
+    "no bias of the output": lambda weights: {BIAS: 0 * weights[BIAS]},
+}
+
+
+@pytest.mark.parametrize("change", SPOILT)
+def test_a_wrong_weight_shows(change, published, model):
+    spoilt = replace(model, weights={**model.weights, **SPOILT[change](model.weights)})
+    assert max(worst(on_numpy(spoilt, published.batch), published.outputs).values()) > 1e-4
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_back_to_transformers(variant, references, written):
+    before, after = (load_file(one[variant].folder / "model.safetensors") for one in (references, written))
+    unread = {"model.shared.weight"} if variant == "nothing tied" else set()  # nothing uses it where nothing is tied
+    assert set(before) - unread == set(after) - unread
+    assert all(after[name].tobytes() == value.tobytes() for name, value in before.items() if name not in unread)
+    got, expected = written[variant].outputs, references[variant].outputs
+    assert worst(got, expected) == {"encoder": 0.0, "logits": 0.0}
+    assert got["tokens"] == expected["tokens"]
+    assert marian.read(written[variant].folder, {}).config == marian.read(references[variant].folder, {}).config
+
+
+@pytest.fixture
+def small():
+    return small_marian()
+
+
+@pytest.fixture
+def folder(small, tmp_path):
+    marian.write(small, tmp_path)
+    return tmp_path
+
+
+def test_a_folder_is_recognised_by_its_model_type(folder, tmp_path_factory):
+    assert marian.recognise(folder)
+    (folder / "config.json").write_text('{"model_type": "bart"}')
+    assert not marian.recognise(folder) and not marian.recognise(tmp_path_factory.mktemp("empty"))
+
+
+def test_the_vocabularies(small, tmp_path):
+    tokens = ["</s>", "<unk>", "▁the", "s", "▁a", "▁", "<pad>"]
+    vocabulary = Vocabulary(tokens, "words", {"unk": 1, "pad": 6, "bos": 6, "eos": 0})
+    marian.write(replace(small, source_vocabulary=vocabulary, target_vocabulary=vocabulary), tmp_path)
+    assert json.loads((tmp_path / "vocab.json").read_text()) == {token: number for number, token in enumerate(tokens)}
+    model = marian.read(tmp_path, {})
+    assert model.source_vocabulary == vocabulary == model.target_vocabulary
+    (tmp_path / "vocab.json").write_text('{"</s>": 0, "<pad>": 1}')
+    model = marian.read(tmp_path, {})
+    assert model.source_vocabulary is None and "each of the 7 rows" in " ".join(model.notes)
+
+
+def spoil(folder, name, **changes):
+    fields = json.loads((folder / name).read_text())
+    fields.update(changes)
+    (folder / name).write_text(json.dumps({name: value for name, value in fields.items() if value is not None}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"scale_embedding": None}, "scale_embedding must be true or false, but it is not there"),
+        ({"eos_token_id": [0, 1]}, r"eos_token_id must be a whole number, but \[0, 1\] came"),
+        ({"decoder_start_token_id": 7}, "decoder_start_id must be from 0 to 6, but 7 came"),
+        ({"activation_function": "mish"}, "activation_function must be one of relu, .* but 'mish' came"),
+        ({"decoder_ffn_dim": 16}, "decoder_ffn_dim must be 12"),
+        ({"encoder_layers": 3, "d_model": 16}, "missing model.encoder.layers.2.self_attn.q_proj.weight.* must have shape"),
+        ({"decoder_layers": 1}, "unexpected model.decoder.layers.1.encoder_attn.k_proj.bias"),
+    ],
+)
+def test_a_config_that_does_not_fit(changes, words, folder):
+    spoil(folder, "config.json", **changes)
+    with pytest.raises(PortError, match=words):
+        marian.read(folder, {})
+
+
+def test_tables_that_are_said_to_be_tied_and_are_not(folder):
+    tensors = load_file(folder / "model.safetensors")
+    save_file({**tensors, "lm_head.weight": tensors["model.shared.weight"] + 1}, folder / "model.safetensors")
+    with pytest.raises(PortError, match="tie_word_embeddings is true, but lm_head.weight is not"):
+        marian.read(folder, {})
+    save_file(
+        {**tensors, "model.encoder.embed_tokens.weight": tensors["model.shared.weight"] + 1}, folder / "model.safetensors"
+    )
+    with pytest.raises(PortError, match="share_encoder_decoder_embeddings is true, but"):
+        marian.read(folder, {})
+    copies = dict.fromkeys((*marian_names.TABLES.values(), marian_names.HEAD), tensors["model.shared.weight"])
+    save_file({**tensors, **copies}, folder / "model.safetensors")
+    assert marian.read(folder, {}).config == SMALL
+    del tensors["model.shared.weight"]
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(PortError, match=r"must hold model.shared.weight or"):
+        marian.read(folder, {})
+
+
+def test_sinusoids_in_the_file_are_checked_and_dropped(folder, small):
+    tensors, table = load_file(folder / "model.safetensors"), sinusoid_table(10, 8, "halves").astype(np.float32)
+    save_file({**tensors, marian_names.POSITIONS[0]: table, marian_names.POSITIONS[1]: table}, folder / "model.safetensors")
+    assert set(marian.read(folder, {}).weights) == set(small.weights)
+    save_file({**tensors, marian_names.POSITIONS[1]: table[:, ::-1].copy()}, folder / "model.safetensors")
+    with pytest.raises(PortError, match="must be the table of sinusoids"):
+        marian.read(folder, {})
+
+
+def test_words_that_are_never_generated(folder):
+    spoil(folder, "generation_config.json", bad_words_ids=[[6], [1, 2], [3]])
+    model = marian.read(folder, {})
+    assert model.config.suppress_ids == (6, 3)
+    assert any("bad_words_ids" in note for note in model.notes)
+    (folder / "generation_config.json").unlink()
+    assert marian.read(folder, {}).config.suppress_ids == ()
+    assert marian.read(folder, {"suppress_ids": [6]}).config == SMALL
+
+
+def test_a_folder_of_older_releases(folder):
+    """They wrote no field at its default, and kept what generation needs in config.json."""
+    (folder / "generation_config.json").unlink()
+    absent = ("decoder_vocab_size", "share_encoder_decoder_embeddings", "tie_word_embeddings")
+    spoil(folder, "config.json", **dict.fromkeys(absent), bad_words_ids=[[6]], num_beams=6, static_position_embeddings=True)
+    assert marian.read(folder, {}).config == SMALL
+
+
+def test_what_the_family_cannot_hold(small, tmp_path):
+    changed = replace(small, config=SMALL.replace(sinusoid_layout="interleaved", encoder_attention_bias=False))
+    with pytest.raises(PortError, match="sinusoid_layout must be 'halves'.* encoder_attention_bias must be True"):
+        marian.write(changed, tmp_path)
+    assert not list(tmp_path.iterdir())

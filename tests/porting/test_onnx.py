@@ -1,0 +1,174 @@
+"""The ONNX export, run by onnxruntime: every switch of the configuration, any batch and length, and a trained model."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+
+from conformance.configs import BATCH, CONFIGS, DECODER, ENCODER
+from conformance.measure import error, random_weights
+from porting.demo_model import STEPS, compared
+from porting.on_backend import sentences
+from transformer_mb.errors import PortError
+from transformer_mb.parameters import parameter_shapes
+from transformer_mb.porting import worker
+from transformer_mb.porting.exports import onnx as onnx_export
+from transformer_mb.porting.exports import onnx_layers
+from transformer_mb.porting.families import canonical
+from transformer_mb.porting.port import port
+from transformer_mb.porting.ported import PortedModel
+from transformer_mb.registry import get_backend
+
+CASES = {
+    **CONFIGS,
+    "encoder": ENCODER,
+    "decoder": DECODER,
+    "learned positions from 2": CONFIGS["learned positions, tied"].replace(position_offset=2),
+    "the book's decoding": CONFIGS["d2l"].replace(compat_decode="d2l"),
+}
+ROUNDING = 4 * np.finfo(np.float32).eps
+# One source is empty; and one batch is of another size and length.
+BATCHES = (
+    {"source": BATCH["source"], "source_valid_lens": np.array([5, 2, 0]), "target": BATCH["target_in"]},
+    {"source": np.array([[9, 4, 5, 6, 7, 8, 3]]), "source_valid_lens": np.array([6]), "target": np.array([[2, 9]])},
+)
+
+
+def test_the_modules_import_neither_engine():
+    names = ("exports.onnx", "exports.onnx_model", "exports.ctranslate2", "families.marian", "families.bert")
+    code = "; ".join(f"import transformer_mb.porting.{name}" for name in names)
+    code += "; import sys; print(*{'onnx', 'onnxruntime', 'ctranslate2', 'transformers', 'torch'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def made(config):
+    return PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
+
+
+def run(folder, config, batch, max_steps=8):
+    arrays = {name: value for name, value in batch.items() if config.has_encoder or name == "target"}
+    settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps, "threads": 1}
+    return worker.call("onnx:run", arrays, settings)[0]
+
+
+def on_numpy(model, batch, dtype):
+    backend, config = get_backend("numpy", dtype=dtype), model.config
+    native = backend.create(config)
+    backend.set_weights(native, model.weights)
+    source = (batch["source"], batch["source_valid_lens"]) if config.has_encoder else (None, None)
+    outputs = {}
+    if config.has_encoder:
+        outputs["encoder"] = backend.encode(native, *source, batch.get("token_types"))
+    if config.has_decoder:
+        outputs["logits"] = backend.logits(native, *source, batch["target"])
+    if config.architecture == "encoder_decoder":
+        outputs["tokens"] = backend.greedy(native, *source, 8)
+    return outputs
+
+
+def held(got, model, batch):
+    """Whether each output is as near to the oracle as DESIGN's verdict on float32 asks, four times NumPy's own error."""
+    exact, single = (on_numpy(model, batch, dtype) for dtype in ("float64", "float32"))
+    assert set(got) == set(exact)
+    limits = {name: 4 * max(error(single[name], exact[name]), ROUNDING) for name in exact if name != "tokens"}
+    assert max(limits.values()) <= 1e-5
+    return all(error(got[name], exact[name]) <= limit for name, limit in limits.items()) and (
+        "tokens" not in exact or sentences(got["tokens"]) == exact["tokens"]
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_switch(name, tmp_path):
+    """Tokens come from the cached step, one at a time; logits from all steps at once."""
+    model = made(CASES[name])
+    onnx_export.export(model, tmp_path)
+    batches = [{**BATCHES[0], "token_types": 1 - (BATCH["source"] > 4)}] if model.config.token_types else BATCHES
+    for batch in batches:
+        assert held(run(tmp_path, model.config, batch), model, batch)
+
+
+def test_a_difference_shows(tmp_path):
+    """The same check on a model whose epsilon, one weight or positions differ a little."""
+    model = made(CASES["d2l"])
+    name = "decoder.blks.block1.attention2.W_v.weight"
+    weight = model.weights[name].copy()
+    weight[0, 0] += 1e-3
+    changed = {
+        "epsilon": replace(model, config=model.config.replace(norm_eps=2e-5)),
+        "weight": replace(model, weights={**model.weights, name: weight}),
+        "positions": replace(model, config=model.config.replace(sinusoid_layout="halves")),
+    }
+    for number, other in enumerate(changed.values()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        onnx_export.export(other, folder)
+        assert not held(run(folder, model.config, BATCHES[0]), model, BATCHES[0])
+
+
+def test_the_files(tmp_path, demo):
+    """Axes of any length, the canonical names inside, and the vocabularies beside."""
+    onnx_export.export(demo.model, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "encoder.onnx",
+        "decoder.onnx",
+        "source_vocabulary.json",
+        "target_vocabulary.json",
+    }
+    decoder = onnx.load(tmp_path / "decoder.onnx").graph
+    axes = {
+        value.name: [axis.dim_param or axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in decoder.input
+    }
+    assert axes["target"] == ["batch", "target_steps"]
+    assert axes["past_keys.1"] == ["batch", 4, "past_steps", 16]
+    stored = {tensor.name for tensor in decoder.initializer}
+    assert {name for name in demo.model.weights if name.startswith("decoder.")} - stored == {
+        f"decoder.blks.block{i}.attention2.{name}.weight" for i in range(2) for name in ("W_k", "W_v")
+    }
+
+
+def test_weights_that_are_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_export, "LARGEST", 1000)
+    model = made(CASES["d2l"].replace(num_hiddens=32))  # of a kilobyte or more, as the onnx package asks
+    onnx_export.export(model, tmp_path)
+    assert (tmp_path / "encoder.onnx.data").stat().st_size > 1000
+    assert held(run(tmp_path, model.config, BATCHES[0]), model, BATCHES[0])
+
+
+def test_what_the_model_cannot_take(tmp_path):
+    model = made(CASES["d2l"])
+    onnx_export.export(model, tmp_path)
+    with pytest.raises(PortError, match="source must be at most max_len = 20 tokens long, but 21 came"):
+        run(tmp_path, model.config, {**BATCHES[0], "source": np.ones((3, 21), np.int64)})
+    (tmp_path / "encoder.onnx").unlink()
+    (tmp_path / "decoder.onnx").unlink()
+    with pytest.raises(PortError, match=r"must hold encoder.onnx or decoder.onnx"):
+        run(tmp_path, model.config, BATCHES[0])
+
+
+def test_a_port_proves_it(tmp_path, demo, monkeypatch):
+    """And one that does not hold leaves nothing."""
+    source = tmp_path / "canonical"
+    canonical.write(demo.model, source)
+    report = port(source, tmp_path / "exported", "onnx")
+    assert set(report.proof.errors) == {"encoder", "logits"} and "onnxruntime" in report.proof.result_ran
+    assert any(report.proof.tokens)
+    monkeypatch.setattr(onnx_layers, "sinusoid_table", lambda *sizes: np.zeros(sizes[:2]))
+    with pytest.raises(PortError, match="does not hold, and nothing is written: the error of encoder is"):
+        port(source, tmp_path / "wrong", "onnx")
+    assert {path.name for path in tmp_path.iterdir()} == {"canonical", "exported"}
+
+
+def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
+    right = np.mean([one == other for one, other in zip(demo.translations, demo.right, strict=True)])
+    assert right > 0.6, "the model has learned nothing worth comparing"
+    onnx_export.export(demo.model, tmp_path)
+    logit_error, ties, clear = compared(demo, run(tmp_path, demo.model.config, demo.batch, STEPS))
+    record_property("figures", {"right": right, "logit error": logit_error, "near-ties": ties})
+    print(f"{right:.1%} right; logit error {logit_error:.1e} (NumPy {demo.logit_error:.1e}); near-ties: {ties or 'none'}")
+    assert logit_error <= 4 * demo.logit_error
+    assert not clear
+    assert len(ties) <= 5

@@ -1,0 +1,135 @@
+"""torch.nn.Transformer, torch.nn.TransformerEncoder and paddle.nn.Transformer: in, the same outputs, and out again."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import transformer_mb as tmb
+from porting import make_stacks
+from porting.conftest import run_program
+from porting.on_backend import BACKENDS, Job, run_on
+from transformer_mb.errors import PortError
+from transformer_mb.porting.families import FAMILIES
+from transformer_mb.porting.ported import PortedModel
+from transformer_mb.porting.sources import read_native, read_source
+from transformer_mb.porting.targets import find_target, write_target
+
+BATCH = {"source": make_stacks.SOURCE, "source_valid_lens": make_stacks.LENS, "target": make_stacks.TARGET}
+VALID = ~make_stacks.PADDING
+LIMIT = 1e-5
+AROUND = {"source_embedding": "words_in", "target_embedding": "words_out", "output": "project", "activation": "gelu"}
+KINDS = [(kind, order) for kind in ("transformer", "encoder") for order in ("post", "pre")]
+CASES = {
+    "torch": [(f"{kind}_{order}", ".pt", {"norm_position": order}) for kind, order in KINDS] + [("wrapped", ".pt", AROUND)],
+    "paddle": [(f"transformer_{order}", ".pdparams", {"norm_position": order}) for order in ("post", "pre")],
+}
+ALL = [(framework, *case) for framework, cases in CASES.items() for case in cases]
+# Starting torch takes two seconds, three times a case.
+SLOW = ("transformer_post", "encoder_post", "encoder_pre")
+MARKED = [pytest.param(*case, marks=[pytest.mark.long] if case[0] == "torch" and case[1] in SLOW else []) for case in ALL]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    @cache
+    def make(framework):
+        folder = tmp_path_factory.mktemp(framework)
+        run_program("make_stacks.py", framework, folder)
+        return folder
+
+    return make
+
+
+def read(folder, name, suffix, settings):
+    with np.load(folder / f"{name}.npz") as found:
+        expected = dict(found)
+    return read_source(folder / f"{name}{suffix}", None, {"num_heads": make_stacks.HEADS, **settings}), expected
+
+
+def compare(outputs, expected):
+    """The largest difference."""
+    differences = []
+    for name, array in expected.items():
+        got, wanted = (outputs[name][VALID], array[VALID]) if name == "encoder" else (outputs[name], array)
+        assert np.abs(wanted).max() > 0.5
+        differences.append(float(np.abs(got - wanted).max()))
+    assert differences and max(differences) <= LIMIT
+    return max(differences)
+
+
+@pytest.mark.parametrize(("framework", "name", "suffix", "settings"), MARKED)
+def test_the_same_outputs_and_the_same_file_back(made, tmp_path, framework, name, suffix, settings):
+    source, expected = read(made(framework), name, suffix, settings)
+    assert source.family == f"{framework}_transformer"
+    backend = tmb.get_backend("numpy")
+    model = backend.create(source.model.config)
+    backend.set_weights(model, source.model.weights)
+    outputs = {"encoder": backend.encode(model, BATCH["source"], BATCH["source_valid_lens"])}
+    if source.model.config.has_decoder:
+        outputs["logits"] = backend.logits(model, *BATCH.values())
+    compare(outputs, expected)
+    write_target(source.model, find_target(source.family), tmp_path / "back", {})
+    back = read_native(tmp_path / "back").tensors
+    named = {"words_in": "source_embedding", "words_out": "target_embedding", "project": "output", "core": "transformer"}
+    for native, array in source.native.tensors.items():
+        first, _, rest = native.partition(".")
+        written = f"{named.get(first, first)}.{rest}"
+        assert np.array_equal(back[written], array), native
+    assert len(back) == len(source.native.tensors)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_backend_gives_the_same_outputs(made, tmp_path, backend):
+    jobs, expected = {}, {}
+    for framework, name, suffix, settings in ALL:
+        source, expected[f"{framework} {name}"] = read(made(framework), name, suffix, settings)
+        place = tmp_path / f"{framework}_{name}"
+        write_target(source.model, find_target("canonical"), place, {})
+        batch = BATCH if source.model.config.has_decoder else {n: BATCH[n] for n in ("source", "source_valid_lens")}
+        jobs[f"{framework} {name}"] = Job(place, batch, 4)
+    found = run_on(backend, jobs, tmp_path)
+    print(backend, {name: compare(found[name], expected[name]) for name in jobs})
+
+
+@pytest.mark.parametrize("family", ["torch_transformer", "paddle_transformer"])
+def test_adam_travels_where_the_embeddings_do(family):
+    """Its moments are packed, split and transposed as the weights are."""
+    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
+    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
+    backend = tmb.get_backend("numpy")
+    weights = backend.get_weights(backend.build(config))
+    random = np.random.default_rng(0)
+    moments = {f"{slot}.{name}": random.random(a.shape, np.float32) for slot in ("m", "v") for name, a in weights.items()}
+    model = PortedModel(config=config, weights=weights, optimizer={"step": np.array(5), **moments})
+    module = FAMILIES[family].module
+    native = module.write(model, FAMILIES[family].format)
+    assert module.recognise(native)
+    got = module.read(native, {"num_heads": 4})
+    assert got.config == config
+    for before, after in ((model.weights, got.weights), (model.optimizer, got.optimizer)):
+        assert set(before) == set(after) and all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_the_wrong_norm_order_would_be_seen(made):
+    source, expected = read(made("paddle"), "transformer_pre", ".pdparams", {"norm_position": "post"})
+    backend = tmb.get_backend("numpy")
+    model = backend.create(source.model.config)
+    backend.set_weights(model, source.model.weights)
+    assert np.abs(backend.logits(model, *BATCH.values()) - expected["logits"]).max() > 0.1
+
+
+def test_what_the_stacks_cannot_be_is_refused_all_at_once(tmp_path):
+    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, activation="silu")
+    backend = tmb.get_backend("numpy")
+    tmb.save(backend.build(config), tmp_path / "model")
+    for name in ("torch_transformer", "paddle_transformer"):
+        with pytest.raises(PortError, match="encoder_attention_bias must be True.*activation.*final_norm must be True"):
+            tmb.port(tmp_path / "model", tmp_path / "out", to=name)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_number_of_heads_must_be_given(made):
+    with pytest.raises(PortError, match="The number of heads is in no weight file.*--config"):
+        read_source(made("paddle") / "transformer_post.pdparams", None, {})

@@ -1,0 +1,25 @@
+"""The README's tables are what the code says."""
+
+import importlib.util
+from pathlib import Path
+
+from transformer_mb.porting.exports import EXPORTS
+from transformer_mb.porting.families import FAMILIES
+from transformer_mb.porting.formats import FORMATS
+from transformer_mb.porting.tables import readme_part
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_readme_has_the_tables_that_the_code_makes():
+    assert readme_part() in README.read_text(), "put the output of `python -m transformer_mb.porting.tables` into the README"
+
+
+def test_every_row_has_its_module():
+    for kind, rows in (("formats", FORMATS), ("families", FAMILIES), ("exports", EXPORTS)):
+        for name, row in rows.items():
+            assert importlib.util.find_spec(f"transformer_mb.porting.{kind}.{name}"), (kind, name)
+            wanted = {"formats": ["recognise", "read"], "families": ["recognise", "read", "write"], "exports": ["export"]}[kind]
+            assert all(callable(getattr(row.module, function)) for function in wanted)
+            if kind == "formats":
+                assert hasattr(row.module, "write") == row.writable

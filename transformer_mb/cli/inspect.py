@@ -1,0 +1,42 @@
+"""``transformer-mb inspect``: what a file or folder holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .port import From, Settings
+from .reporting import write_json
+
+NAME = "inspect"
+
+
+def command(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder.", show_default=False)],
+    from_: From = None,
+    config: Settings = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
+    from dataclasses import asdict
+
+    from ..porting.inspection import inspect
+    from ..porting.settings import read_settings
+
+    found = inspect(path, from_, read_settings(config))
+    width = max((len(name) for name, _, _ in found.tensors), default=0)
+    for name, shape, dtype in found.tensors:
+        print(f"{_printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")
+    state = ", with an optimizer's state" if found.optimizer else ""
+    print(f"{found.format}, family {found.family or 'unknown'}: {len(found.tensors)} tensors, {found.numbers} numbers{state}")
+    for sentence in found.odd:
+        print(f"note: {_printable(sentence)}")
+    write_json(json_file, {**asdict(found), "path": str(found.path)})
+
+
+def _printable(text: str) -> str:
+    """A name from a file must not move the cursor of a terminal."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)

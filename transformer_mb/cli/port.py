@@ -1,0 +1,35 @@
+"""``transformer-mb port``: a model from one framework's files to another's, with the proof that it is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .reporting import write_json
+
+NAME = "port"
+Settings = Annotated[
+    Path | None,
+    typer.Option("--config", help="JSON or TOML: what no weight file holds, such as num_heads.", show_default=False),
+]
+From = Annotated[str | None, typer.Option("--from", help="Format or family; else recognised.", show_default=False)]
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="A file or folder.", show_default=False)],
+    destination: Annotated[Path, typer.Argument(metavar="DST", help="A new file or folder.", show_default=False)],
+    to: Annotated[str, typer.Option("--to", help="Format, family or export, such as canonical, torch, onnx.")],
+    from_: From = None,
+    config: Settings = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace DST.")] = False,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Port a model to another format, and prove on a padded batch that it computes the same."""
+    from ..porting.port import port
+
+    report = port(source, destination, to, from_, config=config, force=force)
+    print("\n".join(report.lines()))
+    write_json(json_file, report.to_dict())

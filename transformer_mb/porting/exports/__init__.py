@@ -1,0 +1,44 @@
+"""Formats that are written and never read back, as data.
+
+Each module offers ``export(model: PortedModel, destination: Path) -> None``: ``destination`` is an empty folder that the
+caller puts in place once the proof holds; it raises PortError for a model that the format cannot hold.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """``runner`` and ``requires`` as in ``families.Family``: what runs the exported model for the proof.
+
+    ``hides`` are outputs that the engine computes and need not show.
+    """
+
+    name: str
+    title: str
+    runner: str
+    requires: tuple[str, ...] = ()
+    hides: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> Any:
+        return importlib.import_module(f"{__name__}.{self.name}")
+
+
+EXPORTS = {
+    row.name: row
+    for row in (
+        Export(name="onnx", title="ONNX encoder and cached decoder step", runner="onnx:run", requires=("onnx", "onnxruntime")),
+        Export(
+            name="ctranslate2",
+            title="CTranslate2 folder",
+            runner="ctranslate2:run",
+            requires=("ctranslate2",),
+            hides=("encoder",),
+        ),
+    )
+}

@@ -1,0 +1,49 @@
+"""CTranslate2: a folder for its fast C++ engine; ``ctranslate2.Translator`` runs it (or ``Encoder``, or ``Generator``).
+
+What decoding may never produce is written into the output's bias, since the engine's model knows no such list: its
+``translate_batch`` then gives our tokens with ``beam_size=1, min_decoding_length=0, max_input_length=0``. Sources come with
+their end token. A model without vocabularies gets its ids as tokens: ``"0"``, ``"1"``, ...
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...data.vocabulary import Vocabulary
+from ...errors import PortError
+from .. import worker
+from ..ported import PortedModel
+
+WRITER = "ctranslate2:write"
+# What the engine computes differently or cannot compute.
+NEEDED = {"norm_kind": "layer_norm", "compat_decode": "correct"}
+
+
+def export(model: PortedModel, destination: Path) -> None:
+    """Fill a folder, in float32; raises PortError.
+
+    The specifications of ctranslate2 import PyTorch where it is installed, so they are used in a process of their own.
+    """
+    config = model.config
+    wrong = [
+        f"{name} must be {value}, but {getattr(config, name)} came"
+        for name, value in NEEDED.items()
+        if getattr(config, name) != value
+    ]
+    if wrong:
+        raise PortError(f"CTranslate2 cannot hold this model: {'; '.join(wrong)}.")
+    settings: dict[str, Any] = {"path": str(destination.resolve()), "config": config.to_dict()}
+    for side in ("source", "target"):
+        size = getattr(config, f"{side}_vocab_size")
+        if size is not None:
+            settings[f"{side}_tokens"] = tokens_of(getattr(model, f"{side}_vocabulary"), size)
+    weights = {name: np.asarray(value, np.float32) for name, value in model.weights.items()}
+    worker.call(WRITER, weights, settings)
+
+
+def tokens_of(vocabulary: Vocabulary | None, size: int) -> list[str]:
+    """The tokens by id."""
+    return [str(number) for number in range(size)] if vocabulary is None else list(vocabulary.entries)

@@ -1,0 +1,152 @@
+"""ONNX: an encoder that runs once and a decoder step with a cache, for any batch and any length.
+
+=============  ==========================================================================================================
+encoder.onnx   ``source`` [B, S], ``source_valid_lens`` [B] (and ``token_types`` [B, S] where the model has them), int64
+               -> ``encoder`` [B, S, D]; ``pooled`` [B, D] with a pooler; with a decoder also its cross-attention's
+               ``cross_keys.{i}`` and ``cross_values.{i}`` [B, H, S, D/H] for each block i
+decoder.onnx   ``target`` [B, T] int64, ``past_keys.{i}`` and ``past_values.{i}`` [B, H, P, D/H] of the P steps so far,
+               and with an encoder ``source_valid_lens``, ``cross_keys.{i}``, ``cross_values.{i}``
+               -> ``logits`` [B, T, V], ``keys.{i}`` and ``values.{i}`` [B, H, P + T, D/H], the next step's past
+vocabularies   ``source_vocabulary.json``, ``target_vocabulary.json``, where the model has them
+=============  ==========================================================================================================
+
+A side that the architecture lacks has no file. Everything is float32. The property ``transformer_mb.config`` of each file
+holds the configuration, so that ``onnx_model.OnnxModel`` runs the folder alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ...checkpoint_files import VOCABULARIES, write_text
+from ...config import TransformerConfig
+from ...errors import PortError
+from ..ported import PortedModel
+from .onnx_builder import GraphBuilder
+from .onnx_layers import Layers
+
+CONFIG_PROPERTY = "transformer_mb.config"
+ENCODER, DECODER = "encoder.onnx", "decoder.onnx"
+LARGEST = 2**31 - 2**24  # bytes of weights in one file; protobuf ends at 2 GiB
+
+
+def export(model: PortedModel, destination: Path) -> None:
+    """Fill a folder; raises PortError when a file cannot be written."""
+    import onnx
+
+    metadata = {CONFIG_PROPERTY: model.config.to_json()}
+    graphs = {}
+    if model.config.has_encoder:
+        graphs[ENCODER] = encoder_graph(model)
+    if model.config.has_decoder:
+        graphs[DECODER] = decoder_graph(model)
+    try:
+        for name, graph in graphs.items():
+            built = graph.model(metadata)
+            apart = sum(len(tensor.raw_data) for tensor in built.graph.initializer) > LARGEST
+            onnx.save_model(built, destination / name, save_as_external_data=apart, location=f"{name}.data")
+            onnx.checker.check_model(destination / name)
+        for side, name in VOCABULARIES.items():
+            vocabulary = getattr(model, f"{side}_vocabulary")
+            if vocabulary is not None:
+                write_text(destination / name, vocabulary.to_json())
+    except OSError as error:
+        raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
+
+
+def encoder_graph(model: PortedModel) -> GraphBuilder:
+    config, graph = model.config, GraphBuilder("encoder", model.weights)
+    layers = Layers(graph, config)
+    source = graph.input("source", np.int64, ["batch", "source_steps"])
+    valid_lens = graph.input("source_valid_lens", np.int64, ["batch"])
+    types = graph.input("token_types", np.int64, ["batch", "source_steps"]) if config.token_types else None
+    mask = source_mask(graph, valid_lens, graph.size(source, 1))
+    X = layers.embed(source, "encoder", "encoder.embedding.weight", token_types=types)
+    for i in range(config.encoder_num_layers):
+        X = _encoder_block(layers, X, mask, f"encoder.blks.block{i}")
+    X = layers.norm(X, "encoder.norm") if config.final_norm else X
+    graph.output(X, "encoder", np.float32, ["batch", "source_steps", config.num_hiddens])
+    if config.pooler:
+        first = graph.add("Gather", X, graph.constant(0, np.int64), axis=1)
+        graph.output(
+            graph.add("Tanh", layers.linear(first, "pooler.dense")), "pooled", np.float32, ["batch", config.num_hiddens]
+        )
+    if config.has_decoder:
+        shape = cache_shape(config, "source_steps")
+        for i in range(config.decoder_num_layers):
+            for kind, projection in (("keys", "W_k"), ("values", "W_v")):
+                name = f"decoder.blks.block{i}.attention2.{projection}"
+                graph.output(layers.heads(X, name, config.decoder_num_heads), f"cross_{kind}.{i}", np.float32, shape)
+    return graph
+
+
+def decoder_graph(model: PortedModel) -> GraphBuilder:
+    config, graph = model.config, GraphBuilder("decoder", model.weights)
+    layers = Layers(graph, config)
+    target = graph.input("target", np.int64, ["batch", "target_steps"])
+    caches = [_cache_inputs(graph, config, i) for i in range(config.decoder_num_layers)]
+    past = graph.size(caches[0]["past_keys"], 2)
+    every = graph.add("Add", past, graph.size(target, 1))
+    causal, across = None, None
+    if config.compat_decode == "correct":
+        # Query t is step past + t and attends to keys up to itself.
+        queries = graph.unsqueeze(graph.steps(graph.size(target, 1), past), 1)
+        causal = graph.add("LessOrEqual", graph.steps(every), queries)  # [T, P + T]
+    if config.has_encoder:
+        valid_lens = graph.input("source_valid_lens", np.int64, ["batch"])
+        across = source_mask(graph, valid_lens, graph.size(caches[0]["cross_keys"], 2))
+    table = "encoder.embedding.weight" if config.share_embeddings else "decoder.embedding.weight"
+    # The book's predictor feeds every step at position 0.
+    X = layers.embed(target, "decoder", table, first=past if config.compat_decode == "correct" else None)
+    for i, cache in enumerate(caches):
+        X = _decoder_block(layers, X, cache, causal, across, i)
+    X = layers.norm(X, "decoder.norm") if config.final_norm else X
+    logits = layers.linear(X, "decoder.dense", table if config.tie_output else None)
+    graph.output(logits, "logits", np.float32, ["batch", "target_steps", config.target_vocab_size or 0])
+    return graph
+
+
+def source_mask(graph: GraphBuilder, valid_lens: str, steps: str) -> str:
+    """[B] lengths -> [B, 1, 1, S], True at the leading keys."""
+    return graph.unsqueeze(graph.add("Less", graph.steps(steps), graph.unsqueeze(valid_lens, 1)), 1, 2)
+
+
+def cache_shape(config: TransformerConfig, steps: str) -> list[str | int]:
+    return ["batch", config.decoder_num_heads, steps, config.num_hiddens // config.decoder_num_heads]
+
+
+def _cache_inputs(graph: GraphBuilder, config: TransformerConfig, i: int) -> dict[str, str]:
+    steps = {"past": "past_steps", **({"cross": "source_steps"} if config.has_encoder else {})}
+    return {
+        f"{which}_{kind}": graph.input(f"{which}_{kind}.{i}", np.float32, cache_shape(config, axis))
+        for which, axis in steps.items()
+        for kind in ("keys", "values")
+    }
+
+
+def _encoder_block(layers: Layers, X: str, mask: str, name: str) -> str:
+    num_heads = layers.config.encoder_num_heads
+    Y = layers.sublayer_input(X, f"{name}.addnorm1")
+    queries, keys, values = (layers.heads(Y, f"{name}.attention.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
+    X = layers.add_norm(X, layers.attention(queries, keys, values, mask, f"{name}.attention"), f"{name}.addnorm1")
+    Y = layers.feed_forward(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.ffn")
+    return layers.add_norm(X, Y, f"{name}.addnorm2")
+
+
+def _decoder_block(layers: Layers, X: str, cache: dict[str, str], causal: str | None, across: str | None, i: int) -> str:
+    graph, num_heads, name = layers.graph, layers.config.decoder_num_heads, f"decoder.blks.block{i}"
+    Y = layers.sublayer_input(X, f"{name}.addnorm1")
+    queries, keys, values = (layers.heads(Y, f"{name}.attention1.{one}", num_heads) for one in ("W_q", "W_k", "W_v"))
+    keys = graph.add("Concat", cache["past_keys"], keys, axis=2)
+    values = graph.add("Concat", cache["past_values"], values, axis=2)
+    for kind, value in (("keys", keys), ("values", values)):
+        graph.output(value, f"{kind}.{i}", np.float32, cache_shape(layers.config, "all_steps"))
+    X = layers.add_norm(X, layers.attention(queries, keys, values, causal, f"{name}.attention1"), f"{name}.addnorm1")
+    if across is not None:
+        queries = layers.heads(layers.sublayer_input(X, f"{name}.addnorm2"), f"{name}.attention2.W_q", num_heads)
+        Y = layers.attention(queries, cache["cross_keys"], cache["cross_values"], across, f"{name}.attention2")
+        X = layers.add_norm(X, Y, f"{name}.addnorm2")
+    Y = layers.feed_forward(layers.sublayer_input(X, f"{name}.addnorm3"), f"{name}.ffn")
+    return layers.add_norm(X, Y, f"{name}.addnorm3")

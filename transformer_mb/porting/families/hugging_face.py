@@ -1,0 +1,162 @@
+"""Folders as ``transformers`` saves them: config.json, weights in safetensors, tokenizer files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...data.vocabulary import Vocabulary
+from ...errors import DataError, PortError
+from ..formats import FORMATS
+from ..ported import NativeFile
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+# The names that transformers gives to our activations; the first is the one that we write.
+ACTIVATIONS = {
+    "relu": ("relu",),
+    "gelu": ("gelu", "gelu_python"),
+    "gelu_tanh": ("gelu_new", "gelu_pytorch_tanh"),
+    "silu": ("silu", "swish"),
+}
+Kind = TypeVar("Kind", int, float, bool, str)
+KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+
+
+def is_model(folder: Path, model_type: str) -> bool:
+    """Whether there is a config.json of that model type."""
+    try:
+        return read_object(folder / CONFIG).get("model_type") == model_type
+    except PortError:
+        return False
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise PortError(f"{path} must be JSON, but it is not: {error}.") from None
+    except OSError as error:
+        raise PortError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if not isinstance(value, dict):
+        raise PortError(f"{path} must hold a JSON object, but it holds a {type(value).__name__}.")
+    return value
+
+
+def write_object(path: Path, value: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+class Fields:
+    """The fields of a config.json, checked as they are asked for.
+
+    A field without a default must be there: what transformers takes for an absent one differs between its releases.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.values = read_object(path)
+
+    def get(self, name: str, kind: type[Kind], default: Kind | None = None) -> Kind:
+        value = self.values.get(name)
+        if value is None and default is not None:
+            return default
+        right = isinstance(value, (int, float) if kind is float else kind) and (kind is bool) == isinstance(value, bool)
+        if not right:
+            came = "it is not there" if name not in self.values else f"{value!r:.60} came"
+            raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, but {came}.")
+        return value  # type: ignore[return-value]
+
+    def require(self, name: str, expected: Any, default: Any) -> None:
+        """Refuse a variant that the canonical form does not have."""
+        came = self.values.get(name, default)
+        if came != expected:
+            raise PortError(f"{self.path}: {name} must be {expected!r} for this family, but {came!r:.60} came.")
+
+    def activation(self, name: str) -> str:
+        came = self.get(name, str)
+        for ours, theirs in ACTIVATIONS.items():
+            if came in theirs:
+                return ours
+        known = ", ".join(one for theirs in ACTIVATIONS.values() for one in theirs)
+        raise PortError(f"{self.path}: {name} must be one of {known}, but {came!r:.60} came.")
+
+
+def read_weights(folder: Path) -> NativeFile:
+    """The tensors of a folder, from one file or from the shards that an index names."""
+    if (folder / WEIGHTS).is_file():
+        return _read(folder / WEIGHTS)
+    if not (folder / INDEX).is_file():
+        raise PortError(
+            f"{folder} must hold {WEIGHTS} (or shards and {INDEX}), but it does not. Weights in other formats become "
+            "safetensors when transformers loads the folder and saves it again with save_pretrained."
+        )
+    places = read_object(folder / INDEX).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(one, str) and Path(one).name == one for one in places.values()):
+        raise PortError(f"{folder / INDEX}: weight_map must give a file of this folder for each tensor, but it does not.")
+    shards = [_read(folder / name) for name in sorted(set(places.values()))]
+    tensors = {name: value for shard in shards for name, value in shard.tensors.items()}
+    notes = tuple(note for shard in shards for note in shard.notes)
+    return NativeFile(format="safetensors", tensors=tensors, notes=notes)
+
+
+def _read(path: Path) -> NativeFile:
+    return FORMATS["safetensors"].module.read(path)
+
+
+def write_weights(folder: Path, tensors: Mapping[str, np.ndarray]) -> None:
+    """With the metadata without which transformers refuses a file."""
+    from safetensors.numpy import save_file
+
+    save_file({name: np.array(value, order="C") for name, value in tensors.items()}, folder / WEIGHTS, {"format": "pt"})
+
+
+def take(
+    found: Mapping[str, np.ndarray], names: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]], what: str
+) -> dict[str, np.ndarray]:
+    """Canonical weights from foreign tensors, or one PortError that lists all that does not fit.
+
+    Args:
+        names: the foreign name of each canonical one; shapes: canonical shapes by canonical name.
+    """
+    missing = [f"missing {names[name]} {list(shape)}" for name, shape in shapes.items() if names[name] not in found]
+    unexpected = [f"unexpected {name} {list(found[name].shape)}" for name in sorted(set(found) - set(names.values()))]
+    wrong = [
+        f"{names[name]} must have shape {list(shape)}, but {list(found[names[name]].shape)} came"
+        for name, shape in shapes.items()
+        if names[name] in found and found[names[name]].shape != tuple(shape)
+    ]
+    if missing or unexpected or wrong:
+        raise PortError(f"{what} and its config.json do not fit: {'; '.join([*missing, *unexpected, *wrong])}.")
+    integers = [names[name] for name in shapes if found[names[name]].dtype.kind != "f"]
+    if integers:
+        raise PortError(f"{what} must hold floating-point weights, but these are not: {', '.join(integers)}.")
+    return {name: found[names[name]] for name in shapes}
+
+
+def vocabulary_of(ids: Mapping[str, int], size: int, special: Mapping[str, int], file: str) -> tuple[Vocabulary | None, str]:
+    """A vocabulary of subwords by id and "", or None and why there is none."""
+    entries = [""] * len(ids)
+    for token, number in ids.items():
+        if type(number) is int and 0 <= number < len(entries):
+            entries[number] = token
+    if len(entries) != size or len(set(entries)) != size:
+        return None, f"{file} does not give a token for each of the {size} rows of the embedding: it was left out."
+    try:
+        return Vocabulary(entries, "words", special), ""
+    except DataError as error:
+        return None, f"{file} was left out: {error}"
+
+
+def check_holds(config: Any, needed: Mapping[str, Any], family: str) -> None:
+    """Refuse to write a model that a family cannot express, naming every field."""
+    wrong = [
+        f"{name} must be {value!r}, but {getattr(config, name)!r} came"
+        for name, value in needed.items()
+        if getattr(config, name) != value
+    ]
+    if wrong:
+        raise PortError(f"{family} cannot hold this model: {'; '.join(wrong)}.")

@@ -1,0 +1,236 @@
+"""MarianMT as ``transformers`` saves it (Junczys-Dowmunt et al. 2018): post-norm, biases everywhere, sines before cosines.
+
+``final_logits_bias`` is the output projection's bias. ``forced_eos_token_id`` has no place in the canonical form: it makes
+``generate`` end its longest output with ``</s>``, where ours is cut off; so n of our steps are n + 1 of its new tokens.
+``transformers`` knows no other order of normalisation for this family, whatever ``normalize_before`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...config import TransformerConfig
+from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
+from ...errors import PortError
+from ...parameters import parameter_shapes
+from ...positions import sinusoid_table
+from ..ported import PortedModel
+from ..settings import check_sizes, made_config, vocabularies
+from .hugging_face import (
+    ACTIVATIONS,
+    CONFIG,
+    Fields,
+    check_holds,
+    is_model,
+    read_object,
+    read_weights,
+    take,
+    vocabulary_of,
+    write_object,
+    write_weights,
+)
+from .marian_names import BIAS, HEAD, POSITIONS, SHARED, TABLES, foreign_name
+
+GENERATION, VOCABULARY, TARGET_VOCABULARY = "generation_config.json", "vocab.json", "target_vocab.json"
+EPS = 1e-5  # no field of config.json
+SIZES = {
+    "num_hiddens": "d_model",
+    "ffn_num_hiddens": "encoder_ffn_dim",
+    "encoder_num_heads": "encoder_attention_heads",
+    "decoder_num_heads": "decoder_attention_heads",
+    "encoder_num_layers": "encoder_layers",
+    "decoder_num_layers": "decoder_layers",
+    "max_len": "max_position_embeddings",
+    "pad_id": "pad_token_id",
+    "eos_id": "eos_token_id",
+    "decoder_start_id": "decoder_start_token_id",
+}
+RATES = {"dropout": "dropout", "attention_dropout": "attention_dropout", "ffn_dropout": "activation_dropout"}
+FIXED = {
+    "architecture": "encoder_decoder",
+    "norm_position": "post",
+    "norm_kind": "layer_norm",
+    "norm_eps": EPS,
+    "norm_affine": True,
+    "final_norm": False,
+    "embedding_norm": False,
+    "position": "sinusoidal",
+    "sinusoid_layout": "halves",
+    "position_offset": 0,
+    "encoder_attention_bias": True,
+    "decoder_attention_bias": True,
+    "ffn_bias": True,
+    "token_types": 0,
+    "compat_decode": "correct",
+}
+
+
+def recognise(folder: Path) -> bool:
+    return is_model(folder, "marian")
+
+
+def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
+    """``settings`` may change what changes no tensor, and bring vocabularies; raises PortError."""
+    native = read_weights(folder)
+    found = dict(native.tensors)
+    _drop_positions(found, folder)
+    tables = _tables(found, folder)
+    if BIAS in found and found[BIAS].ndim == 2:
+        found[BIAS] = found[BIAS].reshape(-1)
+    fields = Fields(folder / CONFIG)
+    suppress_ids, note = _suppressed(folder, fields)
+    config = made_config({**_fields(fields, tables), "suppress_ids": suppress_ids}, settings, {})
+    check_sizes(config, len(native.tensors))
+    _check_ties(fields, config)
+    shapes = parameter_shapes(config)
+    names = {name: foreign_name(name) for name in shapes}
+    weights = take({**found, **_stored(tables, config)}, names, shapes, str(folder))
+    source, target, problem = _vocabularies(folder, config)
+    notes = (*native.notes, *(one for one in (note, problem) if one))
+    kept: dict[str, Any] = {"source_vocabulary": source, "target_vocabulary": target, **vocabularies(settings)}
+    return PortedModel(config=config, weights=weights, notes=notes, **kept)
+
+
+def write(model: PortedModel, folder: Path) -> None:
+    """What ``MarianMTModel.from_pretrained`` loads. The tokenizer's ``source.spm`` and ``target.spm`` are no part of it."""
+    config = model.config
+    check_holds(config, FIXED, "A MarianMT folder")
+    fields = {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "vocab_size": config.source_vocab_size,
+        "decoder_vocab_size": config.target_vocab_size,
+        "share_encoder_decoder_embeddings": config.share_embeddings,
+        "tie_word_embeddings": config.tie_output,
+        "decoder_ffn_dim": config.ffn_num_hiddens,
+        "activation_function": ACTIVATIONS[config.activation][0],
+        "scale_embedding": config.embedding_scale,
+        "bos_token_id": config.bos_id,
+        **{theirs: getattr(config, ours) for ours, theirs in SIZES.items()},
+        **{theirs: getattr(config, ours) for ours, theirs in RATES.items()},
+        "attention_dropout": config.attention_dropout_rate,
+        "decoder_start_token_id": config.start_id,
+    }
+    generation = {
+        **{name: fields[name] for name in ("bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id")},
+        **({"bad_words_ids": [[number] for number in config.suppress_ids]} if config.suppress_ids else {}),
+        "forced_eos_token_id": config.eos_id,
+    }
+    write_object(folder / CONFIG, fields)
+    write_object(folder / GENERATION, generation)
+    write_weights(folder, _foreign_weights(model))
+    for vocabulary, name in ((model.source_vocabulary, VOCABULARY), (model.target_vocabulary, TARGET_VOCABULARY)):
+        if vocabulary is not None and (name == VOCABULARY or not config.share_embeddings):
+            write_object(folder / name, {token: number for number, token in enumerate(vocabulary.entries)})
+
+
+def _foreign_weights(model: PortedModel) -> dict[str, np.ndarray]:
+    config = model.config
+    tensors = {foreign_name(name): value for name, value in model.weights.items()}
+    bias = tensors.pop(BIAS, np.zeros(config.target_vocab_size or 0, np.float32))
+    tensors[BIAS] = bias.reshape(1, -1)
+    if config.share_embeddings:
+        tensors[SHARED] = tensors.pop(TABLES["encoder"])
+        if not config.tie_output:
+            # transformers then unties all three tables.
+            tensors.update({name: tensors[SHARED].copy() for name in TABLES.values()})
+    return tensors
+
+
+def _drop_positions(found: dict[str, np.ndarray], folder: Path) -> None:
+    """Releases before 4.0 saved the sinusoids, which are no weights; others than ours would be another model."""
+    for name in POSITIONS:
+        table = found.pop(name, None)
+        if table is None:
+            continue
+        whole = table.ndim == 2 and table.shape[1] % 2 == 0
+        expected = sinusoid_table(table.shape[0], table.shape[1], "halves") if whole else None
+        if expected is None or np.abs(table - expected).max(initial=0.0) > 1e-6:
+            raise PortError(f"{folder}: {name} must be the table of sinusoids, but it is not.")
+
+
+def _tables(found: dict[str, np.ndarray], folder: Path) -> dict[str, np.ndarray]:
+    """Takes the embeddings of both sides and the output projection out of ``found``: each is stored where it is not tied."""
+    shared = found.pop(SHARED, None)
+    tables = {side: found.pop(name, shared) for side, name in TABLES.items()}
+    missing = [TABLES[side] for side, table in tables.items() if table is None]
+    if missing:
+        raise PortError(f"{folder} must hold {SHARED} or {' and '.join(missing)}, but it holds none of them.")
+    tables["head"] = found.pop(HEAD, tables["decoder"])
+    return tables  # type: ignore[return-value]
+
+
+def _stored(tables: Mapping[str, np.ndarray], config: TransformerConfig) -> dict[str, np.ndarray]:
+    """What the canonical form stores of the three tables."""
+    stored = {TABLES["encoder"]: tables["encoder"]}
+    if not config.share_embeddings:
+        stored[TABLES["decoder"]] = tables["decoder"]
+    if not config.tie_output:
+        stored[HEAD] = tables["head"]
+    return stored
+
+
+def _same(first: np.ndarray, second: np.ndarray) -> bool:
+    return first is second or np.array_equal(first, second)
+
+
+def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    sizes = {ours: fields.get(theirs, int) for ours, theirs in SIZES.items()}
+    fields.require("decoder_ffn_dim", sizes["ffn_num_hiddens"], sizes["ffn_num_hiddens"])
+    pad_id, vocab_size = sizes["pad_id"], fields.get("vocab_size", int)
+    return {
+        **FIXED,
+        **sizes,
+        **{ours: float(fields.get(theirs, float)) for ours, theirs in RATES.items()},
+        "source_vocab_size": vocab_size,
+        "target_vocab_size": fields.get("decoder_vocab_size", int, vocab_size),
+        "bos_id": fields.get("bos_token_id", int, sizes["decoder_start_id"]),
+        "activation": fields.activation("activation_function"),
+        "embedding_scale": fields.get("scale_embedding", bool),
+        "share_embeddings": _same(tables["encoder"], tables["decoder"]),
+        "tie_output": _same(tables["decoder"], tables["head"]),
+        "padding_vector_zero": all(0 <= pad_id < len(table) and not table[pad_id].any() for table in tables.values()),
+        "output_bias": True,
+    }
+
+
+def _check_ties(fields: Fields, config: TransformerConfig) -> None:
+    """transformers ignores the tables of a file that its config.json says are one."""
+    tied, shared = fields.get("tie_word_embeddings", bool, True), fields.get("share_encoder_decoder_embeddings", bool, True)
+    if tied and not config.tie_output:
+        raise PortError(f"{fields.path}: tie_word_embeddings is true, but {HEAD} is not the decoder's embedding table.")
+    if tied and shared and not config.share_embeddings:
+        raise PortError(f"{fields.path}: share_encoder_decoder_embeddings is true, but the two embedding tables differ.")
+
+
+def _suppressed(folder: Path, fields: Fields) -> tuple[tuple[int, ...], str]:
+    """The tokens that are never generated: ``bad_words_ids`` of one token each; longer ones have no place with us."""
+    generation = read_object(folder / GENERATION) if (folder / GENERATION).is_file() else {}
+    listed = generation.get("bad_words_ids") or fields.values.get("bad_words_ids") or []
+    if not isinstance(listed, list) or not all(isinstance(one, list) and one for one in listed):
+        raise PortError(f"{folder}: bad_words_ids must be a list of lists of token ids, but {listed!r:.60} came.")
+    longer = sum(len(one) > 1 for one in listed)
+    note = f"{longer} bad_words_ids of more than one token were dropped: decoding may produce them." if longer else ""
+    return tuple(one[0] for one in listed if len(one) == 1), note
+
+
+def _vocabularies(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | None, Vocabulary | None, str]:
+    """Both or none, and why. Text must come as SentencePiece pieces with spaces between them."""
+    if not (folder / VOCABULARY).is_file():
+        return None, None, f"There is no {VOCABULARY}: the vocabularies were left out."
+    names = [VOCABULARY, TARGET_VOCABULARY if (folder / TARGET_VOCABULARY).is_file() else VOCABULARY]
+    sizes = (config.source_vocab_size or 0, config.target_vocab_size or 0)
+    found = []
+    for name, size in zip(names, sizes, strict=True):
+        ids = read_object(folder / name)
+        special = {"unk": ids.get("<unk>", config.pad_id), "pad": config.pad_id, "bos": config.start_id, "eos": config.eos_id}
+        vocabulary, problem = vocabulary_of(ids, size, {role: special[role] for role in SPECIAL_TOKENS}, name)
+        if vocabulary is None:
+            return None, None, problem
+        found.append(vocabulary)
+    return found[0], found[1], ""

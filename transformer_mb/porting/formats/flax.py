@@ -1,0 +1,135 @@
+"""flax msgpack: what ``flax.serialization.to_bytes`` makes of parameters, alone or with an optax Adam state.
+
+An array is msgpack's extension 1, itself msgpack of (shape, dtype name, bytes); 3 is a scalar likewise. Arrays above a
+gigabyte come in pieces. Source: flax/serialization.py.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import PortError
+from ..nested_names import flattened, nested
+from ..ported import NativeFile
+from ..raw_arrays import array_from_bytes, check_names, dtype_of, read_bytes, widened_bfloat16
+
+ARRAY, SCALAR = 1, 3
+PIECES = "__msgpack_chunked_array__"
+LARGEST = 1 << 30  # bytes; flax cuts what is larger, since msgpack cannot hold it
+MODEL_KEYS, OPTIMIZER_KEYS = ("params", "model"), ("opt_state", "optimizer")
+SLOTS = {"m": "mu", "v": "nu"}
+
+
+def recognise(path: Path) -> bool:
+    with path.open("rb") as file:
+        first = file.read(1)
+    return bool(first) and (0x81 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF))
+
+
+def read(path: Path) -> NativeFile:
+    import msgpack
+
+    data = read_bytes(path)
+    try:
+        tree = msgpack.unpackb(data, ext_hook=_array, raw=False, strict_map_key=True)
+    except PortError as error:
+        raise PortError(f"{path}: {error}") from None
+    except Exception as error:  # msgpack raises what it meets
+        raise PortError(f"{path} must be flax msgpack, but it is damaged: {error or type(error).__name__}.") from None
+    if type(tree) is not dict:
+        raise PortError(f"{path} must hold arrays by name, but it holds a {type(tree).__name__}.")
+    tree = _joined(tree, str(path))
+    optimizer = next((tree[key] for key in OPTIMIZER_KEYS if type(tree.get(key)) is dict), None)
+    params = next((tree[key] for key in MODEL_KEYS if type(tree.get(key)) is dict), tree)
+    while list(params) == ["params"]:  # the variables of a linen module, inside a training state
+        params = params["params"]
+    tensors = flattened(params, str(path))
+    check_names(tensors, path)
+    state, notes = (None, ()) if optimizer is None else _state(optimizer, str(path))
+    return NativeFile(format="flax", tensors=tensors, optimizer=state, notes=notes)
+
+
+def _array(code: int, data: bytes) -> np.ndarray:
+    import msgpack
+
+    if code not in (ARRAY, SCALAR):
+        raise PortError(f"msgpack extension 1 or 3 was expected, but {code} came.")
+    shape, name, raw = msgpack.unpackb(data, raw=False)
+    if type(shape) is not list or type(name) is not str or type(raw) is not bytes:
+        raise PortError("An array must be its shape, its dtype's name and its bytes, but something else came.")
+    if name == "bfloat16":
+        return widened_bfloat16(raw, shape, "of the file")
+    return array_from_bytes(raw, dtype_of(name, "of the file"), shape, "of the file")
+
+
+def _joined(tree: Any, what: str, depth: int = 0) -> Any:
+    """Arrays in pieces put together."""
+    if depth > 40:
+        raise PortError(f"{what} nests its names too deeply.")
+    if type(tree) is not dict:
+        return tree
+    if PIECES not in tree:
+        return {name: _joined(value, what, depth + 1) for name, value in tree.items()}
+    shape, pieces = tree.get("shape"), tree.get("chunks")
+    if type(shape) is not dict or type(pieces) is not dict or not all(isinstance(p, np.ndarray) for p in pieces.values()):
+        raise PortError(f"{what}: an array in pieces must have a shape and chunks, but something else came.")
+    flat = np.concatenate([pieces[str(i)].reshape(-1) for i in range(len(pieces)) if str(i) in pieces] or [np.zeros(0)])
+    sizes: list[int] = [shape.get(str(i), -1) for i in range(len(shape))]
+    if not all(type(size) is int and size >= 0 for size in sizes) or math.prod(sizes) != flat.size:
+        raise PortError(f"{what}: an array in pieces of shape {sizes} came with {flat.size} numbers.")
+    return flat.reshape(sizes)
+
+
+def _state(tree: dict[str, Any], what: str) -> tuple[dict[str, np.ndarray] | None, tuple[str, ...]]:
+    adam = _adam(tree)
+    if adam is None:
+        return None, ("The optimizer's state is not optax's Adam (count, mu, nu): it was left out.",)
+    moments = {
+        f"{slot}.{name.removeprefix('params/')}": array
+        for slot, key in SLOTS.items()
+        for name, array in flattened(adam[key], what).items()
+    }
+    return {"step": np.asarray(adam["count"], np.int64).reshape(()), **moments}, ()
+
+
+def _adam(tree: Any, depth: int = 0) -> dict[str, Any] | None:
+    """The first part of a chain of transformations that has Adam's fields."""
+    if type(tree) is not dict or depth > 10:
+        return None
+    if {"count", "mu", "nu"} <= set(tree) and type(tree["mu"]) is dict and np.size(tree["count"]) == 1:
+        return tree
+    return next((found for part in tree.values() if (found := _adam(part, depth + 1))), None)
+
+
+def write(path: Path, native: NativeFile) -> None:
+    """``{"params": ...}``, and ``opt_state`` as optax.adam nests it: (ScaleByAdamState, EmptyState)."""
+    import msgpack
+
+    tree: dict[str, Any] = {"params": nested(native.tensors)}
+    if native.optimizer is not None:
+        adam: dict[str, Any] = {"count": native.optimizer["step"].astype(np.int32)}
+        for slot, key in SLOTS.items():
+            prefix = f"{slot}."
+            chosen = {n.removeprefix(prefix): a for n, a in native.optimizer.items() if n.startswith(prefix)}
+            adam[key] = nested(chosen)
+        tree["opt_state"] = {"0": adam, "1": {}}
+    with path.open("wb") as file:
+        msgpack.pack(tree, file, default=_packed, strict_types=True)
+
+
+def _packed(value: Any) -> Any:
+    import msgpack
+
+    if not isinstance(value, np.ndarray):
+        raise PortError(f"flax msgpack holds arrays, but a {type(value).__name__} came.")
+    if value.nbytes > LARGEST:
+        size = LARGEST // value.itemsize
+        flat = value.reshape(-1)
+        parts = {str(i): flat[start : start + size] for i, start in enumerate(range(0, flat.size, size))}
+        return {PIECES: True, "shape": {str(i): n for i, n in enumerate(value.shape)}, "chunks": parts}
+    dense = np.ascontiguousarray(value, value.dtype.newbyteorder("="))
+    return msgpack.ExtType(ARRAY, msgpack.packb((value.shape, value.dtype.name, dense.tobytes()), use_bin_type=True))

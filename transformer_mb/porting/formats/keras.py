@@ -1,0 +1,50 @@
+"""Keras ``.weights.h5``, of Keras 3 and of Keras 2; written as Keras 3 does.
+
+h5py reads it in a process of its own: the C library under it has crashed on damaged files.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import PortError
+from .. import worker
+from ..ported import NativeFile
+from ..raw_arrays import check_names
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+CONFIG = "transformer_mb.config"
+
+
+def recognise(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(SIGNATURE)) == SIGNATURE
+
+
+def read(path: Path) -> NativeFile:
+    tensors, facts = worker.call("hdf5:read", {}, {"path": str(path.resolve())})
+    check_names(tensors, path)
+    try:
+        settings = json.loads(facts["config"]) if facts["config"] else {}
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise PortError(f"{path}: the attribute {CONFIG} must be a JSON object, but it is not.")
+    order = [name for name in facts["names"] if name in tensors]  # as the file lists them
+    left_out = facts["left_out"]
+    notes = (f"{left_out} variables of Keras' optimizer and random state were left out.",) if left_out else ()
+    return NativeFile(format="keras", tensors={name: tensors[name] for name in order}, settings=settings, notes=notes)
+
+
+def write(path: Path, native: NativeFile) -> None:
+    import h5py
+
+    with h5py.File(path, "w") as file:
+        if native.settings:
+            file.attrs[CONFIG] = json.dumps(dict(native.settings))
+        file.create_group("vars")  # Keras 2 asks the model for variables of its own
+        for name, array in native.tensors.items():
+            file.create_dataset(name, data=np.asarray(array))

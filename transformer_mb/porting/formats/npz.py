@@ -1,0 +1,77 @@
+"""NumPy ``.npz``: one member a tensor, ``optimizer.`` before the names of ``Trainer.state_dict``; object arrays are refused."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from ...errors import PortError
+from ..ported import NativeFile
+from ..raw_arrays import array_from_bytes, check_names, dtype_of, unpacked_limit
+
+OPTIMIZER = "optimizer."
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, OSError, KeyError)
+
+
+def recognise(path: Path) -> bool:
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    return bool(names) and all(name.endswith(".npy") for name in names)
+
+
+def read(path: Path) -> NativeFile:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            _check_sizes(path, members)
+            arrays: dict[str, np.ndarray] = {}
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                if name in arrays:
+                    raise PortError(f"{path} must hold each tensor once, but {name!r:.80} comes twice.")
+                with archive.open(member) as file:
+                    arrays[name] = _array(file, member.file_size, name)
+    except PortError:
+        raise
+    except DAMAGE as error:
+        raise PortError(f"{path} must be a NumPy .npz file, but it is damaged: {error}.") from None
+    tensors = {name: array for name, array in arrays.items() if not name.startswith(OPTIMIZER)}
+    state = {name.removeprefix(OPTIMIZER): array for name, array in arrays.items() if name.startswith(OPTIMIZER)}
+    check_names(tensors, path)
+    return NativeFile(format="npz", tensors=tensors, optimizer=state or None)
+
+
+def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    size = path.stat().st_size
+    claimed = sum(member.file_size for member in members)
+    if claimed > unpacked_limit(size):
+        raise PortError(f"{path} claims to unpack to {claimed} bytes, too many for a file of {size}: refused.")
+
+
+def _array(file: IO[bytes], size: int, name: str) -> np.ndarray:
+    # ``size`` is the directory's claim; the archive stops reading there, and checks the sum.
+    data = io.BytesIO(file.read(size + 1))
+    version = npy.read_magic(data)
+    if version not in ((1, 0), (2, 0)):
+        raise PortError(f"Tensor {name!r:.80} must be of .npy version 1 or 2, but {version} came.")
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = header(data)
+    dtype_of(dtype.newbyteorder("=").name, name)
+    return array_from_bytes(data.getbuffer()[data.tell() :], dtype, [int(length) for length in shape], name, fortran)
+
+
+def write(path: Path, native: NativeFile) -> None:
+    state = {f"{OPTIMIZER}{name}": array for name, array in (native.optimizer or {}).items()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, array in {**native.tensors, **state}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=math.prod(array.shape) * array.itemsize > 1 << 30) as file:
+                npy.write_array(file, np.asarray(array), allow_pickle=False)

@@ -1,0 +1,29 @@
+"""TensorFlow checkpoints (``NAME.index`` and ``NAME.data-00000-of-00001``): read by TensorFlow in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import PortError
+from .. import worker
+from ..ported import NativeFile
+from ..raw_arrays import check_names
+
+MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of a table of LevelDB
+
+
+def recognise(path: Path) -> bool:
+    """The ``.index`` file."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(size - len(MAGIC), 0))
+        return file.read() == MAGIC
+
+
+def read(path: Path) -> NativeFile:
+    if path.suffix != ".index":
+        raise PortError(f"A TensorFlow checkpoint is named by its .index file, but {path} came.")
+    prefix = str(path.resolve()).removesuffix(".index")
+    tensors, facts = worker.call("tensorflow_files:read", {}, {"prefix": prefix})
+    check_names(tensors, path)
+    return NativeFile(format="tensorflow", tensors=tensors, notes=tuple(facts["notes"]))

@@ -1,0 +1,56 @@
+"""PyTorch ``.pt``: a state_dict, or ``{"model": ..., "optimizer": ...}`` with torch.optim.Adam's state.
+
+torch itself reads and writes it, in a process of its own, with ``weights_only=True``.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from ...errors import PortError
+from .. import worker
+from ..ported import NativeFile
+from ..raw_arrays import check_names
+
+LEGACY = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # the number that files before torch 1.6 begin with
+
+
+def recognise(path: Path) -> bool:
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/data.pkl") or name == "data.pkl" for name in archive.namelist())
+    with path.open("rb") as file:
+        return LEGACY in file.read(32)
+
+
+def read(path: Path) -> NativeFile:
+    _check_archive(path)
+    tensors, facts = worker.call("torch_files:read", {}, {"path": str(path.resolve())})
+    state = {name.removeprefix("optimizer "): a for name, a in tensors.items() if name.startswith("optimizer ")}
+    weights = {name: tensors[f"tensor {name}"] for name in facts["names"]}
+    check_names(weights, path)
+    return NativeFile(format="torch", tensors=weights, optimizer=state or None, notes=tuple(facts["notes"]))
+
+
+def _check_archive(path: Path) -> None:
+    """torch stores its members as they are; one that is compressed could unpack to any size."""
+    if not zipfile.is_zipfile(path):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise PortError(f"{path} must be a PyTorch file, but it is damaged: {error}.") from None
+    packed = [member.filename for member in members if member.compress_type != zipfile.ZIP_STORED]
+    if packed or sum(member.file_size for member in members) > path.stat().st_size:
+        raise PortError(f"{path} must hold its members as they are, but {packed[:1] or 'they'} would unpack to more: refused.")
+
+
+def write(path: Path, native: NativeFile) -> None:
+    arrays = {f"tensor {name}": array for name, array in native.tensors.items()}
+    arrays |= {f"optimizer {name}": array for name, array in (native.optimizer or {}).items()}
+    first: dict[int, str] = {}
+    shared = {name: first.setdefault(id(array), name) for name, array in native.tensors.items()}
+    settings = {"path": str(path.resolve()), "names": list(native.tensors), "shared": shared}
+    worker.call("torch_files:write", arrays, settings)

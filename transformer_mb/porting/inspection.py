@@ -1,0 +1,85 @@
+"""What a readable path holds, also when it cannot be ported: tensors, family, and what is odd about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import PortError
+from .families import FAMILIES
+from .ported import Arrays
+from .sources import read_native, read_source, recognised_family, resolved, without_ignored
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """``tensors`` are rows of name, shape, dtype; ``odd`` is one sentence each; ``config`` None: not enough is known."""
+
+    path: Path
+    format: str
+    family: str | None
+    tensors: list[tuple[str, list[int], str]]
+    optimizer: bool
+    config: dict[str, Any] | None
+    odd: tuple[str, ...]
+
+    @property
+    def numbers(self) -> int:
+        return sum(int(np.prod(shape)) for _, shape, _ in self.tensors)
+
+
+def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | None = None) -> Inspection:
+    """Raises PortError only when the path cannot be read at all."""
+    path, settings = resolved(Path(path)), settings or {}
+    if path.is_dir():
+        source = read_source(path, from_, settings)
+        model = source.model
+        return Inspection(
+            path=path,
+            format="folder",
+            family=source.family,
+            tensors=_rows(model.weights),
+            optimizer=model.optimizer is not None,
+            config=model.config.to_dict(),
+            odd=(*model.notes, *_odd_numbers(model.weights)),
+        )
+    family = FAMILIES.get(from_ or "")
+    native = without_ignored(read_native(path, None if family else from_), settings)
+    config, odd = None, list(native.notes)
+    try:
+        family = family or recognised_family(native, path)
+        model = family.module.read(native, settings)
+        config = model.config.to_dict()
+        odd = list(model.notes)
+    except PortError as error:
+        odd.append(str(error))
+    return Inspection(
+        path=path,
+        format=native.format,
+        family=family.name if family else None,
+        tensors=_rows(native.tensors),
+        optimizer=native.optimizer is not None,
+        config=config,
+        odd=(*odd, *_odd_numbers(native.tensors)),
+    )
+
+
+def _rows(arrays: Arrays) -> list[tuple[str, list[int], str]]:
+    return [(name, list(array.shape), array.dtype.name) for name, array in arrays.items()]
+
+
+def _odd_numbers(arrays: Arrays) -> list[str]:
+    """Tensors that no trained model has."""
+    odd = []
+    for name, array in arrays.items():
+        if array.dtype.kind != "f":
+            odd.append(f"{name} holds {array.dtype.name}, no fractions.")
+        elif not np.isfinite(array).all():
+            odd.append(f"{name} holds {int((~np.isfinite(array)).sum())} numbers that are not finite.")
+        elif array.size and not array.any() and array.ndim > 1:
+            odd.append(f"{name} is zero throughout.")
+    return odd

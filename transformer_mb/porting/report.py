@@ -1,0 +1,47 @@
+"""What a port tells: where from and to, the proof's figures, and what stayed behind."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .proof import LIMIT, Proof
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortReport:
+    """``source_kind`` and ``kind`` name format and family; ``notes`` are one sentence each."""
+
+    source: Path
+    destination: Path
+    source_kind: str
+    kind: str
+    tensors: int
+    numbers: int
+    optimizer: bool
+    notes: tuple[str, ...]
+    proof: Proof
+
+    @property
+    def holds(self) -> bool:
+        return not self.proof.failures
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "source": str(self.source), "destination": str(self.destination), "holds": self.holds}
+
+    def lines(self) -> list[str]:
+        """For people: what was done, the checksum of each tensor, the proof's figures, the notes."""
+        proof = self.proof
+        state = "with" if self.optimizer else "without"
+        lines = [
+            f"{self.source} ({self.source_kind}) -> {self.destination} ({self.kind})",
+            f"{self.tensors} tensors, {self.numbers} numbers, {state} the optimizer's state",
+            f"source run by {proof.source_ran}; result run by {proof.result_ran}",
+        ]
+        lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]
+        lines += [f"error of {name}: {error:.1e} (at most {LIMIT:.0e})" for name, error in proof.errors.items()]
+        if proof.tokens:
+            lines.append(f"greedy tokens: {' | '.join(' '.join(map(str, row)) for row in proof.tokens)}")
+        lines += [f"near-tie, {tie}" for tie in proof.near_ties]
+        return [*lines, *(f"note: {note}" for note in self.notes)]

@@ -1,0 +1,73 @@
+"""paddle.nn.Transformer and paddle.nn.TransformerEncoder themselves, on a file's own tensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...config import TransformerConfig
+from ..families import stacks
+from ..formats import FORMATS
+from .stack_probe import AroundStacks, greedy
+
+
+def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    import paddle
+
+    config = TransformerConfig.from_dict(settings["config"])
+    name = "paddle" if settings["format"] == "paddle_transformer" else settings["format"]
+    tensors = dict(FORMATS[name].module.read(Path(settings["path"])).tensors)
+    prefix = stacks.prefix_of(tensors) or ""
+    model = _model(paddle, config)
+    model.eval()
+    own = {n.removeprefix(prefix): paddle.to_tensor(a) for n, a in tensors.items()}
+    missing, _ = model.set_state_dict({n: t for n, t in own.items() if n in model.state_dict()})
+    assert not missing, missing
+    around = AroundStacks(config, tensors, settings["given"], transposed=True)
+    valid = np.arange(arrays["source"].shape[1]) < arrays["source_valid_lens"][:, None]
+    mask = paddle.to_tensor(valid[:, None, None, :])  # True: may attend
+    with paddle.no_grad():
+        encode = model.encoder if config.has_decoder else model
+        memory = encode(paddle.to_tensor(around.embedded("encoder", arrays["source"])), mask)
+        outputs = {"encoder": memory.numpy()}
+        if config.has_decoder:
+
+            def logits(target: np.ndarray) -> np.ndarray:
+                causal = paddle.to_tensor(np.tri(target.shape[1], dtype=bool)[None, None])
+                states = model.decoder(paddle.to_tensor(around.embedded("decoder", target)), memory, causal, mask)
+                return around.logits(states.numpy())
+
+            outputs["logits"] = logits(arrays["target"])
+            outputs["tokens"] = greedy(logits, len(arrays["source"]), config, settings["max_steps"])
+    return outputs, {"version": paddle.__version__}
+
+
+def _model(paddle: Any, config: TransformerConfig) -> Any:
+    nn = paddle.nn
+    width, heads, options = config.num_hiddens, config.encoder_num_heads, _options(config)
+    encoder_layer = nn.TransformerEncoderLayer(width, heads, config.ffn_num_hiddens, **options)
+    encoder = nn.TransformerEncoder(encoder_layer, config.encoder_num_layers, _norm(nn, config))
+    _set_epsilon(nn, encoder, config)
+    if not config.has_decoder:
+        return encoder
+    decoder_layer = nn.TransformerDecoderLayer(width, config.decoder_num_heads, config.ffn_num_hiddens, **options)
+    decoder = nn.TransformerDecoder(decoder_layer, config.decoder_num_layers, _norm(nn, config))
+    _set_epsilon(nn, decoder, config)
+    return nn.Transformer(width, heads, custom_encoder=encoder, custom_decoder=decoder)
+
+
+def _options(config: TransformerConfig) -> dict[str, Any]:
+    return {"dropout": 0.0, "activation": config.activation, "normalize_before": config.norm_position == "pre"}
+
+
+def _norm(nn: Any, config: TransformerConfig) -> Any:
+    return nn.LayerNorm(config.num_hiddens, config.norm_eps) if config.final_norm else None
+
+
+def _set_epsilon(nn: Any, stack: Any, config: TransformerConfig) -> None:
+    """The layers take none as an argument."""
+    for layer in stack.sublayers():
+        if isinstance(layer, nn.LayerNorm):
+            layer._epsilon = config.norm_eps

@@ -1,0 +1,114 @@
+"""From a path to a model: which format and family it is, by content, and what it holds."""
+
+from __future__ import annotations
+
+import importlib.util
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import PortError
+from .families import FAMILIES, Family
+from .formats import FORMATS, Format
+from .ported import NativeFile, PortedModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A model and where it came from; ``native`` is None for a family with a folder of its own."""
+
+    path: Path
+    format: str
+    family: str
+    model: PortedModel
+    native: NativeFile | None = None
+
+
+def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> Source:
+    """Read any readable path. ``from_`` names a format or a family; None recognises both. Raises PortError."""
+    path = resolved(path)
+    family = FAMILIES.get(from_ or "")
+    if from_ is not None and family is None and from_ not in FORMATS:
+        raise PortError(f"--from must be one of {', '.join([*FORMATS, *FAMILIES])}, but {from_!r} came.")
+    if path.is_dir() or (family is not None and family.kind == "folder"):
+        family = family or _folder_family(path)
+        return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
+    native = without_ignored(read_native(path, None if family else from_), settings)
+    family = family or recognised_family(native, path)
+    return Source(
+        path=path, format=native.format, family=family.name, model=family.module.read(native, settings), native=native
+    )
+
+
+def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
+    """The file without the tensors that the setting ``ignore`` names, such as buffers; one that names none is a mistake."""
+    starts = settings.get("ignore", [])
+    if not isinstance(starts, list) or not all(isinstance(start, str) for start in starts):
+        raise PortError(f"ignore must be a list of names, but {starts!r:.80} came.")
+    ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
+    if absent := [start for start, names in ignored.items() if not names]:
+        raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
+    names = {name for found in ignored.values() for name in found}
+    if not names:
+        return native
+    note = f"{len(names)} tensors were left out, as ignore says."
+    kept = {name: array for name, array in native.tensors.items() if name not in names}
+    return replace(native, tensors=kept, notes=(*native.notes, note))
+
+
+def resolved(path: Path) -> Path:
+    """The path itself, or the .index file of the TensorFlow checkpoint that a prefix or a folder stands for."""
+    index = path.with_name(f"{path.name}.index")
+    if not path.exists() and index.is_file():
+        return index
+    if not path.exists():
+        raise PortError(f"There is no file or folder {path}.")
+    if path.is_dir() and (path / "checkpoint").is_file():
+        indices = sorted(path.glob("*.index"))
+        if len(indices) != 1:
+            raise PortError(f"{path} holds {len(indices)} TensorFlow checkpoints: name one by its .index file.")
+        return indices[0]
+    return path
+
+
+def read_native(path: Path, format_name: str | None = None) -> NativeFile:
+    """The content of a container, recognised unless its format is named."""
+    if not path.is_file():
+        raise PortError(f"{path} must be a file, but it is not.")
+    found = FORMATS[format_name] if format_name else _recognised_format(path)
+    missing = [package for package in found.requires if importlib.util.find_spec(package) is None]
+    if missing:
+        raise PortError(f"Reading {found.title} takes {', '.join(missing)}, which is not installed.")
+    return found.module.read(path)
+
+
+def _recognised_format(path: Path) -> Format:
+    try:
+        for found in FORMATS.values():
+            if found.module.recognise(path):
+                return found
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise PortError(f"{path} cannot be read: {error}.") from None
+    raise PortError(f"{path} must be one of {', '.join(row.title for row in FORMATS.values())}, but its content is of none.")
+
+
+def _folder_family(path: Path) -> Family:
+    folders = [family for family in FAMILIES.values() if family.kind == "folder"]
+    for family in folders:
+        if importlib.util.find_spec(f"{__package__}.families.{family.name}") and family.module.recognise(path):
+            return family
+    raise PortError(f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none.")
+
+
+def recognised_family(native: NativeFile, path: Path) -> Family:
+    families = [family for family in FAMILIES.values() if family.kind == "tensors"]
+    for family in families:
+        if family.module.recognise(native):
+            return family
+    listed = ", ".join(list(native.tensors)[:5])
+    raise PortError(
+        f"The tensors of {path} must be those of {' or '.join(family.title for family in families)}, but they are called "
+        f"{listed:.300}{', ...' if len(native.tensors) > 5 else ''}."
+    )

@@ -1,0 +1,81 @@
+"""Foreign code in a process of its own: two frameworks in one process can crash, and a loader that crashes ends only itself.
+
+Arrays travel as safetensors files and everything else as JSON, so that nothing is unpickled on the way.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from ..errors import PortError, TransformerMBError
+
+PATIENCE = 600  # seconds
+ARRAYS, FACTS = "{}.safetensors", "{}.json"
+
+
+def call(
+    runner: str, arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any], patience: float = PATIENCE
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Run ``module:function`` of ``porting.runners`` on arrays and JSON-like settings; returns its arrays and facts.
+
+    Raises PortError: what the runner raised, or how its process ended.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _put(folder, "in", arrays, settings)
+        command = [sys.executable, "-P", "-m", __name__, runner, name]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
+        try:
+            ended = subprocess.run(
+                command, timeout=patience, cwd=name, env=environment, stdin=subprocess.DEVNULL, capture_output=True
+            )
+        except subprocess.TimeoutExpired:
+            raise PortError(f"{runner} did not answer within {patience:.0f} seconds.") from None
+        if ended.returncode:
+            raise PortError(_how_it_ended(runner, ended))
+        arrays, facts = _get(folder, "out")
+    if "error" in facts:
+        raise PortError(facts["error"])
+    return arrays, facts
+
+
+def _put(folder: Path, which: str, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+    save_file({name: np.array(array, order="C") for name, array in arrays.items()}, folder / ARRAYS.format(which))
+    (folder / FACTS.format(which)).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _get(folder: Path, which: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    return load_file(folder / ARRAYS.format(which)), json.loads((folder / FACTS.format(which)).read_text(encoding="utf-8"))
+
+
+def _how_it_ended(runner: str, ended: subprocess.CompletedProcess[bytes]) -> str:
+    last = (ended.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+    if ended.returncode < 0:
+        return f"The process of {runner} was ended by {signal.Signals(-ended.returncode).name}: {last}"
+    return f"The process of {runner} ended with status {ended.returncode}: {last}"
+
+
+def main(runner: str, folder: str) -> None:
+    module, function = runner.split(":")
+    run = getattr(importlib.import_module(f"transformer_mb.porting.runners.{module}"), function)
+    try:
+        arrays, facts = run(*_get(Path(folder), "in"))
+    except TransformerMBError as error:
+        arrays, facts = {}, {"error": str(error)}
+    _put(Path(folder), "out", arrays, facts)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
