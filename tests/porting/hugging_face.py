@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from conformance.configs import BATCH, ENCODER
-from conformance.measure import random_weights
 from porting import transformers_process
 from porting.on_backend import Job, run_on, sentences
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import read_lines
 from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.measure import random_weights
+from transformer_mb.parity.model_cases import BATCH, ENCODER
 from transformer_mb.porting.families import bert, marian
 from transformer_mb.porting.ported import PortedModel
 
