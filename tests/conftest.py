@@ -2,13 +2,15 @@
 
 Two frameworks in one process can crash, so a backend's tests run in a pytest process of their own: with
 ``--backend NAME`` only ``conformance/`` and ``native/test_NAME.py`` are collected, for that backend; without it
-everything else is, and ``test_backends.py`` starts one such process for each backend.
+everything else is, and one such process runs for each backend beside it, for ``test_backends.py``.
 """
 
 import signal
 from pathlib import Path
 
 import pytest
+
+from backend_processes import BackendProcesses
 
 TESTS = Path(__file__).parent
 
@@ -27,6 +29,27 @@ def pytest_ignore_collect(collection_path, config):
     if folder == ("native",) and collection_path.is_file():
         return None if collection_path.name == f"test_{name}.py" else True
     return True if name and folder and folder != ("native",) else None
+
+
+PROCESSES = pytest.StashKey[BackendProcesses]()
+
+
+def pytest_collection_finish(session):
+    """Start the backends' processes that the collected tests ask for, the slowest first."""
+    items = [item for item in session.items if item.originalname in ("test_backend", "test_long_tests_of_a_backend")]
+    wanted = [(item.callspec.params["name"], "long" if item.get_closest_marker("long") else "not long") for item in items]
+    if wanted and not session.config.option.collectonly:
+        session.config.stash[PROCESSES] = BackendProcesses(wanted[::-1])
+
+
+def pytest_sessionfinish(session):
+    if PROCESSES in session.config.stash:
+        session.config.stash[PROCESSES].close()
+
+
+@pytest.fixture(scope="session")
+def backend_processes(request):
+    return request.config.stash[PROCESSES]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -43,7 +43,7 @@ def test_an_error_of_the_backend_leaves_the_worker_alive(worker, request_):
 
 FAULTS = {
     "killed": "was ended by signal SIGKILL. Its last words: about to be killed",
-    "hanging": "did not answer within 2 s and was ended",
+    "hanging": "did not answer within 8 s and was ended",
     "nan": "not finite",
     "misshapen": r"output must have shape [3, 4, 8], but [1, 4, 8] came",
     "greedy_for_memory": "MemoryError",
@@ -53,7 +53,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_fails_its_own_cells_and_the_rest_is_reported(fault, faulty_backends):
-    outcome, _ = run_matrix([WorkerSpec("numpy"), WorkerSpec(fault)], LAYER_NORMS, patience=2.0)
+    outcome, _ = run_matrix([WorkerSpec("numpy"), WorkerSpec(fault)], LAYER_NORMS, patience=8.0)
     assert not outcome.holds and outcome.executed == outcome.planned == len(outcome.results)
     good = [result for result in outcome.results if result.backend == "numpy"]
     bad = [result for result in outcome.results if result.backend == fault]
