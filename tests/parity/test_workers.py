@@ -106,3 +106,17 @@ def test_a_device_that_is_missing_fails(worker, faulty_backends):
 def test_tf32_is_off_in_a_worker(worker):
     channel = worker("numpy").gateway.remote_exec("import os; channel.send(os.environ['NVIDIA_TF32_OVERRIDE'])")
     assert channel.receive(10) == "0"
+
+
+def test_a_worker_on_another_host(worker, oracle, request_, tmp_path, monkeypatch):
+    """With an ssh that stays on this host: what is tested is that the column starts and answers through it."""
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text('#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\nshift\nexec sh -c "exec $*"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+    started = worker("numpy@there", ssh="there", python=sys.executable)
+    np.testing.assert_array_equal(started.ask(request_)["output"], oracle.exact(request_)["output"])
+    os.kill(started.gateway._io.popen.pid, signal.SIGKILL)
+    with pytest.raises(WorkerError, match="The worker of numpy@there was ended by signal SIGKILL"):
+        started.ask(request_)
