@@ -64,6 +64,7 @@ class Checkpoint:
 
     def check(self) -> None:
         """Refuse parts that do not belong together; raises CheckpointError without naming a folder."""
+        self._check_layers()
         try:
             check_weights(self.weights, parameter_shapes(self.config), "The configuration")
             if self.optimizer is not None:
@@ -74,6 +75,13 @@ class Checkpoint:
             there, absent = (TRAINER, OPTIMIZER) if self.optimizer is None else (OPTIMIZER, TRAINER)
             raise CheckpointError(f"{OPTIMIZER} and {TRAINER} belong together, but {absent} is missing beside {there}.")
         self._check_vocabularies()
+
+    def _check_layers(self) -> None:
+        """Before a list of their parameters is made: a damaged or hostile file may ask for more than memory holds."""
+        for side in ("encoder", "decoder"):
+            layers = getattr(self.config, f"{side}_num_layers")
+            if getattr(self.config, f"has_{side}") and layers > len(self.weights):
+                raise CheckpointError(f"{side}_num_layers must be at most the {len(self.weights)} tensors, but {layers} came.")
 
     def _check_vocabularies(self) -> None:
         sizes = {side: getattr(self.config, f"{side}_vocab_size") for side in VOCABULARIES}

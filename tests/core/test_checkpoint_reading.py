@@ -205,6 +205,11 @@ def test_a_configuration_that_cannot_be(folder, changes, words):
     refused(folder, *words)
 
 
+def test_more_layers_than_tensors_are_refused_before_anything_is_made_of_them(folder):
+    change_config(folder, decoder_num_layers=2**31)
+    refused(folder, "decoder_num_layers must be at most the", "tensors, but 2147483648 came")
+
+
 def test_a_vocabulary_of_another_size(folder):
     (folder / "source_vocabulary.json").write_text(Vocabulary.from_tokens([["go", ".", "on"]]).to_json())
     refused(folder, "source_vocabulary.json must hold source_vocab_size = 6 tokens, but 7 came")
