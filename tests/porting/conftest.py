@@ -45,7 +45,7 @@ def trained(tmp_path_factory):
 def d2l_made(tmp_path_factory):
     """By framework: a folder with a file of D2L's own model and its logits (see ``d2l_models``)."""
     if importlib.util.find_spec("d2l") is None:  # it is not imported here: it would bring its framework along
-        pytest.skip("d2l 0.17.6 is not installed")
+        pytest.skip("the d2l package is not installed (`make test` installs it)")
 
     @cache
     def make(framework):
