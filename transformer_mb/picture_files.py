@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .errors import PictureError
+from .printable import printable
 
 ENDINGS = (".png", ".svg", ".html")
 DOTS = 120  # per inch
@@ -44,14 +45,14 @@ def save_figure(figure: Any, path: Path | str) -> None:
         if path.suffix.lower() == ".svg":
             file.write(as_svg(figure).encode("utf-8"))
         else:
-            figure.savefig(file, format="png", dpi=DOTS)
+            _draw(figure, file, format="png", dpi=DOTS)
 
 
 def save_page(documents: Iterable[str], path: Path) -> None:
     """Figures as ``as_svg`` gives them, one below the other, in one HTML page."""
     drawn = "\n".join(f"<figure>{_element(document)}</figure>" for document in documents)
     with replaced_file(path) as file:
-        file.write(PAGE.format(title=html.escape(path.stem), figures=drawn).encode("utf-8"))
+        file.write(PAGE.format(title=html.escape(printable(path.stem)), figures=drawn).encode("utf-8"))
 
 
 def as_svg(figure: Any) -> str:
@@ -59,10 +60,17 @@ def as_svg(figure: Any) -> str:
     import matplotlib
 
     stream = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(stream, format="svg")
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        _draw(figure, stream, format="svg")
     return stream.getvalue()
+
+
+def _draw(figure: Any, file: Any, **options: Any) -> None:
+    """A glyph that no font here has is drawn as a box: nothing that the user could mend in our code, so it is not said."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="matplotlib")
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(file, **options)
 
 
 def _element(document: str) -> str:

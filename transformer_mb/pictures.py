@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import PictureError
+from .printable import printable
 
 CELL = 0.3  # inches a token takes
 SMALLEST = 1.3  # inches of a panel, so that its title fits
@@ -160,5 +161,5 @@ def _label_height(kind: Attention) -> float:
 
 
 def _plain(text: str) -> str:
-    """Between two dollar signs matplotlib would read mathematics."""
-    return text.replace("$", r"\$")
+    """Between two dollar signs matplotlib would read mathematics, and XML has no place for control characters."""
+    return printable(text).replace("$", r"\$")

@@ -19,24 +19,38 @@ DEFAULT = "numpy"
 ENTRY_POINTS = "transformer_mb.backends"
 
 
+EVERY_DTYPE = ("float64", "float32", "bfloat16", "float16")
+PLAIN_DTYPES = EVERY_DTYPE[:2]
+
+
 @dataclass(frozen=True)
 class Entry:
-    """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports."""
+    """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports.
+
+    ``dtypes`` are those that it must offer on every device. Of another package's backend nothing is known before it runs.
+    """
 
     module: str
     requires: tuple[str, ...]
     install: str
+    dtypes: tuple[str, ...] = ()
 
 
 BUILT_IN = {
-    "numpy": Entry("transformer_mb.backends.numpy", ("numpy",), "pip install transformer_mb"),
-    "torch": Entry("transformer_mb.backends.torch", ("torch",), "pip install 'transformer_mb[torch]'"),
-    "tensorflow": Entry(
-        "transformer_mb.backends.tensorflow", ("tensorflow", "keras"), "pip install 'transformer_mb[tensorflow]'"
-    ),
-    "paddle": Entry("transformer_mb.backends.paddle", ("paddle",), "pip install 'transformer_mb[paddle]'"),
-    "mxnet": Entry("transformer_mb.backends.mxnet", ("mxnet",), "pip install 'transformer_mb[mxnet]'"),
-    "jax": Entry("transformer_mb.backends.jax", ("jax", "flax", "optax"), "pip install 'transformer_mb[jax]'"),
+    name: Entry(
+        f"transformer_mb.backends.{name}",
+        requires,
+        "pip install transformer_mb" if name == DEFAULT else f"pip install 'transformer_mb[{name}]'",
+        dtypes,
+    )
+    for name, requires, dtypes in (
+        ("numpy", ("numpy",), PLAIN_DTYPES),
+        ("torch", ("torch",), EVERY_DTYPE),
+        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE),
+        ("paddle", ("paddle",), PLAIN_DTYPES),
+        ("mxnet", ("mxnet",), PLAIN_DTYPES),
+        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE),
+    )
 }
 
 

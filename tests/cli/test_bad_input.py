@@ -177,3 +177,8 @@ def test_a_full_disk_while_saving(fails, train_fails, checkpoint, monkeypatch):
     assert "No space left on device" in message and "What was there before is unchanged" in message
     assert (checkpoint / "model.safetensors").read_bytes() == before
     assert sorted(os.listdir(checkpoint.parent)) == ["model", "runs"]
+
+
+def test_S5_4_an_error_does_not_move_the_cursor(fails, tmp_path):
+    message = fails("inspect", tmp_path / "\x1b[2J\x07name")
+    assert "\x1b" not in message and "\x07" not in message and r"\x1b[2J\x07name" in message

@@ -5,7 +5,7 @@ import pytest
 
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import ConfigError, WeightsError
-from transformer_mb.parity.measure import error
+from transformer_mb.parity.measure import error, worst
 from transformer_mb.parity.model_cases import BATCH, CONFIGS
 from transformer_mb.trainer import Batch
 
@@ -33,12 +33,12 @@ def adam_by_hand(weights, steps, learning_rate, betas=(0.9, 0.999), eps=1e-8):
     return weights, {**{f"m.{name}": value for name, value in m.items()}, **{f"v.{name}": value for name, value in v.items()}}
 
 
-def worst(got, expected, before=None):
-    """Errors of changes where ``before`` is given: a small step must not hide behind a large weight."""
+def largest(got, expected, before=None):
+    """The worst error, of changes where ``before`` is given: a small step must not hide behind a large weight."""
     changes = {name: (got[name], expected[name]) for name in expected}
     if before is not None:
         changes = {name: (a - before[name], b - before[name]) for name, (a, b) in changes.items()}
-    return max(error(a, b, 1e-12) for a, b in changes.values())
+    return worst(error(a, b, 1e-12) for a, b in changes.values())
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-7], ids=["usual gradients", "tiny gradients"])
@@ -50,10 +50,10 @@ def test_adam_is_algorithm_1(scale, backend):
     for gradients in steps:
         trainer.update(gradients)
     expected, moments = adam_by_hand(before, steps, 0.005)
-    assert worst(backend.get_weights(model), expected, before) <= 1e-11
+    assert largest(backend.get_weights(model), expected, before) <= 1e-11
     state = trainer.state_dict()
     assert int(state.pop("step")) == 3 == trainer.step_count
-    assert set(state) == set(moments) and worst(state, moments) <= 1e-11
+    assert set(state) == set(moments) and largest(state, moments) <= 1e-11
 
 
 def test_sgd_with_momentum(backend):
@@ -67,9 +67,9 @@ def test_sgd_with_momentum(backend):
         trainer.update(gradients)
         velocity = {name: 0.9 * velocity[name] + gradients[name] for name in before}
         expected = {name: expected[name] - 0.1 * velocity[name] for name in before}
-    assert worst(backend.get_weights(model), expected, before) <= 1e-11
+    assert largest(backend.get_weights(model), expected, before) <= 1e-11
     state = trainer.state_dict()
-    assert worst({name: state[f"momentum.{name}"] for name in before}, velocity) <= 1e-11
+    assert largest({name: state[f"momentum.{name}"] for name in before}, velocity) <= 1e-11
 
 
 @pytest.mark.parametrize("clip_norm", [0.5, 1e6], ids=["clipped", "not clipped"])
@@ -82,7 +82,7 @@ def test_clipping_scales_all_gradients_together(clip_norm, backend):
     norm = np.sqrt(sum(np.sum(g**2) for g in gradients.values()))
     after = backend.get_weights(model)
     expected = {name: before[name] - min(1.0, clip_norm / norm) * gradients[name] for name in before}
-    assert worst(after, expected, before) <= 1e-11
+    assert largest(after, expected, before) <= 1e-11
 
 
 def test_the_learning_rate_can_change(backend):
@@ -93,7 +93,7 @@ def test_the_learning_rate_can_change(backend):
     trainer.learning_rate = 0.125
     trainer.update(gradients)
     expected = {name: before[name] - 0.125 * gradients[name] for name in before}
-    assert worst(backend.get_weights(model), expected, before) <= 1e-12
+    assert largest(backend.get_weights(model), expected, before) <= 1e-12
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,22 @@ def test_the_axes_carry_the_tokens():
     assert first.get_title() == "head 1" and first.get_ylabel() == "layer 1"
 
 
+ODD = ["a\x00b", "\x1b[2J", "\ufffe", "\udc80", "]]>", "<script>", "$x$", "\n"]
+
+
+def test_S5_6_tokens_that_no_document_holds_are_escaped(tmp_path, capfd):
+    kind = Attention("cross-attention", ODD, ODD, [np.full((1, 8, 8), 0.5)])
+    figure = attention_figure([kind], "\x07 title")
+    for ending in (".svg", ".html", ".png"):
+        save_figure(figure, tmp_path / f"a{ending}")
+    ElementTree.parse(tmp_path / "a.svg")
+    for ending in (".svg", ".html"):
+        text = (tmp_path / f"a{ending}").read_text(encoding="utf-8")
+        assert all(character.isprintable() or character == "\n" for character in text) and r"\x1b[2J" in text
+        assert "<script>" not in text
+    assert capfd.readouterr().err == ""
+
+
 def test_masked_cells_are_white_and_zeros_are_not():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

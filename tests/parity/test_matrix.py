@@ -1,6 +1,8 @@
 """The matrix as a whole: what it executes, how it is selected and reported, and that it cannot shrink unseen."""
 
+import ast
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -19,8 +21,6 @@ from transformer_mb.registry import BUILT_IN
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "benchmarks" / "results" / "parity_cpu.json"
 BOTH = ("float32", "float64")
-ALL = (*BOTH, "bfloat16", "float16")
-DTYPES = {"numpy": BOTH, "torch": ALL, "tensorflow": ALL, "paddle": BOTH, "mxnet": BOTH, "jax": ALL}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def plan():
 
 
 def test_the_whole_matrix_has_its_cells(plan):
-    cells = {name: plan.cells(name, DTYPES[name]) for name in BUILT_IN}
+    cells = {name: plan.cells(name, entry.dtypes) for name, entry in BUILT_IN.items()}
     assert all(len(found) == len(set(found)) for found in cells.values())
     assert {cell.row for cell in cells["jax"]} == set(ROWS)
     count = sum(map(len, cells.values()))
@@ -96,8 +96,67 @@ def test_the_command_writes_what_it_found(tmp_path, capsys):
 def test_a_failing_run_ends_with_1_and_names_the_cell(tmp_path, capsys, faulty_backends):
     command = ["parity", "--backends", "numpy,nan", "--cases", "layer forward: ffn relu*", "--dtype", "float64"]
     assert main([*command, "--junit", str(tmp_path / "junit")]) == 1
-    assert "FAILED nan, layer forward: ffn relu [float64]: not finite" in capsys.readouterr().out
+    words = "FAILED nan, layer forward: ffn relu [float64]: output holds 84 of 84 numbers that are not finite, the first at"
+    assert words in capsys.readouterr().out
     assert ElementTree.parse(tmp_path / "junit").getroot().get("failures") == "1"
+
+
+def test_W11_a_named_column_without_cells_fails(capsys, faulty_backends):
+    command = ["parity", "--backends", "shrunken,numpy", "--cases", "layer forward: ffn relu*", "--dtype", "float64"]
+    assert main(command) == 1
+    assert "FAILED shrunken executed no cell: it offers no dtype." in capsys.readouterr().out
+    assert main(["parity", "--backends", "numpy,torch", "--cases", "layer forward: ffn relu*", "--dtype", "bfloat16"]) == 1
+    assert "FAILED numpy executed no cell: it offers" in capsys.readouterr().out
+
+
+def test_W11_what_a_built_in_backend_must_offer_is_not_its_own_word(monkeypatch):
+    """A worker that greets without a dtype is asked for it all the same."""
+    true = matrix.Worker
+
+    class Shrunken(true):
+        def _greeting(self):
+            return {**super()._greeting(), "dtypes": []}
+
+    monkeypatch.setattr(matrix, "Worker", Shrunken)
+    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*"))
+    assert {result.dtype for result in outcome.results} == set(BOTH) and outcome.holds
+
+
+def test_W11_the_table_of_dtypes_is_that_of_the_backends():
+    for name, entry in BUILT_IN.items():
+        source = (ROOT / "backends" / name / "backend.py").read_text()
+        assert set(ast.literal_eval(re.search(r"^    dtypes = (\(.*\))$", source, re.MULTILINE)[1])) == set(entry.dtypes)
+
+
+def test_controls_that_nothing_could_be_planted_into_fail():
+    outcome, _ = run_matrix(
+        [WorkerSpec("torch")], Selection(cases="layer forward: ffn relu*", dtypes=("bfloat16",), controls=True)
+    )
+    assert (
+        not outcome.failed
+        and not outcome.holds
+        and outcome.idle == ["No mistake was planted into torch: controls need float64 or float32."]
+    )
+
+
+def test_S5_8_a_pasted_id_selects_its_cell():
+    wanted = Cell("layer forward", "ffn relu", "float64")
+    selection = Selection(cases=wanted.id)
+    assert selection.takes(wanted) and not selection.takes(wanted._replace(dtype="float32"))
+    assert Selection(cases="*ffn relu [float*]").takes(wanted) and Selection(cases=f"x|{wanted.id}").takes(wanted)
+
+
+def test_S5_4_and_S5_5_whatever_a_backend_says_breaks_no_document(tmp_path, capsys, faulty_backends):
+    """Control characters in its errors, a bar, a tag and a line end in its version."""
+    files = [text for kind in ("json", "junit", "report") for text in (f"--{kind}", str(tmp_path / kind))]
+    command = ["parity", "--backends", "loud,numpy", "--cases", "layer forward: ffn relu*", "--dtype", "float64"]
+    assert main([*command, *files]) == 1
+    out = capsys.readouterr().out
+    assert "\x1b[2J" not in out and "\x00" not in out and "\\x1b[2J \\x00 \\ufffe" in out
+    failure = next(ElementTree.parse(tmp_path / "junit").getroot().iter("failure"))
+    assert "\\x1b[2J \\x00 \\ufffe" in failure.get("message")
+    versions = (tmp_path / "report" / "matrix.md").read_text().splitlines()[-1]
+    assert "loud 1.0 \\| &lt;b>\\n on cpu" in versions
 
 
 WRONG = {

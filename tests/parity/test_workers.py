@@ -3,16 +3,19 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from transformer_mb.errors import WorkerError
+from transformer_mb.errors import ParityError, WorkerError
+from transformer_mb.parity.controls import Control
 from transformer_mb.parity.layer_cases import CASES
 from transformer_mb.parity.layer_rows import layer_request
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
-from transformer_mb.parity.workers import WorkerSpec
+from transformer_mb.parity.token_rows import Decoding
+from transformer_mb.parity.workers import Worker, WorkerSpec
 
 LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=("float64", "float32"))
 
@@ -44,7 +47,7 @@ def test_an_error_of_the_backend_leaves_the_worker_alive(worker, request_):
 FAULTS = {
     "killed": "was ended by signal SIGKILL. Its last words: about to be killed",
     "hanging": "did not answer within 8 s and was ended",
-    "nan": "not finite",
+    "nan": "numbers that are not finite",
     "misshapen": r"output must have shape [3, 4, 8], but [1, 4, 8] came",
     "greedy_for_memory": "MemoryError",
     "absent": "not_there",
@@ -89,6 +92,93 @@ def test_an_interpreter_without_this_library_says_how_to_install_it(worker, tmp_
 def test_an_interpreter_that_is_not_there(worker, tmp_path):
     with pytest.raises(WorkerError, match="The worker of numpy could not be started"):
         worker("numpy", python=str(tmp_path / "none"))
+
+
+ANSWERS = {
+    "no pair": (["only a text"], "must answer with a text and bytes, got"),
+    "a number": (7, "must answer with a text and bytes, got 7"),
+    "no arrays": (("", b"not safetensors"), "must answer with named arrays"),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_D8_a_malformed_answer_fails_that_column_alone(kind, monkeypatch):
+    answer, words = ANSWERS[kind]
+    reason = with_answers(monkeypatch, lambda worker, true: true if worker.greeted < 1 else answer)
+    assert words in reason
+
+
+GREETINGS = {
+    "no JSON": "{",
+    "a list": "[]",
+    "a field is missing": '{"version": "1", "dtypes": [], "device": "cpu", "python": "3"}',
+    "another kind": '{"version": 1, "dtypes": [], "device": "cpu", "python": "3", "digest": ""}',
+    "an unknown dtype": '{"version": "1", "dtypes": ["float8"], "device": "cpu", "python": "3", "digest": ""}',
+}
+
+
+@pytest.mark.parametrize("kind", GREETINGS)
+def test_D8_a_malformed_greeting_fails_that_column_alone(kind, monkeypatch):
+    reason = with_answers(monkeypatch, lambda worker, true: (GREETINGS[kind], b""))
+    assert "greet" in reason
+
+
+def with_answers(monkeypatch, answer):
+    """Two columns of NumPy, the answers of the second replaced; returns why the second failed."""
+    true = Worker.__dict__["_receive"]
+
+    def receive(self):
+        got = true(self)
+        if self.spec.label == "numpy":
+            return got
+        self.greeted = getattr(self, "greeted", -1) + 1
+        self.channel.receive = lambda patience: answer(self, got)
+        try:
+            return true(self)
+        finally:
+            del self.channel.receive
+
+    monkeypatch.setattr(Worker, "_receive", receive)
+    outcome, _ = run_matrix([WorkerSpec("numpy"), WorkerSpec("numpy@odd")], LAYER_NORMS)
+    by_column = {label: {one.status for one in outcome.results if one.backend == label} for label in outcome.backends}
+    assert by_column == {"numpy": {"passed"}, "numpy@odd": {"failed"}} and not outcome.holds
+    return next(one.reason for one in outcome.results if one.backend == "numpy@odd")
+
+
+def test_D8_a_decode_answer_without_logits_is_caught_and_ends_nothing(oracle):
+    decoding = Decoding("greedy tokens", "d2l", "float64", 0, oracle)
+    control = Control("no logits", "greedy tokens", decoding, lambda request: request)
+    cell, caught, reason = control.run("numpy", lambda request: {"tokens": decoding.exact["tokens"]})
+    assert caught and cell.row == "greedy tokens" and "logits [24, 8, 13] was expected, but it did not come" in reason
+
+
+UNSAFE = {
+    "an option for ssh": ({"label": "numpy@h", "ssh": "-oProxyCommand=touch x host"}, "The ssh of a column must match"),
+    "an option behind a host": ({"label": "numpy@h", "ssh": "host -oProxyCommand=x"}, "The ssh of a column must match"),
+    "another part": ({"label": "numpy@h", "ssh": "host//python=x"}, "The ssh of a column must match"),
+    "a path as label": ({"label": "numpy@../../x"}, "The label of a column must match"),
+    "a part in the interpreter": ({"label": "numpy@h", "python": "python//ssh=host"}, "must be a path without '//'"),
+    "an option as interpreter": ({"label": "numpy@h", "python": "-c"}, "must be a path without '//'"),
+}
+
+
+@pytest.mark.parametrize("kind", UNSAFE)
+def test_X3_what_ssh_or_a_shell_would_take_for_more_is_refused(kind):
+    options, words = UNSAFE[kind]
+    with pytest.raises(ParityError, match=words):
+        WorkerSpec(**options)
+
+
+def test_X3_hosts_that_are_hosts():
+    for host in ("there", "me@there", "10.0.0.7", "me@there.example.org -p 2222", "[::1]"):
+        assert WorkerSpec("numpy@h", ssh=host).gateway(Path("/nowhere")).startswith(f"ssh={host}//id=numpy@h")
+
+
+def test_X3_an_interpreter_is_one_word_of_a_command(tmp_path):
+    """Here and on another host, where a shell reads it."""
+    spec = WorkerSpec("numpy@h", python="/opt/my python; touch x")
+    assert "//python='/opt/my python; touch x'//" in spec.gateway(tmp_path)
+    assert WorkerSpec("numpy@h", ssh="there", python="a b").gateway(tmp_path).endswith("//python='a b'")
 
 
 @pytest.mark.parametrize(("asked", "used"), [("cuda", "cuda:0"), ("gpu:1", "cuda:1"), (None, "cpu")])

@@ -10,6 +10,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..printable import printable
+
 if TYPE_CHECKING:
     from ..decoding.translate import Translator
 
@@ -62,9 +64,9 @@ def attention_table(source: Sequence[str], target: Sequence[str], weights: np.nd
     table = Table(title="Where each word was looked up (last layer, mean of the heads)", show_lines=False, pad_edge=False)
     table.add_column("")
     for token in source:
-        table.add_column(Text(token), justify="center", overflow="fold")
+        table.add_column(Text(printable(token)), justify="center", overflow="fold")
     for token, row in zip(target, weights, strict=True):
-        table.add_row(Text(token), *(Text(shade(weight)) for weight in row))
+        table.add_row(Text(printable(token)), *(Text(shade(weight)) for weight in row))
     steps = (f"{block} {step / (len(SHADES) - 1):.2f}" for step, block in enumerate(SHADES) if step)
     table.caption = f"weight, rounded: blank 0, {', '.join(steps)}"
     return table

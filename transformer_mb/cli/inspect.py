@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..printable import printable
 from . import options
 from .port import From, Settings
 from .reporting import write_json
@@ -29,14 +30,9 @@ def command(
     found = inspect(path, from_, read_settings(config))
     width = max((len(name) for name, _, _ in found.tensors), default=0)
     for name, shape, dtype in found.tensors:
-        print(f"{_printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")
+        print(f"{printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")
     state = ", with an optimizer's state" if found.optimizer else ""
     print(f"{found.format}, family {found.family or 'unknown'}: {len(found.tensors)} tensors, {found.numbers} numbers{state}")
     for sentence in found.odd:
-        print(f"note: {_printable(sentence)}")
+        print(f"note: {printable(sentence)}")
     write_json(json_file, {**asdict(found), "path": str(found.path)})
-
-
-def _printable(text: str) -> str:
-    """A name from a file must not move the cursor of a terminal."""
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..printable import printable
 from . import options
 from .reporting import write_json
 
@@ -57,8 +59,8 @@ def command(
     from ..parity.matrix import run_matrix
     from ..parity.plan import Selection
 
-    workers = worker_specs(backends, device or [], python or [], ssh or [])
     selection = Selection(_dtypes(dtype), cases, seed, controls, data)
+    workers = worker_specs(backends, selection.dtypes, device or [], python or [], ssh or [])
     with _progress() as told:
         outcome, plan = run_matrix(workers, selection, patience=patience, jobs=jobs, told=told, dump=dump)
     _show(outcome, [spec.label for spec in workers], every_case)
@@ -68,14 +70,23 @@ def command(
         raise typer.Exit(1)
 
 
-def worker_specs(backends: str | None, devices: list[str], pythons: list[str], hosts: list[str]) -> list[WorkerSpec]:
-    """One a column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for."""
+def _offering(names: list[str], dtypes: Sequence[str]) -> list[str]:
+    """Those that have one of the dtypes, as far as is known before they run."""
+    from ..registry import entries
+
+    return [name for name in names if not entries()[name].dtypes or set(dtypes) & set(entries()[name].dtypes)]
+
+
+def worker_specs(
+    backends: str | None, dtypes: Sequence[str], devices: list[str], pythons: list[str], hosts: list[str]
+) -> list[WorkerSpec]:
+    """One per column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for."""
     from ..errors import ParityError
     from ..parity.workers import WorkerSpec
     from ..registry import entries, installed
 
     by_label = {option: _assigned(values, option) for option, values in (("--python", pythons), ("--ssh", hosts))}
-    labels = [name.strip() for name in backends.split(",")] if backends else installed()
+    labels = [name.strip() for name in backends.split(",")] if backends else _offering(installed(), dtypes)
     labels += [label for given in by_label.values() for label in given if label not in labels]
     unknown = sorted({label for label in labels if label.partition("@")[0] not in entries()})
     if unknown:
@@ -141,15 +152,17 @@ def _show(outcome: Outcome, labels: list[str], every_case: bool) -> None:
     console = Console(width=None if Console().is_terminal else 160)
     console.print(table(outcome.results, labels, every_case))
     for result in outcome.failed[:SHOWN]:
-        print(f"FAILED {result.backend}, {result.cell.id}: {result.reason}")
+        print(printable(f"FAILED {result.backend}, {result.cell.id}: {result.reason}"))
     if len(outcome.failed) > SHOWN:
         print(f"... and {len(outcome.failed) - SHOWN} more")
     for where, tree in outcome.bisections.items():
-        print(f"Where {where} first differs:\n{tree}")
+        print("\n".join(map(printable, [f"Where {where} first differs:", *tree.splitlines()])))
     for planted in outcome.planted:
         if not planted.caught:
             cell = f"{planted.row}: {planted.case} [{planted.dtype}]"
-            print(f"MISSED {planted.mistake} in {planted.backend}, {cell}: {planted.reason}")
+            print(printable(f"MISSED {planted.mistake} in {planted.backend}, {cell}: {planted.reason}"))
+    for sentence in outcome.idle:
+        print(printable(f"FAILED {sentence}"))
     near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
     print(
         f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..printable import printable
 from . import options
 from .reporting import write_json
 
@@ -31,5 +32,5 @@ def command(
     from ..porting.port import port
 
     report = port(source, destination, to, from_, config=config, force=force)
-    print("\n".join(report.lines()))
+    print("\n".join(map(printable, report.lines())))
     write_json(json_file, report.to_dict())

@@ -12,6 +12,8 @@ from typing import Any
 
 import typer
 
+from ..printable import printable
+
 INTERRUPTED = 130  # as a shell counts a process that Ctrl-C ended
 
 
@@ -55,7 +57,7 @@ def describe(error: Exception) -> str:
 
 
 def _tell(text: str) -> None:
-    print(" ".join(text.split()), file=sys.stderr)
+    print(printable(" ".join(text.split())), file=sys.stderr)
 
 
 def write_json(path: Path | None, content: Any) -> None:

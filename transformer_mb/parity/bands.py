@@ -12,6 +12,7 @@ import numpy as np
 
 from ..random_streams import stream
 from .cells import FAILED, PASSED
+from .measure import worst
 from .messages import Arrays, Request
 from .oracle import Oracle, rounded_arrays
 from .verdict import EPS, FLOOR_EPS
@@ -34,13 +35,13 @@ class Curve:
     def judge(self) -> tuple[str, float, float, str]:
         """Status, the worst step's divergence and limit, and the words for it."""
         limits = TIMES * self.band
-        if not np.isfinite(self.divergence).all():
-            step = int(np.flatnonzero(~np.isfinite(self.divergence))[0])
+        if not np.isfinite([self.divergence, limits]).all():
+            step = int(np.flatnonzero(~np.isfinite(self.divergence + limits))[0])
             return FAILED, math.nan, float(limits[step]), f"not finite at step {step}"
         step = int((self.divergence / limits).argmax())
-        worst, limit = float(self.divergence[step]), float(limits[step])
-        text = f"{worst:.1e} at step {step}, {worst / self.band[step]:.2g}x the band; limit {TIMES:g}x"
-        return (PASSED if worst <= limit else FAILED), worst, limit, text
+        off, limit = float(self.divergence[step]), float(limits[step])
+        text = f"{off:.1e} at step {step}, {off / self.band[step]:.2g}x the band; limit {TIMES:g}x"
+        return (PASSED if off <= limit else FAILED), off, limit, text
 
 
 def divergence(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -84,8 +85,7 @@ class Bands:
         """By step. An error counts as at least one unit in the last place, and is rounded down to a power of two, so that
         backends share their twins."""
         if self.dtype == "float64":
-            size = max(one_step_error if math.isfinite(one_step_error) else 0.0, EPS["float64"])
-            size = 2.0 ** math.floor(math.log2(size))
+            size = 2.0 ** math.floor(math.log2(worst([one_step_error, EPS["float64"]])))
         else:
             size = EPS["float32"]
         with self.lock:

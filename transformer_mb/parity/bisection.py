@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 from ..config import TransformerConfig
 from ..errors import WorkerError
+from .answers import judged
 from .cells import FAILED, Ask
 from .comparisons import Comparison
 from .measure import error, gradient_floor
@@ -35,10 +36,9 @@ def can_bisect(experiment: Any) -> bool:
 
 @dataclass
 class Node:
-    """One part of the model: its error on the oracle's input, and the error of what it made of its own."""
+    """One part of the model: the verdict on the oracle's input, and the error of what it made of its own."""
 
     path: str
-    own: float
     failed: bool
     reason: str
     inherited: float
@@ -126,8 +126,8 @@ def examine(request: Request, oracle: Oracle, ask: Ask, dump: Path | None = None
     for part, exact in zip(asked, outputs, strict=True):
         name = part.spec["path"] + (f".{part.spec['method']}" if part.spec["method"] else "")
         comparison = Comparison(name, request.dtype, ("layer forward",), partial(_itself, part), oracle)
-        result = comparison.run("", ask)[0]
-        nodes.append(Node(name, result.error or 0.0, result.status == FAILED, result.reason, next(inherited)))
+        result = judged(comparison, "", ask)[0]
+        nodes.append(Node(name, result.status == FAILED, result.reason, next(inherited)))
         if dump is not None:
             _dump(dump / f"{len(nodes):02d} {name}.safetensors", part, exact, ask)
     return nodes
@@ -200,8 +200,9 @@ def _worst_gradients(experiment: Any, ask: Ask) -> list[str]:
     if not exact:
         return []
     got, floor = under("gradient", ask(experiment.request)), gradient_floor(exact)
-    errors = sorted(((error(got[name], exact[name], floor), name) for name in exact), reverse=True)
-    return [f"gradient of {name}: {off:.1e}" for off, name in errors[:5]]
+    errors = {name: error(got[name], exact[name], floor) for name in exact}
+    worst = sorted(errors, key=lambda name: errors[name] if np.isfinite(errors[name]) else np.inf, reverse=True)
+    return [f"gradient of {name}: {errors[name]:.1e}" for name in worst[:5]]
 
 
 def _dump(path: Path, part: Request, exact: np.ndarray, ask: Ask) -> None:

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from ..rounding import rounded
+from .answers import check_answer
 from .cells import FAILED, PASSED, Ask, Cell, Result
-from .measure import error, gradient_floor
+from .measure import error, gradient_floor, worst
 from .messages import Arrays, Request, under
 from .oracle import Oracle, twin
 from .verdict import TWINS, Yardsticks, judge
@@ -20,7 +21,7 @@ Errors = dict[str, float]
 
 def layer_errors(request: Request, got: Arrays, exact: Arrays) -> Errors:
     outputs = [name for name in exact if name.startswith("output")]
-    found = {"layer forward": max(error(got[name], exact[name]) for name in outputs)}
+    found = {"layer forward": worst(error(got[name], exact[name]) for name in outputs)}
     if gradients := under("gradient", exact):
         found["layer gradients"] = _together(under("gradient", got), gradients)
     return found
@@ -28,7 +29,7 @@ def layer_errors(request: Request, got: Arrays, exact: Arrays) -> Errors:
 
 def model_errors(request: Request, got: Arrays, exact: Arrays) -> Errors:
     outputs = [name for name in exact if name in ("states", "logits", "pooled")]
-    found = {"model forward": max(error(got[name], exact[name]) for name in outputs)} if outputs else {}
+    found = {"model forward": worst(error(got[name], exact[name]) for name in outputs)} if outputs else {}
     if "loss" in exact:
         found["model loss"] = error(got["loss"], exact["loss"])
         found["model gradients"] = _together(under("gradient", got), under("gradient", exact))
@@ -40,7 +41,7 @@ def update_errors(request: Request, got: Arrays, exact: Arrays) -> Errors:
     before = under("weights", request.arrays)
     changes = [{name: value - before[name] for name, value in under("weights", result).items()} for result in (got, exact)]
     groups = [changes] + [[under(f"slots.{slot}", result) for result in (got, exact)] for slot in ("m", "v", "momentum")]
-    return {"optimizer step": max(_together(*group) for group in groups if group[1])}
+    return {"optimizer step": worst(_together(*group) for group in groups if group[1])}
 
 
 def step_errors(request: Request, got: Arrays, exact: Arrays) -> Errors:
@@ -50,8 +51,8 @@ def step_errors(request: Request, got: Arrays, exact: Arrays) -> Errors:
 
 def _together(got: Arrays, exact: Arrays) -> float:
     """The worst error of arrays whose sizes are compared with that of all of them together."""
-    floor = max(gradient_floor(exact), float(np.finfo(np.float64).tiny))
-    return max(error(got[name], exact[name], floor) for name in exact)
+    floor = gradient_floor(exact) + float(np.finfo(np.float64).tiny)
+    return worst(error(got[name], exact[name], floor) for name in exact)
 
 
 ERRORS: dict[str, Callable[[Request, Arrays, Arrays], Errors]] = {
@@ -129,8 +130,7 @@ class Comparison:
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got = ask(self.request)
-        if wrong := self._what_is_wrong(got):
-            return [Result(*cell, backend, FAILED, wrong) for cell in self.cells(backend)]
+        check_answer(got, self.exact, self.dtype)
         errors, results = self.errors(got), []
         for cell in self.cells(backend):
             verdict = judge(LIMITS.get(cell.row, cell.row), self.dtype, errors[cell.row], self.yardsticks[cell.row])
@@ -138,19 +138,7 @@ class Comparison:
             results.append(Result(*cell, backend, status, verdict.reason, verdict.error, verdict.limit))
         return results
 
-    def _what_is_wrong(self, got: Arrays) -> str | None:
-        """Arrays that are missing, or have another shape or precision than the request's: no error could be computed."""
-        float_type = np.float64 if self.dtype == "float64" else np.float32
-        for name, expected in self.exact.items():
-            if name not in got:
-                return f"{name} {list(expected.shape)} was expected, but it did not come"
-            value = got[name]
-            if value.shape != expected.shape:
-                return f"{name} must have shape {list(expected.shape)}, but {list(value.shape)} came"
-            if name != "loss" and expected.dtype.kind == "f" and value.dtype != float_type:
-                return f"{name} must be {np.dtype(float_type).name}, but {value.dtype} came"
-        return None
-
 
 def _largest(errors: list[Errors], row: str) -> float:
-    return max((each[row] for each in errors), default=0.0)
+    """Of no errors it is 0: a case without twins allows nothing for them."""
+    return worst(each[row] for each in errors) if errors else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..backend import Backend
 from ..config import TransformerConfig
+from ..decoding.beam import BeamSession
 from ..dropout_masks import dropout_masks
 from ..interface import FUNCTIONS
 from ..trainer import Batch, Trainer
@@ -119,12 +121,17 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
 
 
 def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
-    """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by."""
+    """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by.
+
+    ``reorder`` false is a planted mistake: the caches do not follow their hypotheses.
+    """
     native = _model(backend, spec["config"], arrays)
     source, lens = arrays["source"], arrays["source_valid_lens"]
-    search = {} if spec["beam"] is None else {"beam": spec["beam"]}
-    decoder = backend.greedy if spec["beam"] is None else backend.beam
-    rows = decoder(native, source, lens, spec["max_steps"], **search)
+    searching = backend if spec["reorder"] else _without_reordering(backend)
+    if spec["beam"] is None:
+        rows = searching.greedy(native, source, lens, spec["max_steps"])
+    else:
+        rows = searching.beam(native, source, lens, spec["max_steps"], spec["beam"], spec["length_penalty"])
     tokens = np.full((len(source), spec["max_steps"]), -1, np.int64)
     for row, ids in zip(tokens, rows, strict=True):
         row[: len(ids)] = ids
@@ -132,6 +139,19 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
     if "target" in arrays:
         found["logits"] = backend.logits(native, source, lens, arrays["target"])
     return found
+
+
+def _without_reordering(backend: Backend) -> Backend:
+    class Deaf:
+        def __init__(self, session: BeamSession):
+            self.step = session.step
+
+        def reorder(self, rows: np.ndarray) -> None:
+            pass
+
+    broken = copy(backend)
+    broken.start_beam = lambda *arguments: Deaf(backend.start_beam(*arguments))  # type: ignore[method-assign]
+    return broken
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Result]] = {

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .answers import judged
 from .cells import FAILED, Ask, Cell, Experiment, Result
 from .comparisons import LIMITS, Comparison
 from .hand_over_rows import FIRST, REST
@@ -22,6 +23,7 @@ from .job import CONTINUED, HANDED_OVER_AT, Recording
 from .messages import Request
 from .model_cases import SMALL
 from .oracle import Oracle
+from .token_models import MISTAKES as SEARCH_MISTAKES
 from .trajectory_rows import FreeRunning, step_request
 
 Alter = Callable[[Request], Request]
@@ -40,7 +42,7 @@ class Control:
 
     def run(self, backend: str, ask: Ask) -> tuple[Cell, bool, str]:
         """The cell, whether it was caught, and what the verdict said."""
-        results = self.experiment.run(backend, lambda request: ask(self.alter(request)))
+        results = judged(self.experiment, backend, lambda request: ask(self.alter(request)))
         result: Result = next(result for result in results if result.row == self.row)
         return result.cell, result.status == FAILED, result.reason
 
@@ -174,6 +176,7 @@ MISTAKES = (
     Mistake("a wrong position", "greedy tokens", "pre-norm, final norm", setting("config", "position_offset", value=1)),
     Mistake("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Mistake("a mask shifted by one", "beam tokens", "pre-norm, final norm", shifted("source_valid_lens")),
+    *(Mistake(name, "beam tokens", "d2l", setting(*path, value=value)) for name, (*path, value) in SEARCH_MISTAKES.items()),
     Mistake("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
     Mistake(
         "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")

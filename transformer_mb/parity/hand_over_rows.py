@@ -11,10 +11,12 @@ import numpy as np
 
 from ..checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ..errors import WorkerError
+from .answers import Unusable, check_answer
 from .bands import Bands, Curve, divergence
 from .cells import FAILED, Ask, Cell, Result
 from .comparisons import LIMITS, Comparison
 from .job import CONTINUED, HANDED_OVER_AT, Recording
+from .measure import worst
 from .messages import Arrays, Request, named, under
 from .oracle import Oracle, rounded_arrays
 from .trajectory_rows import FreeRunning, step_request
@@ -31,6 +33,7 @@ class Departure:
         self.recording, self.dtype = recording, dtype
         self.losses: dict[str, np.ndarray] = {}
         self.states: dict[str, dict[str, np.ndarray]] = {}
+        self.refused: dict[str, str] = {}
 
     def cells(self, backend: str) -> list[Cell]:
         return []  # what it finds is judged where the others arrive
@@ -38,7 +41,13 @@ class Departure:
     def run(self, backend: str, ask: Ask) -> list[Result]:
         job = self.recording.job
         steps = HANDED_OVER_AT + CONTINUED
-        got = ask(job.run(self.dtype, 0, steps, rounded_arrays(job.start, self.dtype), [HANDED_OVER_AT]))
+        expected = named(f"state {HANDED_OVER_AT}", self.recording.state(HANDED_OVER_AT))
+        try:
+            got = ask(job.run(self.dtype, 0, steps, rounded_arrays(job.start, self.dtype), [HANDED_OVER_AT]))
+            check_answer(got, {"losses": self.recording.losses[:steps], **expected}, self.dtype)
+        except (Unusable, WorkerError) as error:
+            self.refused[backend] = str(error)
+            return []
         self.losses[backend] = got["losses"][HANDED_OVER_AT:]
         self.states[backend] = through_checkpoint(self.recording, under(f"state {HANDED_OVER_AT}", got))
         return []
@@ -82,7 +91,7 @@ class Arrival:
             if origin == backend:
                 continue
             if origin not in self.departure.states:
-                reason = f"{origin} left no state to continue from"
+                reason = f"{origin} left no state to continue from: {self.departure.refused.get(origin, 'it did not run')}"
                 results += [Result(row, f"from {origin}", self.dtype, backend, FAILED, reason) for row in (FIRST, REST)]
                 continue
             results += [self._first_step(origin, backend, ask), self._going_on(origin, backend, ask)]
@@ -90,20 +99,21 @@ class Arrival:
 
     def _first_step(self, origin: str, backend: str, ask: Ask) -> Result:
         steps = self._from(origin)[0].run(backend, ask)
-        worst = max(steps, key=lambda step: (step.status == FAILED, (step.error or 0.0) / (step.limit or 1.0)))
-        text = f"{worst.row.removeprefix('stepwise ')}: {worst.reason}"
-        return Result(FIRST, f"from {origin}", self.dtype, backend, worst.status, text, worst.error, worst.limit)
+        last = sorted(steps, key=lambda step: (step.status == FAILED, (step.error or 0.0) / (step.limit or 1.0)))[-1]
+        text = f"{last.row.removeprefix('stepwise ')}: {last.reason}"
+        return Result(FIRST, f"from {origin}", self.dtype, backend, last.status, text, last.error, last.limit)
 
     def _going_on(self, origin: str, backend: str, ask: Ask) -> Result:
         _, bands = self._from(origin)
-        losses = ask(self._request(self.departure.states[origin]))["losses"]
+        got = ask(self._request(self.departure.states[origin]))
+        check_answer(got, {"losses": self.departure.losses[origin]}, self.dtype)
         errors = self.free.one_step_errors
         if missing := {origin, backend} - set(errors):
             raise WorkerError(f"{', '.join(missing)} did not run freely, so there is no band")
-        around = bands.around(max(errors[origin], errors[backend]))
-        curve = Curve(divergence(losses, self.departure.losses[origin]), around)
-        status, worst, limit, text = curve.judge()
-        return Result(REST, f"from {origin}", self.dtype, backend, status, text, worst, limit)
+        around = bands.around(worst([errors[origin], errors[backend]]))
+        curve = Curve(divergence(got["losses"], self.departure.losses[origin]), around)
+        status, off, limit, text = curve.judge()
+        return Result(REST, f"from {origin}", self.dtype, backend, status, text, off, limit)
 
     def _request(self, state: Arrays) -> Request:
         return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)

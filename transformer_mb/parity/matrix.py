@@ -14,8 +14,11 @@ from typing import Any
 
 from ..divergences import DIVERGENCES
 from ..errors import ParityError, WorkerError
+from ..registry import entries
+from .answers import judged
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, Experiment, Result
 from .plan import TRAINED_IN, Plan, Selection
+from .spoiling import Replay, spoil
 from .workers import PATIENCE, Worker, WorkerSpec
 
 # Compiling takes longest; whoever takes longest starts first.
@@ -46,6 +49,7 @@ class Outcome:
     seconds: float = 0.0
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)
     bisections: dict[str, str] = field(default_factory=dict)
+    idle: list[str] = field(default_factory=list)  # columns that did nothing of what was asked, and why, a sentence each
 
     def count(self, *statuses: str) -> int:
         return sum(result.status in statuses for result in self.results)
@@ -57,7 +61,7 @@ class Outcome:
     @property
     def holds(self) -> bool:
         complete = 0 < self.executed == self.planned == len(self.results)
-        return complete and not self.failed and all(planted.caught for planted in self.planted)
+        return complete and not self.failed and not self.idle and all(planted.caught for planted in self.planted)
 
 
 Told = Callable[[Result], None]
@@ -122,13 +126,15 @@ class _Run:
 
     def column(self, spec: WorkerSpec, folder: Path) -> None:
         """One backend from its start to its end. What needs the others' results waits for them."""
-        worker, dtypes, ask = None, list(TRAINED_IN), _unable("did not start")
+        worker, dtypes, ask = None, list(entries()[spec.backend].dtypes or TRAINED_IN), _unable("did not start")
         try:
             with self.places:
                 try:
                     worker = Worker(spec, folder, self.patience)
                     self.workers.append(worker)
-                    dtypes, ask = worker.greeting["dtypes"], worker.ask
+                    # What it must offer, and what it offers beside that.
+                    dtypes = list({*entries()[spec.backend].dtypes, *worker.greeting["dtypes"]})
+                    ask = worker.ask
                     self._note(spec.label, {**worker.greeting, "device_asked_for": spec.device})
                 except WorkerError as error:
                     ask = _unable(str(error))
@@ -136,13 +142,22 @@ class _Run:
                 self._experiments(spec.label, dtypes, ask, after=False)
                 others = [e for e in self.plan.planted if e not in self.plan.experiments]
                 for experiment in others:
-                    self._controls(experiment, spec.label, ask)
+                    self._controls(experiment, spec.label, ask, Replay(ask))
         finally:
             self.barrier.wait()
         with self.places:
             self._experiments(spec.label, dtypes, ask, after=True)
         if worker is not None:
             worker.stop()
+        self._note_idleness(spec.label, dtypes)
+
+    def _note_idleness(self, label: str, dtypes: Sequence[str]) -> None:
+        """A column may not choose to have nothing to do."""
+        with self.lock:
+            if not any(result.backend == label for result in self.outcome.results):
+                self.outcome.idle.append(f"{label} executed no cell: it offers {', '.join(dtypes) or 'no dtype'}.")
+            if self.plan.selection.controls and not any(planted.backend == label for planted in self.outcome.planted):
+                self.outcome.idle.append(f"No mistake was planted into {label}: controls need {' or '.join(TRAINED_IN)}.")
 
     def _note(self, label: str, greeting: dict[str, Any]) -> None:
         with self.lock:
@@ -154,7 +169,8 @@ class _Run:
             if experiment.after != after or experiment.dtype not in dtypes:
                 continue
             planned = [cell for cell in experiment.cells(label) if takes(cell)]
-            results = [result for result in _results(experiment, label, ask) if takes(result.cell)]
+            replay = Replay(ask)
+            results = [result for result in _results(experiment, label, replay) if takes(result.cell)]
             with self.lock:
                 self.outcome.planned += len(planned)
                 self.outcome.executed += len({result.cell for result in results} & set(planned))
@@ -164,7 +180,7 @@ class _Run:
                 if result.status == FAILED:
                     self._bisect(experiment, result, label, ask)
             # At once, while what is compiled for the experiment is still there.
-            self._controls(experiment, label, ask)
+            self._controls(experiment, label, ask, replay)
 
     def _bisect(self, experiment: Experiment, result: Result, label: str, ask: Ask) -> None:
         """Where a failed model first differs; once for each request."""
@@ -180,14 +196,25 @@ class _Run:
         with self.lock:
             self.outcome.bisections[key] = text
 
-    def _controls(self, experiment: Experiment, label: str, ask: Ask) -> None:
+    def _controls(self, experiment: Experiment, label: str, ask: Ask, replay: Replay) -> None:
+        """Mistakes in what is asked, then numbers that are not finite in what was answered."""
         for control in self.plan.planted.get(experiment, ()):
             try:
                 cell, caught, reason = control.run(label, ask)
-            except WorkerError as error:
+            except Exception as error:  # the backend's failure: this mistake was not put to the verdict
                 cell, caught, reason = Cell(control.row, control.mistake, control.experiment.dtype), False, str(error)
-            with self.lock:
-                self.outcome.planted.append(Planted(control.mistake, *cell, label, caught, reason))
+            self._plant(Planted(control.mistake, *cell, label, caught, reason))
+        if experiment in self.plan.spoiled:
+            try:
+                for spoilt in spoil(experiment, label, replay):
+                    self._plant(Planted(*spoilt))
+            except Exception as error:
+                cell = experiment.cells(label)[0]
+                self._plant(Planted("numbers that are not finite", *cell, label, False, str(error)))
+
+    def _plant(self, planted: Planted) -> None:
+        with self.lock:
+            self.outcome.planted.append(planted)
 
 
 def _unable(reason: str) -> Ask:
@@ -201,13 +228,12 @@ def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
     """What an experiment finds, or the failure of all its cells; known divergences by their table."""
     began = time.perf_counter()
     try:
-        results = list(experiment.run(label, ask))
-    except WorkerError as error:
-        results = [Result(*cell, label, FAILED, str(error)) for cell in experiment.cells(label)]
+        results = judged(experiment, label, ask)
     except Exception as error:  # an answer that nothing could be computed from is the backend's failure, not the run's
-        text = f"The answer could not be judged: {type(error).__name__}: {error}"
+        known = isinstance(error, WorkerError)
+        text = str(error) if known else f"The answer could not be judged: {type(error).__name__}: {error}"
         results = [Result(*cell, label, FAILED, text) for cell in experiment.cells(label)]
-    seconds = (time.perf_counter() - began) / max(1, len(results))
+    seconds = (time.perf_counter() - began) / (len(results) or 1)
     return [_by_the_table(replace(result, seconds=seconds)) for result in results]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -21,7 +21,12 @@ def error(got: np.ndarray, reference: np.ndarray, floor: float | None = None) ->
     got, reference = np.asarray(got, np.float64), np.asarray(reference, np.float64)
     assert got.shape == reference.shape, f"shape {list(reference.shape)} was expected, but {list(got.shape)} came"
     floor = FLOOR * np.sqrt(reference.size) if floor is None else floor
-    return float(np.linalg.norm(got - reference) / max(float(np.linalg.norm(reference)), floor))
+    return float(np.linalg.norm(got - reference) / worst([float(np.linalg.norm(reference)), floor]))
+
+
+def worst(errors: Iterable[float]) -> float:
+    """The largest; NaN where one is NaN, which Python's ``max`` loses. Raises ValueError when there is none to compare."""
+    return float(np.max(np.fromiter(errors, np.float64)))
 
 
 def gradient_floor(reference: Mapping[str, np.ndarray]) -> float:
@@ -33,7 +38,7 @@ def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.nd
     """The worst error of a set of gradients."""
     assert list(got) and set(got) == set(reference)
     floor = gradient_floor(reference)
-    return max(error(got[name], reference[name], floor) for name in reference)
+    return worst(error(got[name], reference[name], floor) for name in reference)
 
 
 def random_weights(shapes: Shapes, seed: int = 7) -> dict[str, np.ndarray]:

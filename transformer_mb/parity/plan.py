@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ..registry import EVERY_DTYPE as DTYPES
+from ..registry import PLAIN_DTYPES as TRAINED_IN
 from .cells import Cell, Experiment
 from .controls import Control, make_controls
 from .hand_over_rows import Arrival, Departure
@@ -16,9 +18,6 @@ from .model_rows import model_experiments, optimizer_experiments
 from .oracle import Oracle
 from .token_rows import token_experiments
 from .trajectory_rows import FreeRunning, stepwise_experiments
-
-TRAINED_IN = ("float64", "float32")
-DTYPES = ("float64", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,8 @@ class Selection:
     data: Path | None = None
 
     def takes(self, cell: Cell) -> bool:
-        patterns = ("*",) if self.cases is None else self.cases.split("|")
+        # Brackets stand for themselves, so that an id can be pasted.
+        patterns = ("*",) if self.cases is None else self.cases.replace("[", "[[]").split("|")
         return cell.dtype in self.dtypes and any(fnmatchcase(cell.id, pattern.strip()) for pattern in patterns)
 
 
@@ -56,10 +56,14 @@ class Plan:
             found += self._experiments(dtype, backends)
         self.experiments = self._taken(found, backends)
         self.planted: dict[Experiment, list[Control]] = {}
+        self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:
             dtypes = [dtype for dtype in TRAINED_IN if dtype in selection.dtypes]
             for control in make_controls(found, self.recording, self.oracle, dtypes):
                 self.planted.setdefault(control.experiment, []).append(control)
+            for experiment in self._spoiled(found, dtypes):
+                self.planted.setdefault(experiment, [])
+                self.spoiled.append(experiment)
 
     def _experiments(self, dtype: str, backends: list[str]) -> list[Experiment]:
         oracle, seed = self.oracle, self.selection.seed
@@ -82,6 +86,15 @@ class Plan:
         arriving = {e.dtype for e in taken if isinstance(e, Arrival)}
         needed = [e for e in experiments if isinstance(e, Departure | FreeRunning) and e.dtype in arriving]
         return [e for e in experiments if e in taken or e in needed]
+
+    def _spoiled(self, found: list[Experiment], dtypes: Sequence[str]) -> list[Experiment]:
+        """The first experiment of each row and dtype; handing over needs the others' results, and so has to be selected."""
+        first: dict[tuple[str, str], Experiment] = {}
+        for experiment in found:
+            if experiment.dtype in dtypes and (not experiment.after or experiment in self.experiments):
+                for cell in experiment.cells(""):
+                    first.setdefault((cell.row, cell.dtype), experiment)
+        return list(dict.fromkeys(first.values()))
 
     def cells(self, backend: str, dtypes: Sequence[str]) -> list[Cell]:
         """What is to be executed for a backend that has these dtypes."""

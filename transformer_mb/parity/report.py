@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .matrix import Outcome
 
@@ -41,6 +42,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "failed": len(outcome.failed),
         "expected_failures": outcome.count(EXPECTED),
         "controls": {"planted": len(outcome.planted), "caught": caught},
+        "idle": outcome.idle,
         "seconds": round(outcome.seconds, 1),
         "versions": {label: greeting.get("version") for label, greeting in outcome.backends.items()},
         "devices": {label: greeting.get("device") for label, greeting in outcome.backends.items()},
@@ -74,11 +76,11 @@ def write_junit(path: Path, outcome: Outcome) -> None:
             suite, "testcase", classname=f"parity.{result.backend}", name=result.cell.id, time=f"{result.seconds:.3f}"
         )
         if result.status in (FAILED, SURPRISING):
-            ElementTree.SubElement(case, "failure", message=result.reason)
+            ElementTree.SubElement(case, "failure", message=printable(result.reason))
         elif result.status == EXPECTED:
-            ElementTree.SubElement(case, "skipped", message=f"expected failure: {result.reason}")
+            ElementTree.SubElement(case, "skipped", message=printable(f"expected failure: {result.reason}"))
         else:
-            ElementTree.SubElement(case, "system-out").text = result.reason
+            ElementTree.SubElement(case, "system-out").text = printable(result.reason)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
@@ -87,9 +89,10 @@ def figure(results: Sequence[Mapping[str, Any]]) -> str:
     if not results:
         return ""
     failed = sum(result["status"] in (FAILED, SURPRISING) for result in results)
-    measured = [result for result in results if result["error"] is not None]
-    worst = max(measured, key=lambda result: result["error"] / (result["limit"] or 1.0), default=None)
-    text = "" if worst is None else f"{worst['error']:.1e}"
+    # What could not be measured is None here and NaN there; it has failed, and is counted below.
+    measured = [result for result in results if result["error"] is not None and math.isfinite(result["error"])]
+    ordered = sorted(measured, key=lambda result: -result["error"] / (result["limit"] or 1.0))
+    text = f"{ordered[0]['error']:.1e}" if ordered else ""
     return f"{text} ({failed} of {len(results)} failed)" if failed else text
 
 
@@ -135,6 +138,7 @@ def markdown(found: Mapping[str, Any]) -> str:
                 lines.append(f"| {row} | {dtype} | {' | '.join(columns)} |")
     controls = found["controls"]
     versions = ", ".join(f"{name} {version} on {found['devices'][name]}" for name, version in found["versions"].items())
+    versions = table_cell(versions)
     counts = f"{found['cells']:,} cells, {found['passed']:,} passed, {found['failed']} failed"
     caught = f"{controls['caught']} of {controls['planted']} planted mistakes caught"
     summary = f"{counts}, {found['expected_failures']} expected failures; {caught}; {found['seconds']:.0f} s."

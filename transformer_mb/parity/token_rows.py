@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ..config import TransformerConfig
-from ..random_streams import stream
+from .answers import check_answer
 from .cells import FAILED, PASSED, Ask, Cell, Result
 from .measure import error as relative_error
-from .messages import Arrays, Request, named
+from .messages import Arrays, Request
 from .model_cases import CONFIGS
-from .model_rows import model_weights
-from .oracle import Oracle, rounded_arrays
+from .oracle import Oracle
+from .token_models import BEAM, LENGTH_PENALTY, ROWS, STEPS, drawn
 from .verdict import Yardsticks, judge
 
 CASES = ("d2l", "pre-norm, final norm", "shared and tied, padding")
-ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
-BEAMS = {"greedy tokens": None, "beam tokens": 4}
-LENGTH_PENALTY = 0.6
+BEAMS = {"greedy tokens": None, "beam tokens": BEAM}
 CLEAR = 10.0  # a choice is clear when its margin exceeds so many times the measured error of the logits
 
 
 class Decoding:
-    """Random sources, decoded by a random model; see DESIGN: near-ties are counted and listed, not failed."""
+    """Sources and a model drawn for it, decoded; see DESIGN: near-ties are counted and listed, not failed."""
 
     after = False
 
@@ -38,15 +35,8 @@ class Decoding:
 
     @cached_property
     def request(self) -> Request:
-        random = stream(self.seed, "parity", self.row, self.case)
-        source = random.integers(0, self.config.source_vocab_size or 0, (ROWS, SOURCE_STEPS))
-        arrays: dict[str, np.ndarray] = named("weights", model_weights(self.config, self.seed))
-        arrays |= {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, ROWS)}
-        spec: dict[str, Any] = {"config": self.config.to_dict(), "max_steps": STEPS, "beam": BEAMS[self.row]}
-        arrays = rounded_arrays(arrays, self.dtype)
-        tokens = self.oracle.exact(Request("decode", self.dtype, spec, arrays))["tokens"]
-        arrays["target"] = _fed(self.config, tokens)
-        return Request("decode", self.dtype, spec, arrays)
+        found = drawn(self.config, BEAMS[self.row], self.seed, self.oracle)
+        return Request("decode", self.dtype, found.spec, {**found.arrays, "target": _fed(self.config, found.tokens)})
 
     @cached_property
     def exact(self) -> Arrays:
@@ -61,12 +51,14 @@ class Decoding:
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, exact = ask(self.request), self.exact
+        check_answer(got, exact, self.dtype)
         # Logits that are wrong would excuse any token: they are held to the verdict of a model's output first.
         verdict = judge("model forward", self.dtype, relative_error(got["logits"], exact["logits"]), self.yardsticks)
         off = float(np.abs(got["logits"].astype(np.float64) - exact["logits"]).max())
         other = [row for row in range(ROWS) if not np.array_equal(got["tokens"][row], exact["tokens"][row])]
         margins = {row: self._margin(row, got["tokens"][row]) for row in other}
-        clear = {row: margin for row, margin in margins.items() if not margin <= CLEAR * off}
+        # On both sides: what scores better than the oracle's own answer was found by another search.
+        clear = {row: margin for row, margin in margins.items() if not abs(margin) <= CLEAR * off}
         text = f"{ROWS - len(other)} of {ROWS} rows identical; logits {verdict.reason}"
         for row, margin in margins.items():
             kind = "differs though clear" if row in clear else "near-tie"
@@ -82,8 +74,8 @@ class Decoding:
         step = int(np.flatnonzero(own != tokens)[0])
         logits = self.exact["logits"][row, step].copy()
         logits[list(self.config.suppress_ids)] = -np.inf
-        second, first = np.sort(logits)[-2:]
-        return float(first - second)
+        ours, theirs = (logits[ids[step] if ids[step] >= 0 else self.config.eos_id] for ids in (own, tokens))
+        return float(ours - theirs)
 
     def _score(self, row: int, tokens: np.ndarray) -> float:
         """log p of a hypothesis over its length penalty (Wu et al. 2016, equation 14), by the oracle."""

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from .answers import check_answer
 from .bands import Bands, Curve, divergence
 from .cells import FAILED, Ask, Cell, Result
 from .comparisons import LIMITS, Comparison
@@ -59,6 +60,7 @@ class FreeRunning:
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, cell = ask(self._request(self.start)), self.cells(backend)[0]
+        check_answer(got, self.bands.exact, self.dtype)
         verdict = self._first_step(got)
         if not verdict.passed:  # a first step that is wrong would widen its own band
             text = f"its first step is off by {verdict.reason}"

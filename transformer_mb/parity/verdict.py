@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from .measure import worst
 
 # The proof that two implementations are the same mathematics: relative errors in float64.
 PROOF = {
@@ -52,28 +55,27 @@ class Judgement:
 
 
 def judge(row: str, dtype: str, error: float, yardsticks: Yardsticks) -> Judgement:
-    """Hold a measured relative error to the limit of its row and dtype."""
+    """Hold a measured relative error to the limit of its row and dtype. What is not finite never passes, on either side."""
+    if not np.isfinite([error, *astuple(yardsticks)]).all():
+        return Judgement(False, error, float("nan"), f"not finite: the error is {error:.1e}, its yardsticks {yardsticks}")
     if dtype == "float64":
         # Ill-conditioned rows: what their inputs lose in the last place, the proof allows them to lose.
-        limit = PROOF[row] * max(1.0, yardsticks.twins / EPS[dtype])
+        limit = PROOF[row] * worst([1.0, yardsticks.twins / EPS[dtype]])
         why = f"limit {limit:.0e}"
     elif dtype == "float32":
         limit, why = _float32(error, yardsticks)
     else:
-        measure = max(yardsticks.numpy, EPS[dtype])
+        measure = worst([yardsticks.numpy, EPS[dtype]])
         limit = TIMES_ROUNDED * measure
         why = f"{error / measure:.2g}x rounded NumPy; limit {TIMES_ROUNDED:g}x"
-    if not math.isfinite(error):
-        return Judgement(False, error, limit, "not finite")
     return Judgement(error <= limit, error, limit, f"{error:.1e}; {why}")
 
 
 def _float32(error: float, yardsticks: Yardsticks) -> tuple[float, str]:
     floor = FLOOR_EPS * EPS["float32"]
     names = {yardsticks.numpy: "NumPy float32", yardsticks.twins: "the twins", floor: f"the floor of {FLOOR_EPS:g} eps"}
-    measure = max(names)
-    cap = max(CAP, TIMES_NUMPY * yardsticks.rounding, TIMES_NUMPY * yardsticks.twins)
-    limit = min(TIMES_NUMPY * measure, cap)
-    if limit < TIMES_NUMPY * measure:
-        return limit, f"limit {cap:.1e}"
-    return limit, f"{error / measure:.2g}x {names[measure]}; limit {TIMES_NUMPY:g}x"
+    measure = worst(names)
+    cap = worst([CAP, TIMES_NUMPY * yardsticks.rounding, TIMES_NUMPY * yardsticks.twins])
+    if cap < TIMES_NUMPY * measure:
+        return cap, f"limit {cap:.1e}"
+    return TIMES_NUMPY * measure, f"{error / measure:.2g}x {names[measure]}; limit {TIMES_NUMPY:g}x"

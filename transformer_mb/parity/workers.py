@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import execnet
 
-from ..errors import WorkerError
+from ..errors import ParityError, WorkerError
+from ..registry import EVERY_DTYPE
 from .messages import Request, unpack_arrays
 from .settings import SETTINGS
 from .worker import source_digest
 
 PATIENCE = 300.0  # seconds for one request; the slowest takes ten here
 LAST_LINES = 8
+SAFE = {"label": r"[\w.+-]+(@[\w.+-]+)?", "ssh": r"(\w[\w.+-]*@)?[\w\[][\w.:\]-]*( -p \d+)?"}
+GREETING = {"version": str, "dtypes": list, "device": str, "python": str, "digest": str}
 
 # Runs in the new process before anything is imported: its standard error goes to a file, where even a crash leaves it.
 START = """
@@ -40,6 +45,7 @@ class WorkerSpec:
         label: the column's name, ``torch`` or ``torch@old``: what stands before the @ is the backend.
         python: another interpreter; ssh: another host, as execnet's ``ssh=`` takes it.
         device: as the framework names it; None is its default.
+    Raises: ParityError for a label, a host or an interpreter that is none.
     """
 
     label: str
@@ -51,11 +57,20 @@ class WorkerSpec:
     def backend(self) -> str:
         return self.label.partition("@")[0]
 
+    def __post_init__(self) -> None:
+        """Refuse what ssh, a shell or the file system would read as something else than a name."""
+        for option, pattern in SAFE.items():
+            value = getattr(self, option)
+            if value is not None and not re.fullmatch(pattern, value):
+                raise ParityError(f"The {option} of a column must match {pattern}, got {value!r}.")
+        if self.python is not None and (self.python.startswith("-") or "//" in self.python or not self.python.isprintable()):
+            raise ParityError(f"The interpreter of {self.label} must be a path without '//' in it, got {self.python!r}.")
+
     def gateway(self, folder: Path) -> str:
-        """As execnet reads it."""
+        """As execnet reads it: parts between double slashes, the interpreter split as a shell would."""
         where = f"ssh={self.ssh}" if self.ssh else "popen"
         python = self.python or (None if self.ssh else sys.executable)
-        parts = [where, f"id={self.label}", *([f"python={python}"] if python else [])]
+        parts = [where, f"id={self.label}", *([f"python={shlex.quote(python)}"] if python else [])]
         return "//".join(parts if self.ssh else [*parts, f"chdir={folder}"])
 
 
@@ -83,7 +98,15 @@ class Worker:
             raise
 
     def _greeting(self) -> dict[str, Any]:
-        greeting = json.loads(self._receive()[0])
+        try:
+            greeting = json.loads(self._receive()[0])
+            wrong = [name for name, kind in GREETING.items() if not isinstance(greeting[name], kind)]
+        except (ValueError, KeyError, TypeError) as error:
+            raise WorkerError(f"The worker of {self.spec.label} must greet with {', '.join(GREETING)}, got {error}.") from None
+        if wrong or not set(greeting["dtypes"]) <= set(EVERY_DTYPE):
+            raise WorkerError(
+                f"The worker of {self.spec.label} greeted with a wrong {', '.join(wrong) or 'dtype'}: {greeting}."
+            )
         if greeting["digest"] != source_digest():
             raise WorkerError(
                 f"The worker of {self.spec.label} holds another transformer_mb than this process: {self._install()}"
@@ -107,11 +130,14 @@ class Worker:
         text, data = self._receive()
         if text:
             raise WorkerError(f"{self.spec.label} raised {text}")
-        return unpack_arrays(data)
+        try:
+            return unpack_arrays(data)
+        except Exception as error:  # safetensors raises what it meets
+            raise WorkerError(f"{self.spec.label} must answer with named arrays: {error}") from None
 
     def _receive(self) -> tuple[str, bytes]:
         try:
-            return self.channel.receive(self.patience)
+            answer = self.channel.receive(self.patience)
         except self.channel.TimeoutError:
             self.kill()
             self._fail(f"did not answer within {self.patience:g} s and was ended")
@@ -119,9 +145,11 @@ class Worker:
             self._fail(self._ending())
         except self.channel.RemoteError as error:
             self._fail(self._refusal(str(error)))
-        raise AssertionError("unreachable")
+        if not (isinstance(answer, tuple) and [type(part) for part in answer] == [str, bytes]):
+            raise WorkerError(f"The worker of {self.spec.label} must answer with a text and bytes, got {answer!r:.80}.")
+        return answer
 
-    def _fail(self, what: str) -> None:
+    def _fail(self, what: str) -> NoReturn:
         last = self._last_lines()
         self.dead = f"The worker of {self.spec.label} {what}.{f' Its last words: {last}' if last else ''}"
         raise WorkerError(self.dead)

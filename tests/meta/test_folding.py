@@ -1,0 +1,38 @@
+"""Errors are folded by what carries NaN on: Python's ``max(0.0, nan)`` is 0.0, and a ``min`` loses it likewise."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+JUDGES = sorted(
+    path
+    for pattern in (
+        "transformer_mb/parity/*.py",
+        "transformer_mb/porting/proof.py",
+        "transformer_mb/porting/agreement.py",
+        "tests/parity/test_*.py",
+        "tests/conformance/test_*.py",
+    )
+    for path in ROOT.glob(pattern)
+)
+# Counts, lengths and the choice of a hypothesis by its score, none of which an error can be.
+ALLOWED = {"tests/conformance/test_decoding.py": 2, "tests/conformance/test_trainer.py": 1}
+
+
+def folds(source):
+    """Lines where a built-in max or min is called."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id in ("max", "min")]
+
+
+@pytest.mark.parametrize("path", JUDGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_W1_no_error_is_folded_by_a_bare_max_or_min(path):
+    name = str(path.relative_to(ROOT))
+    found = folds(path.read_text())
+    assert len(found) == ALLOWED.get(name, 0), f"{name}, lines {found}: use parity.measure.worst, which carries NaN on"
+
+
+def test_a_bare_max_is_noticed():
+    assert folds("x = max(errors.values(), default=0.0)") == [1] and folds("x = np.max(errors)") == []

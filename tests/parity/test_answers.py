@@ -1,0 +1,128 @@
+"""What a backend answers is refused before an error is computed, whatever of it is wrong."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from transformer_mb.parity import spoiling
+from transformer_mb.parity.answers import Unusable, check_answer, judged
+from transformer_mb.parity.hand_over_rows import Arrival, Departure
+from transformer_mb.parity.job import Recording, make_job
+from transformer_mb.parity.matrix import run_matrix
+from transformer_mb.parity.measure import gradient_errors, worst
+from transformer_mb.parity.plan import Plan, Selection
+from transformer_mb.parity.report import ROWS
+from transformer_mb.parity.spoiling import Replay, kinds, spoil
+from transformer_mb.parity.trajectory_rows import FreeRunning
+from transformer_mb.parity.verdict import Yardsticks, judge
+from transformer_mb.parity.workers import WorkerSpec
+
+BOTH = ("float64", "float32")
+GRADIENTS = "layer gradients: encoder block, lens *|model gradients: d2l *|stepwise gradients: step 0 *"
+
+
+def test_W1_nan_in_a_later_gradient_fails(faulty_backends):
+    outcome, _ = run_matrix([WorkerSpec("later"), WorkerSpec("numpy")], Selection(cases=GRADIENTS, dtypes=BOTH))
+    by_backend = {name: [one for one in outcome.results if one.backend == name] for name in ("later", "numpy")}
+    assert len(by_backend["later"]) == len(by_backend["numpy"]) == 8
+    assert all(one.status == "passed" for one in by_backend["numpy"])
+    assert all(one.status == "failed" and "not finite" in one.reason for one in by_backend["later"])
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_W1_folding_keeps_what_is_not_finite(place, wrong):
+    errors = [1e-16, 1e-16, 1e-16]
+    errors[place] = wrong
+    assert not np.isfinite(worst(errors))
+    exact = {name: np.ones(3) for name in "abc"}
+    got = {**exact, "abc"[place]: np.full(3, wrong)}
+    assert not gradient_errors(got, exact) <= 1.0
+    with pytest.raises(ValueError):
+        worst([])
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Yardsticks)])
+def test_W1_a_yardstick_that_is_not_finite_excuses_nothing(field):
+    for dtype in (*BOTH, "bfloat16"):
+        for wrong in (np.nan, np.inf):
+            assert not judge("layer forward", dtype, 1e-16, Yardsticks(**{field: wrong})).passed
+
+
+EXPECTED = {"output": np.ones((2, 3)), "loss": np.array(1.0), "tokens": np.ones((2, 2), np.int64)}
+WRONG = {
+    "missing": ({"output": None}, r"output \[2, 3\] was expected, but it did not come"),
+    "unexpected": ({"other": np.ones(2, np.float32)}, r"other \[2\] came, but it was not asked for"),
+    "shape": ({"output": np.ones((1, 3), np.float32)}, r"output must have shape \[2, 3\], but \[1, 3\] came"),
+    "precision": ({"output": np.ones((2, 3))}, "output must be float32, but float64 came"),
+    "kind": ({"tokens": np.ones((2, 2), np.float32)}, "tokens must be int64, but float32 came"),
+    "NaN": ({"output": np.array([[1, 1, 1], [1, np.nan, 1]], np.float32)}, r"1 of 6 numbers .* not finite, .* at \[1, 1\]"),
+    "infinity": ({"loss": np.array(-np.inf)}, "loss holds 1 of 1 numbers that are not finite"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_W1_an_answer_is_refused_as_a_whole(kind):
+    good = {**EXPECTED, "output": np.ones((2, 3), np.float32)}
+    check_answer(good, EXPECTED, "float32")
+    change, words = WRONG[kind]
+    got = {name: value for name, value in {**good, **change}.items() if value is not None}
+    with pytest.raises(Unusable, match=words):
+        check_answer(got, EXPECTED, "float32")
+
+
+def test_W1_every_row_has_wrong_numbers_planted_into_its_answers():
+    """By the plan: the backends themselves are asked by ``test_controls`` and by the whole matrix."""
+    plan = Plan(Selection(dtypes=BOTH, controls=True), ["numpy", "torch"])
+    planted = {(cell.row, cell.dtype) for experiment in plan.spoiled for cell in experiment.cells("numpy")}
+    assert planted == {(row, dtype) for row in ROWS for dtype in BOTH}
+
+
+@pytest.mark.parametrize("dtype", BOTH)
+def test_W1_wrong_numbers_in_every_answer_of_every_row_are_caught(dtype, oracle):
+    """The answers are those of NumPy in this process; handing over is from itself to itself."""
+    plan = Plan(Selection(dtypes=(dtype,)), ["numpy"])
+    first = {}
+    for experiment in plan._experiments(dtype, ["other"]):
+        for cell in experiment.cells("numpy"):
+            first.setdefault(cell.row, experiment)
+    arrival = first.pop("hand-over, first step")
+    assert set(first) | {"hand-over, first step"} == set(ROWS)
+    ask = oracle.exact if dtype == "float64" else oracle.measured
+    planted = []
+    for experiment in {id(one): one for one in first.values() if not isinstance(one, Arrival)}.values():
+        planted += spoil(experiment, "numpy", Replay(ask))
+    departure, free = arrival.departure, arrival.free
+    for one in (departure, free):
+        judged(one, "numpy", ask)
+    departure.losses["other"], departure.states["other"] = departure.losses["numpy"], departure.states["numpy"]
+    free.one_step_errors["other"] = free.one_step_errors["numpy"]
+    planted += spoil(arrival, "numpy", Replay(ask))
+    assert [entry for entry in planted if not entry[5]] == []
+    assert {entry[1] for entry in planted} == set(ROWS)
+    assert {entry[0].split(" in ")[0] for entry in planted} == set(spoiling.WRONG)
+    assert {"output", "gradient", "loss", "logits", "losses", "weights", "slots.m", "state 1.weights"} <= {
+        entry[0].split(" in ")[1].split(" (")[0] for entry in planted
+    }
+
+
+def test_W1_a_departure_that_is_not_finite_leaves_nothing_to_continue_from(oracle):
+    recording = Recording(make_job(None, 0), oracle)
+    departure = Departure(recording, "float64")
+
+    def ask(request):
+        found = oracle.exact(request)
+        name = [name for name in found if name.startswith("state")][-1]
+        return {**found, name: found[name] * np.nan}
+
+    departure.run("a", ask)
+    results = Arrival(departure, FreeRunning(recording, oracle, "float64"), ["a", "b"], oracle).run("b", oracle.exact)
+    assert len(results) == 2 and all(one.status == "failed" and "not finite" in one.reason for one in results)
+
+
+def test_kinds_of_arrays():
+    names = ["output", "gradient.input 0", "gradient.a.weight", "state 1.weights.a", "state 1.slots.m.a", "state 1.slots.v.a"]
+    found = kinds([{**{name: np.ones(1) for name in names}, "tokens": np.ones(1, int)}])
+    assert list(found) == ["output", "gradient", "state 1.weights", "state 1.slots.m", "state 1.slots.v"]
+    assert found["gradient"] == names[1:3]

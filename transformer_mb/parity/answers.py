@@ -1,0 +1,49 @@
+"""What came back from a backend, checked before any error is computed from it.
+
+An error is a number, and a number can be lost on the way: ``max(0.0, nan)`` is 0.0. So an answer with an array too few or
+too many, of another shape or precision, or with a single number that is not finite, is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cells import FAILED, Ask, Experiment, Result
+from .messages import Arrays
+
+FROM_PYTHON = ("loss", "losses")  # float64 whatever the backend computes in
+
+
+class Unusable(Exception):
+    """An answer that nothing may be computed from; the words say why."""
+
+
+def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
+    """Raises Unusable unless ``got`` has the names, shapes and kinds of ``expected``, in ``dtype``, and is finite.
+
+    Formats of two bytes come as float32.
+    """
+    for name, array in expected.items():
+        if name not in got:
+            raise Unusable(f"{name} {list(array.shape)} was expected, but it did not come")
+    float_type = np.dtype("float64" if dtype == "float64" else "float32")
+    for name, value in got.items():
+        if name not in expected:
+            raise Unusable(f"{name} {list(value.shape)} came, but it was not asked for")
+        if value.shape != expected[name].shape:
+            raise Unusable(f"{name} must have shape {list(expected[name].shape)}, but {list(value.shape)} came")
+        kind = expected[name].dtype
+        wanted = kind if name in FROM_PYTHON or kind.kind != "f" else float_type
+        if value.dtype != wanted:
+            raise Unusable(f"{name} must be {wanted.name}, but {value.dtype} came")
+        if wrong := np.flatnonzero(~np.isfinite(value)).tolist():
+            where = [int(i) for i in np.unravel_index(wrong[0], value.shape)]
+            raise Unusable(f"{name} holds {len(wrong)} of {value.size} numbers that are not finite, the first at {where}")
+
+
+def judged(experiment: Experiment, backend: str, ask: Ask) -> list[Result]:
+    """What an experiment finds; an unusable answer fails all its cells. WorkerError passes through: nothing answered."""
+    try:
+        return list(experiment.run(backend, ask))
+    except Unusable as error:
+        return [Result(*cell, backend, FAILED, str(error)) for cell in experiment.cells(backend)]
