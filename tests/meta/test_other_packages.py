@@ -10,11 +10,23 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = Path(__file__).parent / "packages"
 
 
-def conformance(name, tmp_path):
-    """Run the suite on a backend of ``packages/``: the process's end, and each test with whether it passed."""
+def conformance(name, tmp_path, *options, packages=PACKAGES):
+    """Run the suite on a backend of ``packages``: the process's end, and each test with whether it passed."""
     report = tmp_path / "report.xml"
-    command = [sys.executable, "-m", "pytest", "tests/conformance", "--backend", name, "-q", "--tb=no", "-m", "not long"]
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "tests/conformance",
+        "--backend",
+        name,
+        "-q",
+        "--tb=no",
+        "-m",
+        "not long",
+        *options,
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(packages), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT, env=environment, capture_output=True, text=True)
     cases = ElementTree.parse(report).getroot().iter("testcase")
     skipped = {"skipped", "failure", "error"}
@@ -27,6 +39,12 @@ def test_every_conformance_test_fails_on_a_backend_that_is_wrong_about_everythin
     done, outcome = conformance("wrong", tmp_path)
     assert done.returncode == 1, done.stdout[-3000:]
     assert len(outcome) >= 150 and not [name for name, passed in outcome.items() if passed]
+
+
+def test_W1_gradients_that_are_nan_but_for_the_first_fail(tmp_path):
+    packages = Path(__file__).parents[1] / "parity" / "packages"
+    _, outcome = conformance("later", tmp_path, "-k", "test_loss_and_gradients", packages=packages)
+    assert len(outcome) >= 15 and not any(outcome.values())
 
 
 def test_a_backend_of_another_package_passes(tmp_path):
