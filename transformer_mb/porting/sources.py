@@ -85,12 +85,13 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
 
 
 def _recognised_format(path: Path) -> Format:
+    # safetensors first: eight bytes of a length come before its own mark, and they may look like another's beginning.
     try:
-        for found in FORMATS.values():
+        for found in sorted(FORMATS.values(), key=lambda row: row.name != "safetensors"):
             if found.module.recognise(path):
                 return found
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise PortError(f"{path} cannot be read: {error}.") from None
+        raise PortError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     raise PortError(f"{path} must be one of {', '.join(row.title for row in FORMATS.values())}, but its content is of none.")
 
 

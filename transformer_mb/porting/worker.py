@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from ..errors import PortError, TransformerMBError
+from ..tensor_file import write_tensors
 
 PATIENCE = 600  # seconds
 ARRAYS, FACTS = "{}.safetensors", "{}.json"
@@ -34,7 +35,10 @@ def call(
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _put(folder, "in", arrays, settings)
+        try:
+            _put(folder, "in", arrays, settings)
+        except OSError as error:
+            raise PortError(f"The temporary folder {folder.parent} cannot be written to: {error.strerror or error}.") from None
         command = [sys.executable, "-P", "-m", __name__, runner, name]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
         try:
@@ -52,7 +56,7 @@ def call(
 
 
 def _put(folder: Path, which: str, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-    save_file({name: np.array(array, order="C") for name, array in arrays.items()}, folder / ARRAYS.format(which))
+    write_tensors(folder / ARRAYS.format(which), arrays)
     (folder / FACTS.format(which)).write_text(json.dumps(facts), encoding="utf-8")
 
 

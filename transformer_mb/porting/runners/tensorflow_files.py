@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
+from ...regular_files import regular_size
 from ..limits import limit_process
 from ..raw_arrays import DTYPES
 
@@ -23,7 +25,11 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
 
 
 def _size(prefix: Path) -> int:
-    return sum(path.stat().st_size for path in prefix.parent.glob(f"{prefix.name}.*"))
+    """Of the index and its shards, which must be files that end."""
+    try:
+        return sum(regular_size(path) for path in prefix.parent.glob(f"{glob.escape(prefix.name)}.*") if not path.is_dir())
+    except OSError as error:
+        raise PortError(f"{error.filename} cannot be read: {error.strerror}.") from None
 
 
 def load(tf: Any, prefix: Path) -> tuple[dict[str, Any], list[str]]:
