@@ -19,17 +19,8 @@ from .errors import CheckpointError, DtypeError
 from .regular_files import read_regular_file
 
 FLOATS = ("F64", "F32", "F16")
-DTYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "i1",
-    "U8": "u1",
-    "BOOL": "?",
-}
+INTEGERS = {"I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", **INTEGERS, "BOOL": "?"}
 BFLOAT16 = "BF16"  # NumPy has none: it is read as its bits
 STORED = {code: np.dtype(kind) for code, kind in {**DTYPES, BFLOAT16: "<u2"}.items()}
 METADATA = "__metadata__"

@@ -29,26 +29,28 @@ class _Name:
 class _Array:
     array: np.ndarray | None = None
 
-    def build(self, state: Any) -> None:
-        """numpy's (version, shape, dtype, Fortran order, bytes)."""
+    def build(self, state: Any) -> int:
+        """numpy's (version, shape, dtype, Fortran order, bytes); returns how many bytes it takes."""
         if not (type(state) is tuple and len(state) == 5 and _is(state[0], 1) and type(state[1]) is tuple):
             raise PortError("An array's state must be its version, shape, dtype, order and bytes, but something else came.")
         _, shape, dtype, fortran, raw = state
         if type(dtype) is not _Dtype or type(raw) is not bytes or type(fortran) is not bool or self.array is not None:
             raise PortError("An array's numbers must be bytes of a dtype, once, but something else came.")
         self.array = array_from_bytes(raw, dtype.dtype, shape, "of the pickle", fortran)
+        return self.array.nbytes
 
 
 @dataclass
 class _Dtype:
     dtype: np.dtype
 
-    def build(self, state: Any) -> None:
+    def build(self, state: Any) -> int:
         """numpy's (version, byte order, subdtype, names, fields, size, alignment, flags), as they are for a plain number."""
         if not (type(state) is tuple and len(state) == 8 and state[1] in ("<", "|") and _are(state[2:5], None)):
             raise PortError("A dtype's state must say little-endian and no fields, but something else came.")
         if not (_is(state[0], 3) and _are(state[5:7], -1) and _is(state[7], 0)):
             raise PortError("A dtype's state must be a plain number's, but something else came.")
+        return 0
 
 
 def _is(value: Any, expected: int | None) -> bool:
@@ -61,7 +63,7 @@ def _are(values: tuple[Any, ...], expected: int | None) -> bool:
 
 def _new_array(arguments: tuple[Any, ...]) -> _Array:
     """What numpy builds an array from: the class, no numbers yet, of bytes."""
-    kind, shape, code = arguments if len(arguments) == 3 else (None, None, None)
+    kind, shape, code = arguments if len(arguments) == 3 else ("", "", "")
     right = type(kind) is _Name and kind.path == "numpy.ndarray" and type(shape) is tuple and len(shape) == 1
     if not right or not _is(shape[0], 0) or type(code) not in (bytes, str) or code not in (b"b", "b"):
         raise PortError("An array must begin as numpy's, empty and of bytes, but something else came.")
@@ -207,8 +209,7 @@ class _Machine:
             self.stack.append(made)
         elif operation == "BUILD":
             state = self.stack.pop()
-            self.stack[-1].build(state)
-            self.count(self.stack[-1].array.nbytes if type(self.stack[-1]) is _Array else 0)
+            self.count(self.stack[-1].build(state))
         elif operation in ("SETITEM", "SETITEMS"):
             pairs = [self.stack.pop(), self.stack.pop()][::-1] if operation == "SETITEM" else self.since_mark()
             self.fill(pairs)
