@@ -2,7 +2,6 @@
 
 import io
 import json
-import pickle
 import struct
 import zipfile
 
@@ -50,6 +49,10 @@ def bytes_of_many_arrays():
     return pickled(raw + entries(2_000, array_of(b"h\x00", 100_000)))
 
 
+def long_key(number):
+    return b"\x8a\x0a" + number.to_bytes(10, "little")
+
+
 PICKLES = {
     "marks without end": pickled(b"(" * 200_000 + b"t" * 200_000),
     "lists": pickled(b"]" * SIZE),
@@ -66,7 +69,7 @@ PICKLES = {
     "a long text encoded": pickled(
         text(b"a" * 300_000) + b"\x94" + text(b"latin1") + b"\x94" + ENCODE + b"\x94" + b"h\x02h\x00h\x01\x86R" * (SIZE // 12)
     ),
-    "keys of one hash": pickled(b"}(" + b"".join(b"\x8a\x0a" + (i * (2**61 - 1)).to_bytes(10, "little") + b"N" for i in range(60_000)) + b"u"),
+    "keys of one hash": pickled(b"}(" + b"".join(long_key(i * (2**61 - 1)) + b"N" for i in range(60_000)) + b"u"),
     "one array under many names": one_array_again_and_again(),
     "one text of bytes for many arrays": bytes_of_many_arrays(),
     "an array of objects": pickled(RECONSTRUCT + b"J\x00\x46\xc3\x23\x85C\x01O\x87R" + entries(1, b"N")),
@@ -93,12 +96,16 @@ def long_level():
     return msgpacked({"params": {"a" * 400_000: {f"{i}": packed_array([0]) for i in range(15_000)}}})
 
 
+def lists(item):
+    return b"\xdc\x00\x20" + 32 * item
+
+
 def flax_files():
     count = SIZE // 24
     return {
         "empty arrays": msgpacked({"params": {f"{i}": packed_array([0]) for i in range(count)}}),
         "empty maps": b"\x81\xa1a" + b"\xdd" + struct.pack(">I", SIZE) + b"\x80" * SIZE,
-        "maps of maps": b"\x81\xa1a" + b"\xdc\x00\x20" + 32 * (b"\xdc\x00\x20" + 32 * (b"\xdc\x00\x20" + 32 * (b"\x9f" + b"\x80" * 15))),
+        "maps of maps": b"\x81\xa1a" + lists(lists(lists(b"\x9f" + b"\x80" * 15))),
         "a long level above many": long_level(),
         "a shape that is none": msgpacked({"params": {"w": packed_array([0, 2**62])}}),
         "a shape of many axes": msgpacked({"params": {"w": packed_array([1] * 100_000, bytes(4))}}),
@@ -142,18 +149,19 @@ def member(array):
 
 
 def npz_files():
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (0, 1 << 62)})
+    none = header.getvalue()
     return {
         "zeros": zipped({"w.npy": member(np.zeros(200 << 20, np.uint8))}, zipfile.ZIP_DEFLATED),
         "empty members": zipped({f"{i}.npy": member(np.zeros(0, np.float32)) for i in range(3_500)}),
-        "a shape that is none": zipped({"w.npy": member(np.zeros((0, 1))).replace(b"(0, 1), }" + 14 * b" ", b"(0, 4611686018427387904), }"[:23])}),
+        "a header that has no end": zipped({"w.npy": member(np.zeros(1)).replace(b"(1,), }", b"(1,), {")}),
+        "a shape that is none": zipped({"w.npy": none}),
     }
 
 
 def torch_files():
-    class Storage:
-        pass
-
-    key = pickle.PROTO + b"\x02" + b")q\x00" + b"".join(bytes((104, i, 104, i, 0x86, 113, i + 1)) for i in range(40)) + b"}h\x28K\x01s."
+    key = b"\x80\x02)q\x00" + b"".join(bytes((104, i, 104, i, 0x86, 113, i + 1)) for i in range(40)) + b"}h\x28K\x01s."
     return {"a key that takes forever": zipped({"model/data.pkl": key, "model/version": "3\n", "model/byteorder": "little"})}
 
 
@@ -178,3 +186,15 @@ def hostile_files():
         "torch": torch_files(),
     }
     return {(kind, name): content for kind, files in found.items() for name, content in files.items()}
+
+
+def large_files():
+    """The same at sizes at which a reader that takes a multiple of the file fills a machine."""
+    smooth = np.repeat(np.random.default_rng(0).integers(0, 256, 1 << 23, np.uint8), 50)  # deflates by 30
+    return {
+        ("npz", "smooth numbers"): lambda: zipped({"w.npy": member(smooth)}, zipfile.ZIP_DEFLATED),
+        ("paddle", "20 MB of lists"): lambda: pickled(b"]" * 20_000_000),
+        ("paddle", "60 MB of constants"): lambda: pickled(b"N" * 60_000_000),
+        ("flax", "35 MB of empty arrays"): lambda: msgpacked({"params": {f"{i}": packed_array([0]) for i in range(1_450_000)}}),
+        ("safetensors", "a header of 77 MB"): lambda: tensor_file({f"{i}": EMPTY_TENSOR for i in range(1_130_000)}),
+    }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..checkpoint_files import CONFIG
 from ..errors import PortError
+from ..regular_files import regular_size
 from .families import FAMILIES, Family
 from .formats import FORMATS, Format
 from .ported import NativeFile, PortedModel
@@ -97,6 +100,11 @@ def _recognised_format(path: Path) -> Format:
 
 def _folder_family(path: Path) -> Family:
     folders = [family for family in FAMILIES.values() if family.kind == "folder"]
+    if os.path.lexists(path / CONFIG):
+        try:
+            regular_size(path / CONFIG)  # every one of them says by this file what it is
+        except OSError as error:
+            raise PortError(f"{path / CONFIG} cannot be read: {error.strerror}.") from None
     for family in folders:
         if importlib.util.find_spec(f"{__package__}.families.{family.name}") and family.module.recognise(path):
             return family

@@ -67,7 +67,9 @@ def _get(folder: Path, which: str) -> tuple[dict[str, np.ndarray], dict[str, Any
 def _how_it_ended(runner: str, ended: subprocess.CompletedProcess[bytes]) -> str:
     last = (ended.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
     if ended.returncode == -signal.SIGXCPU:
-        return f"{runner} took more time than a file of its size needs, and was ended: the file is damaged, or meant to do that."
+        return (
+            f"{runner} took more time than a file of its size needs, and was ended: the file is damaged, or meant to do that."
+        )
     if ended.returncode < 0:
         return f"The process of {runner} was ended by {signal.Signals(-ended.returncode).name}: {last}"
     return f"The process of {runner} ended with status {ended.returncode}: {last}"
