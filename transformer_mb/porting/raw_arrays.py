@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import PortError
-from ..regular_files import open_regular, read_regular_file
+from ..regular_files import open_regular, read_regular_file, regular_size
 from ..tensor_file import bytes_needed
 
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
@@ -22,6 +22,14 @@ def read_bytes(path: Path) -> bytearray:
     """The whole file; raises PortError."""
     try:
         return read_regular_file(path)
+    except OSError as error:
+        raise PortError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def size_of(path: Path) -> int:
+    """The size of a file that a library opens by its path; raises PortError."""
+    try:
+        return regular_size(path)
     except OSError as error:
         raise PortError(f"{path} cannot be read: {error.strerror or error}.") from None
 

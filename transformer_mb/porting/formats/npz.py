@@ -11,10 +11,10 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ...errors import PortError
-from ...regular_files import open_regular, regular_size
+from ...regular_files import open_regular
 from ...tensor_file import bytes_needed
 from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, check_names, dtype_of, unpacked_limit
+from ..raw_arrays import array_from_bytes, check_names, dtype_of, size_of, unpacked_limit
 
 PIECE = 1 << 20  # bytes
 OPTIMIZER = "optimizer."
@@ -52,7 +52,7 @@ def read(path: Path) -> NativeFile:
 
 
 def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
-    size = regular_size(path)
+    size = size_of(path)
     claimed = sum(member.file_size for member in members)
     if claimed > unpacked_limit(size):
         raise PortError(f"{path} claims to unpack to {claimed} bytes, too many for a file of {size}: refused.")

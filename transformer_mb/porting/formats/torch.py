@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 from ...errors import PortError
-from ...regular_files import open_regular, regular_size
+from ...regular_files import open_regular
 from .. import worker
 from ..ported import NativeFile
-from ..raw_arrays import check_names
+from ..raw_arrays import check_names, size_of
 
 LEGACY = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # the number that files before torch 1.6 begin with
 
@@ -46,7 +46,7 @@ def _check_archive(path: Path) -> None:
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise PortError(f"{path} must be a PyTorch file, but it is damaged: {error}.") from None
     packed = [member.filename for member in members if member.compress_type != zipfile.ZIP_STORED]
-    if packed or sum(member.file_size for member in members) > regular_size(path):
+    if packed or sum(member.file_size for member in members) > size_of(path):
         raise PortError(f"{path} must hold its members as they are, but {packed[:1] or 'they'} would unpack to more: refused.")
 
 

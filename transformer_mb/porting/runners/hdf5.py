@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
-from ...regular_files import regular_size
 from ...tensor_file import MOST_AXES
 from ..limits import limit_process
-from ..raw_arrays import DTYPES, MOST_TENSORS, check_name, unpacked_limit
+from ..raw_arrays import DTYPES, MOST_TENSORS, check_name, size_of, unpacked_limit
 
 DEEPEST = 40
 # What Keras saves beside the weights: its optimizer, whose Adam is another formula, and the random state of dropout.
@@ -20,14 +19,14 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     import h5py  # before the limit, since libraries take memory too
 
     path = Path(settings["path"])
-    limit_process(regular_size(path))
+    limit_process(size_of(path))
     found, config, left_out = load(h5py, path)
     return found, {"names": list(found), "config": config, "left_out": left_out}
 
 
 def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None, int]:
     """Every dataset by its path, the configuration that we write beside them, and how many of BOOKKEEPING were left out."""
-    size = regular_size(path)
+    size = size_of(path)
     found: dict[str, Any] = {}
     left_out = 0
     try:

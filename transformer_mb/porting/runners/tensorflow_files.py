@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
-from ...regular_files import regular_size
 from ..limits import limit_process
-from ..raw_arrays import DTYPES
+from ..raw_arrays import DTYPES, size_of
 
 ENDING = "/.ATTRIBUTES/VARIABLE_VALUE"
 BOOKKEEPING = ("_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter")
@@ -26,10 +25,7 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
 
 def _size(prefix: Path) -> int:
     """Of the index and its shards, which must be files that end."""
-    try:
-        return sum(regular_size(path) for path in prefix.parent.glob(f"{glob.escape(prefix.name)}.*") if not path.is_dir())
-    except OSError as error:
-        raise PortError(f"{error.filename} cannot be read: {error.strerror}.") from None
+    return sum(size_of(path) for path in prefix.parent.glob(f"{glob.escape(prefix.name)}.*") if not path.is_dir())
 
 
 def load(tf: Any, prefix: Path) -> tuple[dict[str, Any], list[str]]:
