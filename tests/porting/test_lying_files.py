@@ -14,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from porting.hostile_files import FLOAT, RECONSTRUCT, array_of, named, pickled, text
 from porting.patience import alarm
 from transformer_mb.errors import PortError
 from transformer_mb.porting.formats import FORMATS
@@ -71,10 +72,6 @@ def test_an_optimizer_beside_a_good_file_is_not_trusted_either(good, tmp_path, t
         read_source(tmp_path / "model.pdparams", None, {"num_heads": 2})
 
 
-def pickled(code):
-    return b"\x80\x04" + code + b"."
-
-
 BOMBS = {
     # t = (t, t) forty times over, then as a key: hashing it would take 2 to the 40th steps.
     "a key that takes forever": pickled(
@@ -86,6 +83,29 @@ BOMBS = {
     "deep nesting": pickled(b"]" * 5000 + b"a" * 4999),
     "by its registry": pickled(b"\x82\x01"),
 }
+
+
+FIELDS = FLOAT + b"(K\x03" + text(b"<") + b"N" + text(b"a") + b"\x85}" + b"K\x04K\x01K\x10tb"
+BESIDE = {
+    "an array of objects": (RECONSTRUCT + b"J\x00\x46\xc3\x23\x85C\x01O\x87R", "must begin as numpy's, empty and of bytes"),
+    "an array of many bytes": (RECONSTRUCT + b"J\x00\x46\xc3\x23\x85C\x01b\x87R", "must begin as numpy's, empty and of bytes"),
+    "an array of another class": (RECONSTRUCT.replace(b"ndarray", b"dtype") + b"K\x00\x85C\x01b\x87R", "must begin as numpy's"),
+    "an instance": (b"(inumpy\nndarray\n", "it uses INST"),
+    "a dtype with fields": (FIELDS, "must say little-endian and no fields"),
+    "a dtype of another size": (FLOAT + b"(K\x03" + text(b"<") + b"NNNK\x10K\x01K\x00tb", "must be a plain number's"),
+    "a dictionary made of a list": (named("collections", "OrderedDict") + b"]\x85R", "must be made empty and then filled"),
+    "an array built twice": (array_of(b"C\x04abcd", 1) + b"(K\x01K\x01\x85" + FLOAT + b"\x89C\x04abcdtb", "of a dtype, once"),
+}
+
+
+@pytest.mark.parametrize(("code", "words"), BESIDE.values(), ids=BESIDE)
+def test_D3_what_unpickling_would_carry_out_beside_good_tensors(good, tmp_path, code, words):
+    """It stays on the stack, so that no tensor shows it: whatever else unpickles the file takes its memory, or worse."""
+    path = tmp_path / "model.pdparams"
+    content = (good / "paddle").read_bytes()
+    path.write_bytes(content[:2] + code + content[11:])  # without the length of protocol 4's frame
+    with pytest.raises(PortError, match=words):
+        read_native(path)
 
 
 @pytest.mark.parametrize("code", BOMBS.values(), ids=BOMBS)
