@@ -32,7 +32,7 @@ class TransformerConfig:
         source_vocab_size, target_vocab_size: rows of the embedding tables; the side that the
             architecture lacks stays None.
         num_hiddens: D, the width of the model. ffn_num_hiddens: F, the width inside the FFN.
-        max_len: how many positions there are; longer sequences are refused.
+        max_len: how many positions there are; longer sequences are refused. Sinusoidal ones are at most LONGEST_TABLE.
         norm_position: ``post`` normalises after the residual sum (Vaswani et al. 2017), ``pre``
             before the sublayer.
         final_norm: one more normalisation after the last block of each side.

@@ -153,7 +153,7 @@ def npz_files():
     np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (0, 1 << 62)})
     none = header.getvalue()
     return {
-        "zeros": zipped({"w.npy": member(np.zeros(200 << 20, np.uint8))}, zipfile.ZIP_DEFLATED),
+        "zeros": zipped({"w.npy": member(np.zeros(32 << 20, np.uint8))}, zipfile.ZIP_DEFLATED),
         "empty members": zipped({f"{i}.npy": member(np.zeros(0, np.float32)) for i in range(3_500)}),
         "a header that has no end": zipped({"w.npy": member(np.zeros(1)).replace(b"(1,), }", b"(1,), {")}),
         "a shape that is none": zipped({"w.npy": none}),
@@ -170,7 +170,7 @@ def keras_files():
 
     file = io.BytesIO()
     with h5py.File(file, "w") as written:
-        written.create_dataset("w", data=np.zeros(200 << 18, np.float32), compression="gzip", chunks=(1 << 20,))
+        written.create_dataset("w", data=np.zeros(32 << 18, np.float32), compression="gzip", chunks=(1 << 20,))
     return {"zeros": file.getvalue()}
 
 
@@ -190,9 +190,14 @@ def hostile_files():
 
 def large_files():
     """The same at sizes at which a reader that takes a multiple of the file fills a machine."""
-    smooth = np.repeat(np.random.default_rng(0).integers(0, 256, 1 << 23, np.uint8), 50)  # deflates by 30
+    numbers = np.random.default_rng(0).integers(0, 256, 1 << 23, np.uint8)
+
+    def repeated(times):
+        return zipped({"w.npy": member(np.repeat(numbers, times))}, zipfile.ZIP_DEFLATED)
+
     return {
-        ("npz", "smooth numbers"): lambda: zipped({"w.npy": member(smooth)}, zipfile.ZIP_DEFLATED),
+        ("npz", "refused, of ratio 21"): lambda: repeated(50),
+        ("npz", "read, of ratio 7"): lambda: repeated(16),
         ("paddle", "20 MB of lists"): lambda: pickled(b"]" * 20_000_000),
         ("paddle", "60 MB of constants"): lambda: pickled(b"N" * 60_000_000),
         ("flax", "35 MB of empty arrays"): lambda: msgpacked({"params": {f"{i}": packed_array([0]) for i in range(1_450_000)}}),
