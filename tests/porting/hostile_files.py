@@ -197,7 +197,7 @@ def large_files():
 
     return {
         ("npz", "refused, of ratio 21"): lambda: repeated(50),
-        ("npz", "read, of ratio 7"): lambda: repeated(16),
+        ("npz", "read, of ratio 7"): lambda: repeated(12),
         ("paddle", "20 MB of lists"): lambda: pickled(b"]" * 20_000_000),
         ("paddle", "60 MB of constants"): lambda: pickled(b"N" * 60_000_000),
         ("flax", "35 MB of empty arrays"): lambda: msgpacked({"params": {f"{i}": packed_array([0]) for i in range(1_450_000)}}),
