@@ -42,7 +42,7 @@ from .config import TransformerConfig
 from .data.vocabulary import Vocabulary
 from .errors import CheckpointError, ConfigError, WeightsError
 from .native_models import backend_of
-from .parameters import check_weights, parameter_shapes
+from .parameters import check_sizes, check_weights, parameter_shapes
 from .registry import get_backend
 from .tensor_file import read_tensors, write_tensors
 from .trainer import SLOTS, Trainer
@@ -64,8 +64,8 @@ class Checkpoint:
 
     def check(self) -> None:
         """Refuse parts that do not belong together; raises CheckpointError without naming a folder."""
-        self._check_layers()
         try:
+            check_sizes(self.config, len(self.weights))
             check_weights(self.weights, parameter_shapes(self.config), "The configuration")
             if self.optimizer is not None:
                 check_weights(self.optimizer, _optimizer_shapes(self.config, self.optimizer), "The optimizer's state")
@@ -75,13 +75,6 @@ class Checkpoint:
             there, absent = (TRAINER, OPTIMIZER) if self.optimizer is None else (OPTIMIZER, TRAINER)
             raise CheckpointError(f"{OPTIMIZER} and {TRAINER} belong together, but {absent} is missing beside {there}.")
         self._check_vocabularies()
-
-    def _check_layers(self) -> None:
-        """Before a list of their parameters is made: a damaged or hostile file may ask for more than memory holds."""
-        for side in ("encoder", "decoder"):
-            layers = getattr(self.config, f"{side}_num_layers")
-            if getattr(self.config, f"has_{side}") and layers > len(self.weights):
-                raise CheckpointError(f"{side}_num_layers must be at most the {len(self.weights)} tensors, but {layers} came.")
 
     def _check_vocabularies(self) -> None:
         sizes = {side: getattr(self.config, f"{side}_vocab_size") for side in VOCABULARIES}

@@ -10,6 +10,7 @@ from .atomic_folder import current_folder
 from .config import TransformerConfig
 from .data.vocabulary import Vocabulary
 from .errors import CheckpointError, ConfigError, DataError
+from .regular_files import read_regular_text
 
 FORMAT = "transformer_mb"
 FORMAT_VERSION = 1
@@ -37,8 +38,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _read_text(path: Path) -> str:
+    kind = "configuration" if path.name == CONFIG else "training state" if path.name == TRAINER else "vocabulary"
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular_text(path, kind)
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing: {path.parent} is no complete checkpoint.") from None
     except UnicodeDecodeError as error:

@@ -18,6 +18,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "sinusoid_layout": ("interleaved", "halves"),
     "compat_decode": ("correct", "d2l"),
 }
+LARGEST = 1 << 53  # every framework and every reader of JSON holds the whole numbers below
+LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,7 @@ class TransformerConfig:
         source_vocab_size, target_vocab_size: rows of the embedding tables; the side that the
             architecture lacks stays None.
         num_hiddens: D, the width of the model. ffn_num_hiddens: F, the width inside the FFN.
-        max_len: how many positions there are; longer sequences are refused.
+        max_len: how many positions there are; longer sequences are refused. Sinusoidal ones are at most LONGEST_TABLE.
         norm_position: ``post`` normalises after the residual sum (Vaswani et al. 2017), ``pre``
             before the sublayer.
         final_norm: one more normalisation after the last block of each side.
@@ -168,7 +170,8 @@ def _check_types(config: TransformerConfig) -> None:
         if value is None and "None" in kind:
             continue
         if kind.startswith("int"):
-            right, expected = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+            right = isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
+            expected = f"a whole number below {LARGEST}"
         elif kind.startswith("float"):
             right, expected = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
         elif kind == "bool":
@@ -179,7 +182,7 @@ def _check_types(config: TransformerConfig) -> None:
             right = isinstance(value, tuple) and all(type(item) is int for item in value)
             expected = "a list of whole numbers"
         if not right:
-            raise ConfigError(f"{field.name} must be {expected}, but {value!r} came.")
+            raise ConfigError(f"{field.name} must be {expected}, but {value!r:.80} came.")
 
 
 def _check_values(config: TransformerConfig) -> None:
@@ -204,8 +207,8 @@ def _check_values(config: TransformerConfig) -> None:
         rate = getattr(config, name)
         if rate is not None and not 0.0 <= rate < 1.0:
             raise ConfigError(f"{name} must be at least 0 and below 1, but {rate} came.")
-    if not 0.0 < config.norm_eps < float("inf"):
-        raise ConfigError(f"norm_eps must be positive, but {config.norm_eps} came.")
+    if not 0.0 < config.norm_eps < 1.0:
+        raise ConfigError(f"norm_eps must be positive and below 1, but {config.norm_eps!r:.80} came.")
 
 
 def _check_combinations(config: TransformerConfig) -> None:
@@ -220,6 +223,11 @@ def _check_combinations(config: TransformerConfig) -> None:
         check_heads(config.num_hiddens, getattr(config, f"{side}_num_heads"), present, f"{side}_num_heads")
     if config.position == "sinusoidal" and config.num_hiddens % 2:
         raise ConfigError(f"num_hiddens must be even for sinusoidal positions, but {config.num_hiddens} came.")
+    positions = config.max_len + config.position_offset
+    if config.position == "sinusoidal" and positions > LONGEST_TABLE:
+        raise ConfigError(
+            f"max_len + position_offset must be at most {LONGEST_TABLE} for sinusoidal positions, but {positions} came."
+        )
     if config.share_embeddings and config.source_vocab_size != config.target_vocab_size:
         raise ConfigError(
             "share_embeddings needs an encoder and a decoder with equal vocabulary sizes, but "

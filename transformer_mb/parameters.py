@@ -93,6 +93,18 @@ def _feed_forward(block: str, config: TransformerConfig) -> Shapes:
     }
 
 
+def check_sizes(config: TransformerConfig, tensors: int) -> None:
+    """Raise WeightsError for numbers that no tensor bears out, before a list of parameters is made of them.
+
+    A damaged or hostile file may ask for more layers than memory has names for; ``TransformerConfig`` bounds the positions,
+    and every other size is held to a shape by ``check_weights``.
+    """
+    for side in ("encoder", "decoder"):
+        layers = getattr(config, f"{side}_num_layers")
+        if getattr(config, f"has_{side}") and layers > tensors:
+            raise WeightsError(f"{side}_num_layers must be at most the {tensors} tensors, but {layers} came.")
+
+
 def check_weights(weights: Mapping[str, Any], expected: Mapping[str, Iterable[int]], what: str = "The model") -> None:
     """Raise WeightsError that lists every missing, unexpected and wrongly shaped tensor at once."""
     problems = [f"missing {name} {list(expected[name])}" for name in expected if name not in weights]

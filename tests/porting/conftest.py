@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 
+import transformer_mb as tmb
 from porting import hugging_face
 from porting.demo_model import make_demo
+from transformer_mb.porting.families import FAMILIES
+from transformer_mb.porting.formats import FORMATS
+from transformer_mb.porting.ported import PortedModel
+from transformer_mb.porting.sources import read_source
+from transformer_mb.porting.targets import find_target, write_target
 
 HERE = Path(__file__).parent
+CONTAINERS = ["npz", "safetensors", "mxnet", "paddle", "flax", "keras"]  # that no framework is needed to write
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax", "transformers"}
 
 
@@ -39,6 +46,22 @@ def trained(tmp_path_factory):
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def good(trained, tmp_path_factory):
+    """A good file of each format."""
+    folder = tmp_path_factory.mktemp("good")
+    model = read_source(trained("numpy") / "canonical", None, {}).model
+    for name in CONTAINERS:
+        write_target(model, find_target(name), folder / name, {})
+    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
+    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
+    backend = tmb.get_backend("numpy")
+    stacks = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
+    native = FAMILIES["torch_transformer"].module.write(stacks, "safetensors")
+    FORMATS["safetensors"].module.write(folder / "stacks", native)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 
 GROWTH, ALLOWANCE = 16, 256 << 20
-SECONDS, BYTES_A_SECOND = 120, 1 << 20  # of computing: far above what any good file takes on a slow machine
+SECONDS, BYTES_A_SECOND = 5, 1 << 20  # of computing: far above what any good file takes on a slow machine
 
 
 def limit_process(file_size: int) -> None:

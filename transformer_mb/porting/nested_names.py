@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import PortError
+from .raw_arrays import check_name
 
 DEEPEST = 40
 
@@ -21,7 +22,9 @@ def flattened(tree: Any, what: str, prefix: str = "", depth: int = 0) -> dict[st
         raise PortError(f"{what} nests its names too deeply.")
     found: dict[str, np.ndarray] = {}
     for name, value in tree.items():
-        found.update(flattened(value, what, f"{prefix}/{name}" if prefix else str(name), depth + 1))
+        full = f"{prefix}/{name}" if prefix else str(name)
+        check_name(full, what)  # here, since a long level above many others would make many long names of it
+        found.update(flattened(value, what, full, depth + 1))
     return found
 
 

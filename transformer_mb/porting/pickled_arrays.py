@@ -8,84 +8,16 @@ from __future__ import annotations
 
 import io
 import pickletools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import PortError
-from .raw_arrays import array_from_bytes, dtype_of
+from .pickled_values import ALLOWED, Array, Name
+from .raw_arrays import unpacked_limit
 
-MARK = object()
-
-
-@dataclass(frozen=True)
-class _Name:
-    """Something that the pickle names: it is not looked up."""
-
-    path: str
-
-
-@dataclass
-class _Array:
-    array: np.ndarray | None = None
-
-    def build(self, state: Any) -> None:
-        """numpy's (version, shape, dtype, Fortran order, bytes)."""
-        if not (type(state) is tuple and len(state) == 5 and type(state[1]) is tuple and isinstance(state[2], _Dtype)):
-            raise PortError("An array's state must be its version, shape, dtype, order and bytes, but something else came.")
-        _, shape, dtype, fortran, raw = state
-        if type(raw) is not bytes or type(fortran) is not bool:
-            raise PortError("An array's numbers must be bytes, but something else came.")
-        self.array = array_from_bytes(raw, dtype.dtype, shape, "of the pickle", fortran)
-
-
-@dataclass
-class _Dtype:
-    dtype: np.dtype
-
-    def build(self, state: Any) -> None:
-        """numpy's (version, byte order, ...); of a plain number nothing else matters."""
-        if type(state) is not tuple or len(state) < 2 or state[1] not in ("<", "|"):
-            raise PortError("A dtype's state must say little-endian, but something else came.")
-
-
-def _new_dtype(arguments: tuple[Any, ...]) -> _Dtype:
-    code = arguments[0] if arguments and type(arguments[0]) is str else "nothing"
-    known = {"b1": "bool", **{f"{kind}{size}": f"{name}{8 * size}" for kind, name, size in _SIZES}}
-    return _Dtype(dtype_of(known.get(code, code), "of the pickle"))
-
-
-_SIZES = [("f", "float", 2), ("f", "float", 4), ("f", "float", 8), ("u", "uint", 1)]
-_SIZES += [("i", "int", 1), ("i", "int", 2), ("i", "int", 4), ("i", "int", 8)]
-
-
-def _new_tuple(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    if len(arguments) != 1 or type(arguments[0]) not in (tuple, list):
-        raise PortError("A tuple must be made of one list, but something else came.")
-    return tuple(arguments[0])
-
-
-def _encoded(arguments: tuple[Any, ...]) -> bytes:
-    """Bytes as protocol 2 writes them: text whose characters are the bytes."""
-    try:
-        text, encoding = arguments
-        return text.encode({"latin1": "latin-1"}[encoding])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise PortError("Bytes must come as latin1 text, but something else came.") from None
-
-
-ALLOWED: dict[str, Callable[[tuple[Any, ...]], Any] | None] = {
-    "numpy.ndarray": None,
-    "numpy.dtype": _new_dtype,
-    "numpy.core.multiarray._reconstruct": lambda arguments: _Array(),
-    "numpy._core.multiarray._reconstruct": lambda arguments: _Array(),
-    "_codecs.encode": _encoded,
-    "builtins.tuple": _new_tuple,
-    "__builtin__.tuple": _new_tuple,
-    "collections.OrderedDict": lambda arguments: {},
-}
 VALUES = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"}
 VALUES |= {"BINBYTES", "SHORT_BINBYTES", "BINBYTES8"}
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -95,41 +27,52 @@ REMEMBERED = {"BINPUT", "LONG_BINPUT", "MEMOIZE"}
 SHORT_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
-def read_pickle(data: bytes, what: str) -> Any:
+MOST_OPERATIONS = 1_000_000  # an array takes fifteen to twenty
+LARGEST_KEY = 1 << 31  # whole numbers far apart can be chosen to make a dictionary slow
+
+
+def read_pickle(data: bytes | bytearray, what: str) -> Any:
     """The nested dictionaries, lists and tuples of ``data`` with NumPy arrays, numbers and texts in them.
 
     Raises PortError: not a pickle, cut short, or one that names what no such file needs.
     """
-    operations = _operations(data, what)
     try:
-        return _finished(_Machine(what, len(data)).run(operations))
-    except (IndexError, TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
-        if isinstance(error, PortError):
-            raise
+        value = _Machine(what, len(data)).run(_operations(data, what))
+        return _finished(value, _Left(MOST_OPERATIONS, unpacked_limit(len(data))))
+    except PortError as error:
+        raise PortError(str(error) if what in str(error) else f"{what}: {error}") from None
+    except (IndexError, TypeError, KeyError, AttributeError, ValueError, RecursionError):
         raise PortError(f"{what} must be a pickle of named arrays, but it is damaged.") from None
 
 
-def _operations(data: bytes, what: str) -> list[tuple[str, Any]]:
+def _operations(data: bytes | bytearray, what: str) -> Iterator[tuple[str, Any]]:
     stream = io.BytesIO(data)
-    try:
-        operations = [(operation.name, argument) for operation, argument, _ in pickletools.genops(stream)]
-    except Exception:  # pickletools raises what it meets
-        raise PortError(f"{what} must be a pickle of named arrays, but it is damaged or cut short.") from None
-    if stream.tell() != len(data):
-        raise PortError(f"{what} must end with its pickle, but {len(data) - stream.tell()} bytes follow.")
-    return operations
+    operations = pickletools.genops(stream)
+    for _ in range(MOST_OPERATIONS):
+        try:
+            operation, argument, _ = next(operations)
+        except Exception:  # pickletools raises what it meets
+            raise PortError(f"{what} must be a pickle of named arrays, but it is damaged or cut short.") from None
+        if operation.name == "STOP" and stream.tell() != len(data):
+            raise PortError(f"{what} must end with its pickle, but {len(data) - stream.tell()} bytes follow.")
+        yield operation.name, argument
+    raise PortError(f"{what} must be a pickle of named arrays, but it takes more than {MOST_OPERATIONS} operations: refused.")
 
 
 class _Machine:
-    """Carries the operations out; ``stack`` holds inert values only."""
+    """Carries the operations out; ``stack`` holds inert values only, those since the last mark.
+
+    Each operation takes time and memory in proportion to what it takes from the stack, or to its own argument.
+    """
 
     def __init__(self, what: str, size: int):
         self.what = what
-        self.decoded_left = 2 * size  # a pickle that decodes one text again and again must not fill the memory
+        self.copied_left = 2 * size  # a pickle that copies one value again and again must not fill the memory
         self.stack: list[Any] = []
+        self.outer: list[list[Any]] = []  # the stacks before each mark
         self.memo: dict[int, Any] = {}
 
-    def run(self, operations: list[tuple[str, Any]]) -> Any:
+    def run(self, operations: Iterable[tuple[str, Any]]) -> Any:
         for operation, argument in operations:
             if operation in VALUES:
                 self.stack.append(argument)
@@ -138,44 +81,48 @@ class _Machine:
             elif operation in EMPTY:
                 self.stack.append(EMPTY[operation]())
             elif operation in SHORT_TUPLES:
-                self.stack.append(tuple(self.pop() for _ in range(SHORT_TUPLES[operation]))[::-1])
+                self.stack.append(tuple(self.stack.pop() for _ in range(SHORT_TUPLES[operation]))[::-1])
             elif operation in REMEMBERED:
                 self.memo[len(self.memo) if operation == "MEMOIZE" else argument] = self.stack[-1]
             elif operation in REPEATED:
                 self.stack.append(self.memo[argument])
             elif operation == "STOP":
-                return self.pop()
+                return self.stack.pop()
             elif operation not in ("PROTO", "FRAME"):
                 self.special(operation, argument)
         raise PortError(f"{self.what} must be a pickle of named arrays, but it has no end.")
 
     def special(self, operation: str, argument: Any) -> None:
         if operation == "MARK":
-            self.stack.append(MARK)
+            self.outer.append(self.stack)
+            self.stack = []
         elif operation == "TUPLE":
-            self.stack.append(tuple(self.since_mark()))
+            items = self.since_mark()
+            self.stack.append(tuple(items))
         elif operation == "GLOBAL":
             self.name(argument.replace(" ", "."))
         elif operation == "STACK_GLOBAL":
-            member, module = self.pop(), self.pop()
+            member, module = self.stack.pop(), self.stack.pop()
+            if type(member) is not str or type(module) is not str:
+                raise PortError(f"{self.what} must be a pickle of named arrays, but it is damaged.")
             self.name(f"{module}.{member}")
         elif operation == "REDUCE":
-            arguments, called = self.pop(), self.pop()
+            arguments, called = self.stack.pop(), self.stack.pop()
             make = ALLOWED[called.path]
             if make is None or type(arguments) is not tuple:
                 raise PortError(f"{self.what} must be a pickle of named arrays, but it calls {called.path}.")
-            self.stack.append(self.within_size(make(arguments)))
+            made = make(arguments)
+            self.count(len(made) if type(made) in (bytes, tuple) else 0)
+            self.stack.append(made)
         elif operation == "BUILD":
-            state = self.pop()
-            self.stack[-1].build(state)
+            state = self.stack.pop()
+            self.count(self.stack[-1].build(state))
         elif operation in ("SETITEM", "SETITEMS"):
-            pairs = [self.pop(), self.pop()][::-1] if operation == "SETITEM" else self.since_mark()
+            pairs = [self.stack.pop(), self.stack.pop()][::-1] if operation == "SETITEM" else self.since_mark()
             self.fill(pairs)
         elif operation in ("APPEND", "APPENDS"):
-            items = [self.pop()] if operation == "APPEND" else self.since_mark()
+            items = [self.stack.pop()] if operation == "APPEND" else self.since_mark()
             self.stack[-1].extend(items)
-        elif operation == "INST":
-            self.name(argument.replace(" ", "."))
         else:
             raise PortError(f"{self.what} must be a pickle of named arrays, but it uses {operation}, which none needs.")
 
@@ -185,50 +132,55 @@ class _Machine:
                 f"{self.what} would call {path:.80}, which a file of named arrays does not need: refused, and nothing was "
                 "executed. Save the state_dict alone, as arrays."
             )
-        self.stack.append(_Name(path))
+        self.stack.append(Name(path))
 
-    def within_size(self, made: Any) -> Any:
-        self.decoded_left -= len(made) if type(made) is bytes else 0
-        if self.decoded_left < 0:
+    def count(self, copied: int) -> None:
+        self.copied_left -= copied
+        if self.copied_left < 0:
             raise PortError(f"{self.what} must be a pickle of named arrays, but it unpacks to more than it holds.")
-        return made
-
-    def pop(self) -> Any:
-        value = self.stack.pop()
-        if value is MARK:
-            raise PortError(f"{self.what} must be a pickle of named arrays, but it is damaged.")
-        return value
 
     def since_mark(self) -> list[Any]:
-        at = max(i for i, value in enumerate(self.stack) if value is MARK)
-        items = self.stack[at + 1 :]
-        del self.stack[at:]
+        items, self.stack = self.stack, self.outer.pop()
         return items
 
     def fill(self, pairs: list[Any]) -> None:
         target = self.stack[-1]
-        if type(target) is not dict or len(pairs) % 2 or not all(type(key) in (str, int) for key in pairs[::2]):
+        if type(target) is not dict or len(pairs) % 2 or not all(map(_is_key, pairs[::2])):
             raise PortError(f"{self.what} must hold dictionaries with names as keys, but something else came.")
         target.update(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def _is_key(key: Any) -> bool:
+    return type(key) is str or (type(key) is int and abs(key) < LARGEST_KEY)
 
 
 DEEPEST = 20
 
 
-def _finished(value: Any, depth: int = 0, budget: list[int] | None = None) -> Any:
+@dataclass
+class _Left:
+    """What is left for values that stand in several places: each place counts."""
+
+    values: int
+    size: int
+
+
+def _finished(value: Any, left: _Left, depth: int = 0) -> Any:
     """The value with arrays in place of what stands for them; nesting that a hostile file multiplies is refused."""
-    budget = [1_000_000] if budget is None else budget
-    budget[0] -= 1
-    if depth > DEEPEST or budget[0] < 0:
+    left.values -= 1
+    if depth > DEEPEST or left.values < 0:
         raise PortError("The pickle nests its values too deeply.")
-    if isinstance(value, _Array):
+    if type(value) is Array:
         if value.array is None:
             raise PortError("An array of the pickle has no numbers.")
+        left.size -= value.array.nbytes
+        if left.size < 0:
+            raise PortError("The arrays of the pickle have more numbers than its file: refused.")
         return value.array
     if type(value) is dict:
-        return {key: _finished(item, depth + 1, budget) for key, item in value.items()}
+        return {key: _finished(item, left, depth + 1) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(_finished(item, depth + 1, budget) for item in value)
+        return type(value)(_finished(item, left, depth + 1) for item in value)
     return value
 
 

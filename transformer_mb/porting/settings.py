@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import parameters
 from ..config import TransformerConfig
 from ..data.vocabulary import SPECIAL_TOKENS, Vocabulary
-from ..errors import ConfigError, DataError, PortError
+from ..errors import ConfigError, DataError, PortError, WeightsError
+from ..regular_files import read_regular_text
 
 VOCABULARIES = ("source_vocabulary", "target_vocabulary")
 # Beside the fields of a TransformerConfig.
@@ -29,7 +31,6 @@ EXTRA = {
     "target_positions": "likewise",
     "output": "likewise, of the projection to the vocabulary",
 }
-LONGEST = 1 << 16  # positions whose table is made from the number alone
 FIELDS = tuple(field.name for field in dataclasses.fields(TransformerConfig))
 
 
@@ -41,7 +42,7 @@ def read_settings(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular_text(path, "configuration")
         found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise PortError(f"The settings {path} cannot be read: {error.strerror or error}.") from None
@@ -94,12 +95,10 @@ def made_config(found: Mapping[str, Any], settings: Mapping[str, Any], assumed: 
 
 def check_sizes(config: TransformerConfig, tensors: int) -> None:
     """Refuse numbers that no tensor of the file bounds, before anything is made of them: a hostile file may say any."""
-    for side in ("encoder", "decoder"):
-        layers = getattr(config, f"{side}_num_layers")
-        if getattr(config, f"has_{side}") and layers > tensors:
-            raise PortError(f"{side}_num_layers must be at most the {tensors} tensors of the file, but {layers} came.")
-    if config.position == "sinusoidal" and config.max_len > LONGEST:
-        raise PortError(f"max_len must be at most {LONGEST} to be ported, but {config.max_len} came.")
+    try:
+        parameters.check_sizes(config, tensors)
+    except WeightsError as error:
+        raise PortError(str(error)) from None
 
 
 def check_agreement(found: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -129,7 +128,7 @@ def _vocabulary(name: str, given: Any) -> Vocabulary:
     if isinstance(given, Vocabulary):
         return given
     try:
-        content = json.loads(Path(given).read_text(encoding="utf-8")) if isinstance(given, str) else given
+        content = json.loads(read_regular_text(given, "vocabulary")) if isinstance(given, str) else given
         if isinstance(content, list):
             return Vocabulary(content, "d2l", {role: content.index(token) for role, token in SPECIAL_TOKENS.items()})
         return Vocabulary.from_json(json.dumps(content))

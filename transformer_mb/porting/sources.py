@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..checkpoint_files import CONFIG
 from ..errors import PortError
+from ..regular_files import regular_size
 from .families import FAMILIES, Family
 from .formats import FORMATS, Format
 from .ported import NativeFile, PortedModel
@@ -85,17 +88,23 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
 
 
 def _recognised_format(path: Path) -> Format:
+    # safetensors first: eight bytes of a length come before its own mark, and they may look like another's beginning.
     try:
-        for found in FORMATS.values():
+        for found in sorted(FORMATS.values(), key=lambda row: row.name != "safetensors"):
             if found.module.recognise(path):
                 return found
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise PortError(f"{path} cannot be read: {error}.") from None
+        raise PortError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     raise PortError(f"{path} must be one of {', '.join(row.title for row in FORMATS.values())}, but its content is of none.")
 
 
 def _folder_family(path: Path) -> Family:
     folders = [family for family in FAMILIES.values() if family.kind == "folder"]
+    if os.path.lexists(path / CONFIG):
+        try:
+            regular_size(path / CONFIG)  # every one of them says by this file what it is
+        except OSError as error:
+            raise PortError(f"{path / CONFIG} cannot be read: {error.strerror}.") from None
     for family in folders:
         if importlib.util.find_spec(f"{__package__}.families.{family.name}") and family.module.recognise(path):
             return family

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from ..errors import PortError, TransformerMBError
+from ..tensor_file import write_tensors
 
 PATIENCE = 600  # seconds
 ARRAYS, FACTS = "{}.safetensors", "{}.json"
@@ -34,7 +35,10 @@ def call(
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _put(folder, "in", arrays, settings)
+        try:
+            _put(folder, "in", arrays, settings)
+        except OSError as error:
+            raise PortError(f"The temporary folder {folder.parent} cannot be written to: {error.strerror or error}.") from None
         command = [sys.executable, "-P", "-m", __name__, runner, name]
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
         try:
@@ -52,7 +56,7 @@ def call(
 
 
 def _put(folder: Path, which: str, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-    save_file({name: np.array(array, order="C") for name, array in arrays.items()}, folder / ARRAYS.format(which))
+    write_tensors(folder / ARRAYS.format(which), arrays)
     (folder / FACTS.format(which)).write_text(json.dumps(facts), encoding="utf-8")
 
 
@@ -62,6 +66,10 @@ def _get(folder: Path, which: str) -> tuple[dict[str, np.ndarray], dict[str, Any
 
 def _how_it_ended(runner: str, ended: subprocess.CompletedProcess[bytes]) -> str:
     last = (ended.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+    if ended.returncode == -signal.SIGXCPU:
+        return (
+            f"{runner} took more time than a file of its size needs, and was ended: the file is damaged, or meant to do that."
+        )
     if ended.returncode < 0:
         return f"The process of {runner} was ended by {signal.Signals(-ended.returncode).name}: {last}"
     return f"The process of {runner} ended with status {ended.returncode}: {last}"

@@ -15,6 +15,7 @@ from ...config import TransformerConfig
 from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
 from ...parameters import parameter_shapes
+from ...regular_files import read_regular_text
 from ..ported import Arrays, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
 from .hugging_face import (
@@ -183,7 +184,7 @@ def _vocabulary(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | N
 def _token_ids(folder: Path) -> Mapping[str, int]:
     if (folder / VOCABULARY).is_file():
         try:
-            lines = (folder / VOCABULARY).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            lines = read_regular_text(folder / VOCABULARY, "vocabulary").removesuffix("\n").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise PortError(f"{folder / VOCABULARY} cannot be read: {error}.") from None
         return {token: number for number, token in enumerate(lines)}

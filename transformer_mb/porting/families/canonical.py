@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...atomic_folder import current_folder
 from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from ...checkpoint_files import CONFIG, MODEL, holds_checkpoint, read_config
+from ...checkpoint_files import holds_checkpoint
 from ...errors import CheckpointError, PortError
 from ..ported import PortedModel
-from ..settings import FIELDS, check_sizes, vocabularies
+from ..settings import FIELDS, vocabularies
 
 PROGRESS = "How far the training is (trainer.json) stays behind: the optimizer goes on, the epochs count from the start."
 
@@ -23,7 +22,6 @@ def recognise(folder: Path) -> bool:
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """The settings may change what changes no tensor, such as ``compat_decode``, and bring vocabularies."""
     try:
-        _check_sizes(current_folder(folder))
         checkpoint = read_checkpoint(folder)
         config = checkpoint.config.replace(**{name: value for name, value in settings.items() if name in FIELDS})
         Checkpoint(config=config, weights=checkpoint.weights).check()
@@ -37,12 +35,6 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
         notes=(PROGRESS,) if checkpoint.trainer else (),
         **{**kept, **vocabularies(settings)},
     )
-
-
-def _check_sizes(folder: Path) -> None:
-    """Each layer has tensors of many bytes: more layers than bytes are a lie."""
-    weights = folder / MODEL
-    check_sizes(read_config(folder / CONFIG), weights.stat().st_size if weights.is_file() else 0)
 
 
 def write(model: PortedModel, folder: Path) -> None:

@@ -182,8 +182,11 @@ def write(model: PortedModel, format_name: str, settings: Mapping[str, Any] | No
         raise PortError(f"keras_version must be 2 or 3, but {version!r} came.")
     dialect = DIALECTS["keras 2" if format_name == "keras" and version == 2 else format_name]
     block_names = (settings or {}).get("block_names")
-    if block_names is not None and (not isinstance(block_names, str) or "{i}" not in block_names):
-        raise PortError(f"block_names must be a text with {{i}} in it, such as block{{i}}, but {block_names!r} came.")
+    said = block_names if isinstance(block_names, str) else ""
+    if block_names is not None and ("{i}" not in said or set("{}") & set(said.replace("{i}", ""))):
+        raise PortError(
+            f"block_names must be a text with {{i}} and no other braces in it, such as block{{i}}, but {block_names!r} came."
+        )
 
     def native(name: str) -> str:
         return native_name(name, dialect, block_names)

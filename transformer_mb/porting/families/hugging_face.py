@@ -11,6 +11,8 @@ import numpy as np
 
 from ...data.vocabulary import Vocabulary
 from ...errors import DataError, PortError
+from ...regular_files import read_regular_text
+from ...tensor_file import write_tensors
 from ..formats import FORMATS
 from ..ported import NativeFile
 
@@ -36,7 +38,8 @@ def is_model(folder: Path, model_type: str) -> bool:
 
 def read_object(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        kind = "configuration" if path.name.endswith(CONFIG) else "vocabulary"  # generation_config.json among the first
+        value = json.loads(read_regular_text(path, kind))
     except (ValueError, RecursionError) as error:
         raise PortError(f"{path} must be JSON, but it is not: {error}.") from None
     except OSError as error:
@@ -87,9 +90,9 @@ class Fields:
 
 def read_weights(folder: Path) -> NativeFile:
     """The tensors of a folder, from one file or from the shards that an index names."""
-    if (folder / WEIGHTS).is_file():
+    if (folder / WEIGHTS).exists():
         return _read(folder / WEIGHTS)
-    if not (folder / INDEX).is_file():
+    if not (folder / INDEX).exists():
         raise PortError(
             f"{folder} must hold {WEIGHTS} (or shards and {INDEX}), but it does not. Weights in other formats become "
             "safetensors when transformers loads the folder and saves it again with save_pretrained."
@@ -109,9 +112,7 @@ def _read(path: Path) -> NativeFile:
 
 def write_weights(folder: Path, tensors: Mapping[str, np.ndarray]) -> None:
     """With the metadata without which transformers refuses a file."""
-    from safetensors.numpy import save_file
-
-    save_file({name: np.array(value, order="C") for name, value in tensors.items()}, folder / WEIGHTS, {"format": "pt"})
+    write_tensors(folder / WEIGHTS, tensors, {"format": "pt"})
 
 
 def take(

@@ -6,18 +6,19 @@ gigabyte come in pieces. Source: flax/serialization.py.
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import PortError
+from ...tensor_file import MOST_AXES
 from ..nested_names import flattened, nested
 from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, check_names, dtype_of, read_bytes, widened_bfloat16
+from ..raw_arrays import MOST_TENSORS, array_from_bytes, check_names, dtype_of, first_bytes, read_bytes, widened_bfloat16
 
 ARRAY, SCALAR = 1, 3
+LONGER = (0xD9, 0xDA, 0xDB)  # texts of more than 31 bytes
 PIECES = "__msgpack_chunked_array__"
 LARGEST = 1 << 30  # bytes; flax cuts what is larger, since msgpack cannot hold it
 MODEL_KEYS, OPTIMIZER_KEYS = ("params", "model"), ("opt_state", "optimizer")
@@ -25,21 +26,14 @@ SLOTS = {"m": "mu", "v": "nu"}
 
 
 def recognise(path: Path) -> bool:
-    with path.open("rb") as file:
-        first = file.read(1)
-    return bool(first) and (0x81 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF))
+    """A map whose first key is a text."""
+    head = first_bytes(path, 6)
+    key = head[{0xDE: 3, 0xDF: 5}.get(head[0], 1) :] if head else b""
+    return bool(key) and (0x81 <= head[0] <= 0x8F or head[0] in (0xDE, 0xDF)) and (0xA0 <= key[0] <= 0xBF or key[0] in LONGER)
 
 
 def read(path: Path) -> NativeFile:
-    import msgpack
-
-    data = read_bytes(path)
-    try:
-        tree = msgpack.unpackb(data, ext_hook=_array, raw=False, strict_map_key=True)
-    except PortError as error:
-        raise PortError(f"{path}: {error}") from None
-    except Exception as error:  # msgpack raises what it meets
-        raise PortError(f"{path} must be flax msgpack, but it is damaged: {error or type(error).__name__}.") from None
+    tree = _unpacked(read_bytes(path), str(path))
     if type(tree) is not dict:
         raise PortError(f"{path} must hold arrays by name, but it holds a {type(tree).__name__}.")
     tree = _joined(tree, str(path))
@@ -53,16 +47,40 @@ def read(path: Path) -> NativeFile:
     return NativeFile(format="flax", tensors=tensors, optimizer=state, notes=notes)
 
 
+def _unpacked(data: bytearray, what: str) -> Any:
+    """The nested dictionaries; an entry takes a hundred times more memory than its byte in the file, so they are counted."""
+    import msgpack
+
+    left = 2 * MOST_TENSORS
+
+    def counted(values: Any) -> Any:
+        nonlocal left
+        left -= 1 + len(values)
+        if left < 0:
+            raise PortError(f"more than {MOST_TENSORS} arrays, which no model has.")
+        return values
+
+    limits = {"max_map_len": MOST_TENSORS, "max_array_len": MOST_AXES}
+    try:
+        return msgpack.unpackb(
+            data, ext_hook=_array, object_hook=counted, list_hook=counted, raw=False, strict_map_key=True, **limits
+        )
+    except PortError as error:
+        raise PortError(f"{what}: {error}") from None
+    except Exception as error:  # msgpack raises what it meets
+        raise PortError(f"{what} must be flax msgpack, but it is damaged: {error or type(error).__name__}.") from None
+
+
 def _array(code: int, data: bytes) -> np.ndarray:
     import msgpack
 
     if code not in (ARRAY, SCALAR):
         raise PortError(f"msgpack extension 1 or 3 was expected, but {code} came.")
-    shape, name, raw = msgpack.unpackb(data, raw=False)
+    shape, name, raw = msgpack.unpackb(data, raw=False, max_array_len=MOST_AXES)
     if type(shape) is not list or type(name) is not str or type(raw) is not bytes:
         raise PortError("An array must be its shape, its dtype's name and its bytes, but something else came.")
     if name == "bfloat16":
-        return widened_bfloat16(raw, shape, "of the file")
+        return widened_bfloat16(array_from_bytes(raw, np.dtype("uint16"), shape, "of the file"))
     return array_from_bytes(raw, dtype_of(name, "of the file"), shape, "of the file")
 
 
@@ -75,13 +93,16 @@ def _joined(tree: Any, what: str, depth: int = 0) -> Any:
     if PIECES not in tree:
         return {name: _joined(value, what, depth + 1) for name, value in tree.items()}
     shape, pieces = tree.get("shape"), tree.get("chunks")
-    if type(shape) is not dict or type(pieces) is not dict or not all(isinstance(p, np.ndarray) for p in pieces.values()):
+    if (
+        type(shape) is not dict
+        or len(shape) > MOST_AXES
+        or type(pieces) is not dict
+        or not all(isinstance(p, np.ndarray) for p in pieces.values())
+    ):
         raise PortError(f"{what}: an array in pieces must have a shape and chunks, but something else came.")
     flat = np.concatenate([pieces[str(i)].reshape(-1) for i in range(len(pieces)) if str(i) in pieces] or [np.zeros(0)])
     sizes: list[int] = [shape.get(str(i), -1) for i in range(len(shape))]
-    if not all(type(size) is int and size >= 0 for size in sizes) or math.prod(sizes) != flat.size:
-        raise PortError(f"{what}: an array in pieces of shape {sizes} came with {flat.size} numbers.")
-    return flat.reshape(sizes)
+    return array_from_bytes(flat.view(np.uint8).data, flat.dtype, sizes, "in pieces")
 
 
 def _state(tree: dict[str, Any], what: str) -> tuple[dict[str, np.ndarray] | None, tuple[str, ...]]:

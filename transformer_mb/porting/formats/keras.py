@@ -10,29 +10,23 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import PortError
 from .. import worker
 from ..ported import NativeFile
-from ..raw_arrays import check_names
+from ..raw_arrays import check_names, first_bytes
+from ..recorded import recorded_fields
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CONFIG = "transformer_mb.config"
 
 
 def recognise(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(SIGNATURE)) == SIGNATURE
+    return first_bytes(path, len(SIGNATURE)) == SIGNATURE
 
 
 def read(path: Path) -> NativeFile:
     tensors, facts = worker.call("hdf5:read", {}, {"path": str(path.resolve())})
     check_names(tensors, path)
-    try:
-        settings = json.loads(facts["config"]) if facts["config"] else {}
-    except (ValueError, RecursionError):
-        settings = None
-    if not isinstance(settings, dict):
-        raise PortError(f"{path}: the attribute {CONFIG} must be a JSON object, but it is not.")
+    settings = recorded_fields(facts["config"], f"{path}, attribute {CONFIG}")
     order = [name for name in facts["names"] if name in tensors]  # as the file lists them
     left_out = facts["left_out"]
     notes = (f"{left_out} variables of Keras' optimizer and random state were left out.",) if left_out else ()
@@ -40,11 +34,15 @@ def read(path: Path) -> NativeFile:
 
 
 def write(path: Path, native: NativeFile) -> None:
+    """Made in memory: the C library under h5py crashes when a disk is full."""
     import h5py
 
-    with h5py.File(path, "w") as file:
+    with h5py.File(path.name, "w", driver="core", backing_store=False) as file:
         if native.settings:
             file.attrs[CONFIG] = json.dumps(dict(native.settings))
         file.create_group("vars")  # Keras 2 asks the model for variables of its own
         for name, array in native.tensors.items():
             file.create_dataset(name, data=np.asarray(array))
+        file.flush()
+        content = file.id.get_file_image()
+    path.write_bytes(content)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import PortError
 from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, check_names, dtype_of, read_bytes
+from ..raw_arrays import array_from_bytes, check_names, dtype_of, first_bytes, read_bytes
 
 HEADER = struct.pack("<QQ", 0x112, 0)
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
@@ -24,8 +24,7 @@ PREFIXES = ("arg:", "aux:")  # of a symbolic model's file
 
 
 def recognise(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(HEADER)) == HEADER
+    return first_bytes(path, len(HEADER)) == HEADER
 
 
 def read(path: Path) -> NativeFile:
@@ -78,7 +77,7 @@ def _name(cursor: _Cursor) -> str:
 class _Cursor:
     """A place in the bytes, which it never leaves."""
 
-    def __init__(self, data: bytes, path: Path):
+    def __init__(self, data: bytearray, path: Path):
         self.data, self.path, self.at = memoryview(data), path, 0
 
     @property

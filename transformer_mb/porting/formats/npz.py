@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
 import zipfile
-import zlib
 from pathlib import Path
 from typing import IO
 
@@ -13,24 +11,27 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ...errors import PortError
+from ...regular_files import open_regular
+from ...tensor_file import bytes_needed
 from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, check_names, dtype_of, unpacked_limit
+from ..raw_arrays import array_from_bytes, check_names, dtype_of, size_of, unpacked_limit
 
+PIECE = 1 << 20  # bytes
 OPTIMIZER = "optimizer."
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, OSError, KeyError)
 
 
 def recognise(path: Path) -> bool:
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
+    with open_regular(path) as file:
+        if not zipfile.is_zipfile(file):
+            return False
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
     return bool(names) and all(name.endswith(".npy") for name in names)
 
 
 def read(path: Path) -> NativeFile:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as opened, zipfile.ZipFile(opened) as archive:
             members = archive.infolist()
             _check_sizes(path, members)
             arrays: dict[str, np.ndarray] = {}
@@ -42,7 +43,7 @@ def read(path: Path) -> NativeFile:
                     arrays[name] = _array(file, member.file_size, name)
     except PortError:
         raise
-    except DAMAGE as error:
+    except Exception as error:  # zipfile and NumPy raise what they meet
         raise PortError(f"{path} must be a NumPy .npz file, but it is damaged: {error}.") from None
     tensors = {name: array for name, array in arrays.items() if not name.startswith(OPTIMIZER)}
     state = {name.removeprefix(OPTIMIZER): array for name, array in arrays.items() if name.startswith(OPTIMIZER)}
@@ -51,22 +52,30 @@ def read(path: Path) -> NativeFile:
 
 
 def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
-    size = path.stat().st_size
+    size = size_of(path)
     claimed = sum(member.file_size for member in members)
     if claimed > unpacked_limit(size):
         raise PortError(f"{path} claims to unpack to {claimed} bytes, too many for a file of {size}: refused.")
 
 
 def _array(file: IO[bytes], size: int, name: str) -> np.ndarray:
-    # ``size`` is the directory's claim; the archive stops reading there, and checks the sum.
-    data = io.BytesIO(file.read(size + 1))
-    version = npy.read_magic(data)
+    """``size`` is the directory's claim; the archive stops reading there, and checks the sum."""
+    version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise PortError(f"Tensor {name!r:.80} must be of .npy version 1 or 2, but {version} came.")
-    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, fortran, dtype = header(data)
+    shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
     dtype_of(dtype.newbyteorder("=").name, name)
-    return array_from_bytes(data.getbuffer()[data.tell() :], dtype, [int(length) for length in shape], name, fortran)
+    left = size - file.tell()
+    if (needed := bytes_needed(shape, dtype.itemsize)) != left:
+        raise PortError(f"Tensor {name!r:.80} of shape {list(shape)!r:.60} must hold {needed} bytes, but {left} came: damaged.")
+    raw = bytearray(left)
+    with memoryview(raw) as place:
+        for start in range(0, left, PIECE):  # in pieces, so that only one of them is in memory twice
+            piece = file.read(min(PIECE, left - start))
+            place[start : start + len(piece)] = piece
+    if file.read(1):  # this is where the sum is checked
+        raise PortError(f"Tensor {name!r:.80} must end after its numbers, but more came: damaged.")
+    return array_from_bytes(raw, dtype, shape, name, fortran)
 
 
 def write(path: Path, native: NativeFile) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import PortError
 from ..pickled_arrays import named_arrays, read_pickle
 from ..ported import NativeFile
-from ..raw_arrays import check_names, read_bytes
+from ..raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes
 
 NAMES = "StructuredToParameterName@@"
 MOMENTS = {"m": "_moment1_0", "v": "_moment2_0"}
@@ -28,8 +28,7 @@ PREFIXES = {"norm": "layer_norm", "linear": "linear", "embedding": "embedding"}
 
 
 def recognise(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(2)
+    head = first_bytes(path, 2)
     return len(head) == 2 and head[0] == 0x80 and 2 <= head[1] <= 5
 
 
@@ -41,7 +40,7 @@ def read(path: Path) -> NativeFile:
     tensors = named_arrays({key: value for key, value in tree.items() if key != NAMES})
     check_names(tensors, path)
     beside = path.with_suffix(".pdopt")
-    if optimizer is None and beside != path and beside.is_file():
+    if optimizer is None and beside != path and beside.exists():
         optimizer = _dictionary(beside)
     if optimizer is None:
         return NativeFile(format="paddle", tensors=tensors)
@@ -66,7 +65,7 @@ def _state(arrays: dict[str, np.ndarray], names: Mapping[Any, Any]) -> tuple[dic
         f"{slot}.{native}": arrays[f"{own}{ending}"]
         for slot, ending in MOMENTS.items()
         for native, own in names.items()
-        if f"{own}{ending}" in arrays
+        if type(own) is str and len(own) <= LONGEST_NAME and f"{own}{ending}" in arrays
     }
     if not moments:
         return None, ("The optimizer's file holds no Adam moments of these parameters: it was left out.",)

@@ -4,81 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
-
-from ...errors import PortError
+from ...errors import CheckpointError, PortError
+from ...regular_files import regular_size
+from ...tensor_file import BFLOAT16, read_tensor_file, write_tensors
 from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, check_names, dtype_of, read_bytes, widened_bfloat16
+from ..raw_arrays import check_names, first_bytes, widened_bfloat16
+from ..recorded import recorded_fields
 
 CONFIG = "transformer_mb.config"
-NAMES = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U8": "uint8",
-    "BOOL": "bool",
-}
 
 
 def recognise(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(9)
-    return len(head) == 9 and head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
+    head = first_bytes(path, 9)
+    return len(head) == 9 and head[8:] == b"{" and int.from_bytes(head[:8], "little") < regular_size(path)
 
 
 def read(path: Path) -> NativeFile:
-    """The library checks the header; the numbers are then taken from where it says."""
     try:
-        with safe_open(path, framework="np") as file:
-            dtypes = {name: str(file.get_slice(name).get_dtype()) for name in file.offset_keys()}
-            settings = _settings(path, file.metadata() or {})
-    except (SafetensorError, OSError) as error:
-        raise PortError(f"{path} must be a safetensors file, but it is damaged: {error}.") from None
-    tensors = _tensors(read_bytes(path), dtypes)
-    check_names(tensors, path)
-    narrow = [name for name, dtype in dtypes.items() if dtype == "BF16"]
+        found = read_tensor_file(path)
+    except CheckpointError as error:
+        raise PortError(str(error)) from None
+    check_names(found.arrays, path)
+    narrow = [name for name, dtype in found.dtypes.items() if dtype == BFLOAT16]
+    widened = {name: widened_bfloat16(found.arrays[name]) for name in narrow}
     notes = (f"{len(narrow)} tensors of bfloat16 were widened to float32.",) if narrow else ()
-    return NativeFile(format="safetensors", tensors=tensors, settings=settings, notes=notes)
-
-
-def _tensors(data: bytes, dtypes: dict[str, str]) -> dict[str, np.ndarray]:
-    length = int.from_bytes(data[:8], "little")
-    header, numbers = json.loads(data[8 : 8 + length]), memoryview(data)[8 + length :]
-    tensors = {}
-    for name, dtype in dtypes.items():
-        start, end = header[name]["data_offsets"]
-        raw, shape = numbers[start:end], header[name]["shape"]
-        if dtype == "BF16":
-            tensors[name] = widened_bfloat16(raw, shape, name)
-        else:
-            tensors[name] = array_from_bytes(raw, dtype_of(NAMES.get(dtype, dtype), name), shape, name)
-    return tensors
-
-
-def _settings(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
-    if CONFIG not in metadata:
-        return {}
-    try:
-        settings = json.loads(metadata[CONFIG])
-    except (ValueError, RecursionError):
-        settings = None
-    if not isinstance(settings, dict):
-        raise PortError(f"{path}: the metadata {CONFIG} must be a JSON object, but it is not.")
-    return settings
+    settings = recorded_fields(found.metadata.get(CONFIG), f"{path}, metadata {CONFIG}")
+    return NativeFile(format="safetensors", tensors={**found.arrays, **widened}, settings=settings, notes=notes)
 
 
 def write(path: Path, native: NativeFile) -> None:
-    metadata = {CONFIG: json.dumps(dict(native.settings))} if native.settings else None
-    dense = {name: np.array(array, order="C") for name, array in native.tensors.items()}
-    try:
-        save_file(dense, path, metadata)
-    except SafetensorError as error:  # a full disk among others
-        raise OSError(str(error)) from None
+    write_tensors(path, native.tensors, {CONFIG: json.dumps(dict(native.settings))} if native.settings else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import PortError
+from ...regular_files import open_regular
 from .. import worker
 from ..ported import NativeFile
 from ..raw_arrays import check_names
@@ -14,7 +15,7 @@ MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of a table of LevelD
 
 def recognise(path: Path) -> bool:
     """The ``.index`` file."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, 2)
         file.seek(max(size - len(MAGIC), 0))
         return file.read() == MAGIC

@@ -9,19 +9,21 @@ import zipfile
 from pathlib import Path
 
 from ...errors import PortError
+from ...regular_files import open_regular
 from .. import worker
 from ..ported import NativeFile
-from ..raw_arrays import check_names
+from ..raw_arrays import check_names, size_of
 
 LEGACY = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # the number that files before torch 1.6 begin with
 
 
 def recognise(path: Path) -> bool:
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
+    with open_regular(path) as file:
+        if not zipfile.is_zipfile(file):
+            file.seek(0)
+            return LEGACY in file.read(32)
+        with zipfile.ZipFile(file) as archive:
             return any(name.endswith("/data.pkl") or name == "data.pkl" for name in archive.namelist())
-    with path.open("rb") as file:
-        return LEGACY in file.read(32)
 
 
 def read(path: Path) -> NativeFile:
@@ -35,15 +37,16 @@ def read(path: Path) -> NativeFile:
 
 def _check_archive(path: Path) -> None:
     """torch stores its members as they are; one that is compressed could unpack to any size."""
-    if not zipfile.is_zipfile(path):
-        return
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
+        with open_regular(path) as file:
+            if not zipfile.is_zipfile(file):
+                return
+            with zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise PortError(f"{path} must be a PyTorch file, but it is damaged: {error}.") from None
     packed = [member.filename for member in members if member.compress_type != zipfile.ZIP_STORED]
-    if packed or sum(member.file_size for member in members) > path.stat().st_size:
+    if packed or sum(member.file_size for member in members) > size_of(path):
         raise PortError(f"{path} must hold its members as they are, but {packed[:1] or 'they'} would unpack to more: refused.")
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
+from ...tensor_file import MOST_AXES
 from ..limits import limit_process
-from ..raw_arrays import DTYPES, MAX_AXES, unpacked_limit
+from ..raw_arrays import DTYPES, MOST_TENSORS, check_name, size_of, unpacked_limit
 
-DEEPEST, MOST = 40, 100_000
+DEEPEST = 40
 # What Keras saves beside the weights: its optimizer, whose Adam is another formula, and the random state of dropout.
 BOOKKEEPING = ("optimizer", "_optimizer", "seed_generator", "metrics")
 
@@ -18,14 +19,14 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     import h5py  # before the limit, since libraries take memory too
 
     path = Path(settings["path"])
-    limit_process(path.stat().st_size)
+    limit_process(size_of(path))
     found, config, left_out = load(h5py, path)
     return found, {"names": list(found), "config": config, "left_out": left_out}
 
 
 def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None, int]:
     """Every dataset by its path, the configuration that we write beside them, and how many of BOOKKEEPING were left out."""
-    size = path.stat().st_size
+    size = size_of(path)
     found: dict[str, Any] = {}
     left_out = 0
     try:
@@ -51,7 +52,8 @@ def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: lis
     for name in group:
         seen[0] += 1
         full = f"{prefix}{name}"
-        if depth > DEEPEST or seen[0] > MOST:
+        check_name(full, "HDF5")
+        if depth > DEEPEST or seen[0] > MOST_TENSORS:
             raise PortError("The file nests or repeats its groups without end: refused.")
         link = group.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
@@ -68,8 +70,8 @@ def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: lis
 def _check(name: str, dataset: Any, size: int, left: int) -> None:
     if dataset.dtype.newbyteorder("=").name not in DTYPES:
         raise PortError(f"Tensor {name!r:.80} must be of {', '.join(DTYPES)}, but {dataset.dtype!s:.40} came.")
-    if dataset.shape is None or len(dataset.shape) > MAX_AXES:
-        raise PortError(f"Tensor {name!r:.80} must have at most {MAX_AXES} axes, but {dataset.shape!s:.80} came.")
+    if dataset.shape is None or len(dataset.shape) > MOST_AXES:
+        raise PortError(f"Tensor {name!r:.80} must have at most {MOST_AXES} axes, but {dataset.shape!s:.80} came.")
     if dataset.is_virtual or dataset.external:
         raise PortError(f"Tensor {name!r:.80} must be in the file itself, but it points to another: refused.")
     stored = dataset.id.get_storage_size()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
 from ..limits import limit_process
-from ..raw_arrays import DTYPES
+from ..raw_arrays import DTYPES, size_of
 
 ENDING = "/.ATTRIBUTES/VARIABLE_VALUE"
 BOOKKEEPING = ("_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter")
@@ -23,7 +24,8 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
 
 
 def _size(prefix: Path) -> int:
-    return sum(path.stat().st_size for path in prefix.parent.glob(f"{prefix.name}.*"))
+    """Of the index and its shards, which must be files that end."""
+    return sum(size_of(path) for path in prefix.parent.glob(f"{glob.escape(prefix.name)}.*") if not path.is_dir())
 
 
 def load(tf: Any, prefix: Path) -> tuple[dict[str, Any], list[str]]:

@@ -1,0 +1,108 @@
+"""Numbers and names that no model has: each is an ordinary error that says what must be, whoever said them."""
+
+import json
+import shutil
+import struct
+
+import numpy as np
+import pytest
+
+from transformer_mb.checkpoint import Checkpoint, read_checkpoint
+from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import CheckpointError, ConfigError, PortError
+from transformer_mb.porting.families import d2l
+from transformer_mb.porting.formats import FORMATS
+from transformer_mb.porting.ported import NativeFile
+from transformer_mb.porting.sources import read_native, read_source
+
+SIZES = {"source_vocab_size": 9, "target_vocab_size": 9}
+ABSURD = {
+    "norm_eps": (10**30, "norm_eps must be positive and below 1"),
+    "position_offset": (10**30, "position_offset must be a whole number below"),
+    "max_len": (10**8, "max_len [+] position_offset must be at most 65536"),
+    "source_vocab_size": (10**30, "source_vocab_size must be a whole number below"),
+    "encoder_num_layers": (-(10**30), "encoder_num_layers must be a whole number below"),
+    "pad_id": (10**4000, "pad_id must be a whole number below"),
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_S5_7_a_configuration(name):
+    value, words = ABSURD[name]
+    with pytest.raises(ConfigError, match=words) as caught:
+        TransformerConfig(**{**SIZES, name: value})
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0, 1.0, -1e-5])
+def test_S5_7_an_epsilon_that_is_none(value):
+    with pytest.raises(ConfigError, match="norm_eps must be positive and below 1"):
+        TransformerConfig(**SIZES, norm_eps=value)
+
+
+@pytest.fixture
+def checkpoint(trained, tmp_path):
+    return shutil.copytree(trained("numpy") / "canonical", tmp_path / "checkpoint")
+
+
+def said(folder, **changes):
+    path = folder / "config.json"
+    described = json.loads(path.read_text())
+    path.write_text(json.dumps({**described, "config": {**described["config"], **changes}}))
+
+
+@pytest.mark.parametrize(
+    "lie", [{"position_offset": 10**8}, {"max_len": 10**8}, {"max_len": 65_000, "position_offset": 1_000}, {"norm_eps": 10**30}]
+)
+def test_D5_sizes_that_no_tensor_bounds_in_every_command(checkpoint, lie):
+    """Translating, evaluating and loading read a checkpoint this way; porting and inspecting the other."""
+    said(checkpoint, **lie)
+    words = "must be at most 65536|norm_eps must be positive and below 1"
+    with pytest.raises(CheckpointError, match=words):
+        read_checkpoint(checkpoint)
+    with pytest.raises(PortError, match=words):
+        read_source(checkpoint, None, {})
+
+
+def test_D5_settings_that_say_them(checkpoint, good):
+    for path in (checkpoint, good / "npz"):
+        with pytest.raises(PortError, match="max_len [+] position_offset must be at most 65536"):
+            read_source(
+                path, None, {"num_heads": 2, "position_offset": 10**8} if path != checkpoint else {"position_offset": 10**8}
+            )
+
+
+def test_D5_more_layers_than_tensors_by_hand():
+    config = TransformerConfig(**SIZES, encoder_num_layers=1 << 31)
+    with pytest.raises(CheckpointError, match="encoder_num_layers must be at most the 1 tensors"):
+        Checkpoint(config=config, weights={"w": np.zeros(1)}).check()
+
+
+def test_S5_7_weights_that_are_not_there(checkpoint):
+    (checkpoint / "model.safetensors").unlink()
+    for read in (read_checkpoint, lambda folder: read_source(folder, None, {})):
+        with pytest.raises((CheckpointError, PortError), match=r"model\.safetensors must be a safetensors file, but it is not"):
+            read(checkpoint)
+
+
+@pytest.mark.parametrize("name", ["npz", "safetensors", "mxnet", "paddle", "flax", "keras"])
+def test_S5_7_a_name_of_five_thousand_digits(tmp_path, name):
+    tensors = {f"encoder.blks.block{'9' * 5000}.attention.W_q.weight": np.zeros((2, 2), np.float32)}
+    FORMATS[name].module.write(tmp_path / "x", NativeFile(format=name, tensors=tensors))
+    with pytest.raises(PortError, match="a name must have at most 500 characters"):
+        read_source(tmp_path / "x", None, {"num_heads": 2})
+
+
+def test_S5_7_a_shape_that_no_array_has(tmp_path):
+    header = json.dumps({"w": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]}}).encode()
+    (tmp_path / "x").write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(PortError, match=r"no array can have the shape \[0, 4611686018427387904\]"):
+        read_native(tmp_path / "x")
+
+
+@pytest.mark.parametrize("names", ["{i}{j}", "{i", "{i}}", "block", "{i.real}", "{i:>9999}", 5])
+def test_S5_7_names_of_blocks_that_are_no_pattern(good, names):
+    model = read_source(good / "npz", None, {"num_heads": 2}).model
+    with pytest.raises(PortError, match="block_names must be a text with {i} and no other braces in it"):
+        d2l.write(model, "npz", {"block_names": names})
+    assert "encoder.blks.layer1x.attention.W_q.weight" in d2l.write(model, "npz", {"block_names": "layer{i}x"}).tensors

@@ -1,0 +1,68 @@
+"""A disk that is full while a port is written: one clear error, and nothing is left of it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+
+from porting.hugging_face import small_marian
+from transformer_mb.errors import PortError
+from transformer_mb.porting import worker
+from transformer_mb.porting.families import marian
+from transformer_mb.porting.formats import FORMATS
+from transformer_mb.porting.ported import NativeFile
+
+ROOM = 128 << 10  # bytes
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with little room."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "tmpfs", place], capture_output=True, text=True)
+    if mount.returncode:
+        pytest.skip(f"mounting a small file system is not permitted here: {mount.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def transformer_mb(*arguments, **environment):
+    command = [sys.executable, "-m", "transformer_mb.cli.main", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_D7_a_keras_file_on_a_full_disk(good, trained, small_disk):
+    """In a process of its own, since the C library under h5py once ended it by a signal."""
+    room = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_bsize - 16384))
+    done = transformer_mb("port", trained("numpy") / "canonical", small_disk / "x.weights.h5", "--to", "keras")
+    assert done.returncode == 1, done.stderr[-2000:]
+    assert "cannot be written: No space left on device" in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr and len(done.stderr) < 1000
+    assert os.listdir(small_disk) == ["ballast"]
+
+
+@pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writable and name != "torch"])
+def test_S5_7_every_writer_says_that_the_disk_is_full(small_disk, name):
+    tensors = {f"w{i}": np.random.default_rng(i).normal(size=ROOM // 8) for i in range(3)}
+    with pytest.raises(OSError, match="No space left on device"):
+        FORMATS[name].module.write(small_disk / "x", NativeFile(format=name, tensors=tensors))
+
+
+def test_S5_7_a_marian_folder_on_a_full_disk(small_disk):
+    room = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_bsize - 8192))
+    (small_disk / "x").mkdir()
+    with pytest.raises(OSError, match="No space left on device"):
+        marian.write(small_marian(), small_disk / "x")
+
+
+def test_S5_7_a_temporary_folder_that_is_full(small_disk, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    with pytest.raises(PortError, match=f"temporary folder {small_disk} cannot be written to: No space left on device"):
+        worker.call("hdf5:read", {"w": np.ones(ROOM)}, {})
+    assert os.listdir(small_disk) == []

@@ -1,0 +1,154 @@
+"""Named pipes, devices and sockets in the place of a file: one clear error at once, and nothing is read from them."""
+
+import os
+import shutil
+import socket
+import stat
+
+import numpy as np
+import pytest
+
+from porting.hugging_face import small_bert, small_marian
+from porting.patience import alarm
+from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.errors import CheckpointError, PortError
+from transformer_mb.porting.families import bert, marian
+from transformer_mb.porting.settings import read_settings, vocabularies
+from transformer_mb.porting.sources import read_native, read_source
+from transformer_mb.regular_files import read_regular_file
+
+
+def named_pipe(path):
+    os.mkfifo(path)
+
+
+def link_to_a_device(path):
+    """One of our own that gives zeros without end."""
+    device = path.with_name(f"{path.name}.device")
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o600, os.makedev(1, 5))
+    except PermissionError as error:
+        pytest.skip(f"a device may not be made here: {error}")
+    path.symlink_to(device)
+
+
+def folder(path):
+    path.mkdir()
+
+
+KINDS = {"named pipe": named_pipe, "device": link_to_a_device, "folder": folder}
+
+
+@pytest.fixture(params=KINDS)
+def replaced(request):
+    """Puts something else into the place of a file."""
+
+    def replace(path):
+        path.unlink(missing_ok=True)
+        KINDS[request.param](path)
+
+    with alarm(20):
+        yield replace
+
+
+@pytest.fixture
+def checkpoint(trained, tmp_path):
+    return shutil.copytree(trained("numpy") / "canonical", tmp_path / "checkpoint")
+
+
+NAMES = ("config.json", "model.safetensors", "source_vocabulary.json", "optimizer.safetensors", "trainer.json")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_D4_in_a_checkpoint(checkpoint, replaced, name):
+    replaced(checkpoint / name)
+    words = f"{name} cannot be read: (it must be a regular file, but it is a|Is a directory)"
+    with pytest.raises(CheckpointError, match=words):
+        read_checkpoint(checkpoint)
+    with pytest.raises(PortError, match=words):
+        read_source(checkpoint, None, {})
+
+
+@pytest.mark.parametrize("family", [marian, bert])
+def test_D4_in_a_folder_of_transformers(tmp_path, replaced, family):
+    family.write(small_marian() if family is marian else small_bert(), tmp_path)
+    for name in ("config.json", "model.safetensors"):
+        kept = (tmp_path / name).read_bytes()
+        replaced(tmp_path / name)
+        with pytest.raises(PortError, match=f"{name} cannot be read"):
+            family.read(tmp_path, {})
+        with pytest.raises(PortError, match=f"{name} cannot be read"):
+            read_source(tmp_path, None, {})
+        shutil.rmtree(tmp_path / name) if (tmp_path / name).is_dir() else (tmp_path / name).unlink()
+        (tmp_path / name).write_bytes(kept)
+        (tmp_path / f"{name}.device").unlink(missing_ok=True)
+
+
+def test_D4_a_shard_and_its_index(tmp_path, replaced):
+    bert.write(small_bert(), tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    replaced(tmp_path / "model.safetensors.index.json")
+    with pytest.raises(PortError, match=r"index\.json cannot be read"):
+        bert.read(tmp_path, {})
+
+
+@pytest.mark.parametrize("name", ["npz", "safetensors", "mxnet", "paddle", "flax", "keras", "torch", "tensorflow"])
+def test_D4_a_container(tmp_path, replaced, name):
+    replaced(tmp_path / "model.index")
+    with pytest.raises(PortError, match="must be a file, but it is not"):
+        read_native(tmp_path / "model.index", name)
+
+
+def test_D4_a_container_that_was_replaced_in_between(tmp_path, replaced):
+    """Whatever was found before, the readers themselves look again."""
+    from transformer_mb.porting.formats import FORMATS
+
+    replaced(tmp_path / "x.index")
+    for name in ("npz", "safetensors", "mxnet", "paddle", "flax", "keras", "torch"):
+        with pytest.raises(PortError, match="regular file|[Ii]s a directory"):
+            FORMATS[name].module.read(tmp_path / "x.index")
+
+
+def test_D4_the_optimizer_beside_a_file_of_paddle(good, tmp_path, replaced):
+    shutil.copy(good / "paddle", tmp_path / "x.pdparams")
+    replaced(tmp_path / "x.pdopt")
+    with pytest.raises(PortError, match="pdopt cannot be read"):
+        read_source(tmp_path / "x.pdparams", None, {"num_heads": 2})
+
+
+def test_D4_the_shard_of_a_tensorflow_checkpoint(trained, tmp_path):
+    for path in trained("tensorflow").glob("model.*"):
+        shutil.copy(path, tmp_path)
+    (shard,) = tmp_path.glob("model.data-*")
+    shard.unlink()
+    named_pipe(shard)
+    with (
+        alarm(60),
+        pytest.raises(PortError, match=r"data-.* cannot be read: it must be a regular file, but it is a named pipe"),
+    ):
+        read_native(tmp_path / "model.index")
+
+
+def test_D4_settings_and_the_vocabularies_that_they_name(tmp_path, replaced):
+    replaced(tmp_path / "said.json")
+    with pytest.raises(PortError, match=r"said\.json cannot be read"):
+        read_settings(tmp_path / "said.json")
+    with pytest.raises(PortError, match=r"said\.json cannot be read"):
+        vocabularies({"source_vocabulary": str(tmp_path / "said.json")})
+
+
+def test_D4_a_socket_and_a_file_that_is_too_long(tmp_path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "x"))
+        with pytest.raises(OSError, match="it is a socket"):
+            read_regular_file(tmp_path / "x")
+    np.zeros(100, np.uint8).tofile(tmp_path / "y")
+    assert read_regular_file(tmp_path / "y", 100) == bytes(100)
+    with pytest.raises(OSError, match="must have at most 99 bytes, but it has 100"):
+        read_regular_file(tmp_path / "y", 99)
+
+
+def test_D4_a_configuration_without_end_is_not_read(checkpoint):
+    os.truncate(checkpoint / "config.json", 1 << 40)  # sparse: it takes no disk
+    with pytest.raises(CheckpointError, match=r"config\.json cannot be read: it must have at most 16777216 bytes"):
+        read_checkpoint(checkpoint)
