@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 
 import numpy as np
@@ -67,15 +66,6 @@ def test_what_is_read_may_be_changed_and_lies_at_its_multiples(tmp_path):
         assert array.flags.aligned and array.flags.writeable and array.tolist() == [1.0, 2.0]
 
 
-def test_the_umask_decides_who_may_read_it(tmp_path):
-    before = os.umask(0o022)
-    try:
-        write_tensors(tmp_path / "x", ARRAYS)
-    finally:
-        os.umask(before)
-    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o644
-
-
 def test_what_has_no_place_in_it(tmp_path):
     with pytest.raises(DtypeError, match="Tensor w must be of float64, float32, .* but complex128 came"):
         write_tensors(tmp_path / "x", {"w": np.zeros(2, complex)})
@@ -110,10 +100,3 @@ def test_a_header_that_lies_is_refused_as_the_library_does(tmp_path, name):
         read_tensor_file(tmp_path / "x")
     with pytest.raises(SafetensorError):
         load_file(tmp_path / "x")
-
-
-def test_a_name_that_comes_twice(tmp_path):
-    content = json.dumps({"v": ENTRY, "w": ENTRY}).replace('"v"', '"w"').encode()
-    (tmp_path / "x").write_bytes(struct.pack("<Q", len(content)) + content + bytes(8))
-    with pytest.raises(CheckpointError, match="a name comes twice"):
-        read_tensor_file(tmp_path / "x")

@@ -96,7 +96,7 @@ def test_S5_7_a_name_of_five_thousand_digits(tmp_path, name):
 def test_S5_7_a_shape_that_no_array_has(tmp_path):
     header = json.dumps({"w": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]}}).encode()
     (tmp_path / "x").write_bytes(struct.pack("<Q", len(header)) + header)
-    with pytest.raises(PortError, match=r"no array can have the shape \[0, 4611686018427387904\]"):
+    with pytest.raises(PortError, match="must be a safetensors file, but it is damaged: array is too big"):
         read_native(tmp_path / "x")
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..errors import PortError
 from ..regular_files import open_regular, read_regular_file, regular_size
-from ..tensor_file import bytes_needed
 
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 MOST_TENSORS, LONGEST_NAME = 100_000, 500
+MOST_AXES = 32  # what every NumPy holds
 # A compressed file may unpack to so many times its size, and a megabyte. Deflated, normal float32 is 1.08 times smaller,
 # bfloat16 kept as float64 4 times, the same with half of it zero, as moments of a rare word's row are, 8 times.
 GROWTH, ALLOWANCE = 8, 1 << 20
@@ -50,6 +52,15 @@ def dtype_of(name: str, tensor: str) -> np.dtype:
     if name not in DTYPES:
         raise PortError(f"Tensor {tensor!r:.80} must be of {', '.join(DTYPES)}, but {name!r:.40} came.")
     return np.dtype(name)
+
+
+def bytes_needed(shape: Sequence[Any], itemsize: int) -> int:
+    """How many bytes an array takes; raises ValueError for a shape that NumPy cannot hold, empty or not."""
+    if len(shape) > MOST_AXES or any(type(size) is not int or size < 0 for size in shape):
+        raise ValueError(f"a shape must be at most {MOST_AXES} whole sizes, but {list(shape)!r:.80} came")
+    if math.prod(size or 1 for size in shape) * itemsize >= 1 << 63:
+        raise ValueError(f"no array can have the shape {list(shape)!r:.80}")
+    return math.prod(shape) * itemsize
 
 
 def array_from_bytes(

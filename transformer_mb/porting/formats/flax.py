@@ -12,10 +12,18 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ...tensor_file import MOST_AXES
 from ..nested_names import flattened, nested
 from ..ported import NativeFile
-from ..raw_arrays import MOST_TENSORS, array_from_bytes, check_names, dtype_of, first_bytes, read_bytes, widened_bfloat16
+from ..raw_arrays import (
+    MOST_AXES,
+    MOST_TENSORS,
+    array_from_bytes,
+    check_names,
+    dtype_of,
+    first_bytes,
+    read_bytes,
+    widened_bfloat16,
+)
 
 ARRAY, SCALAR = 1, 3
 LONGER = (0xD9, 0xDA, 0xDB)  # texts of more than 31 bytes

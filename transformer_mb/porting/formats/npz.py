@@ -12,9 +12,8 @@ from numpy.lib import format as npy
 
 from ...errors import PortError
 from ...regular_files import open_regular
-from ...tensor_file import bytes_needed
 from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, check_names, dtype_of, size_of, unpacked_limit
+from ..raw_arrays import array_from_bytes, bytes_needed, check_names, dtype_of, size_of, unpacked_limit
 
 PIECE = 1 << 20  # bytes
 OPTIMIZER = "optimizer."

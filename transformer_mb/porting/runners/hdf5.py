@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
-from ...tensor_file import MOST_AXES
 from ..limits import limit_process
-from ..raw_arrays import DTYPES, MOST_TENSORS, check_name, size_of, unpacked_limit
+from ..raw_arrays import DTYPES, MOST_AXES, MOST_TENSORS, check_name, size_of, unpacked_limit
 
 DEEPEST = 40
 # What Keras saves beside the weights: its optimizer, whose Adam is another formula, and the random state of dropout.
