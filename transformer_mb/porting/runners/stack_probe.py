@@ -57,7 +57,7 @@ def greedy(logits: Callable[[np.ndarray], np.ndarray], rows: int, config: Transf
     """[B, max_steps] int64: the whole prefix is computed again at every step; ``END`` from the end token on."""
     target = np.full((rows, 1), config.start_id, np.int64)
     for _ in range(max_steps):
-        last = logits(target)[:, -1]
+        last = logits(target)[:, -1].copy()
         last[:, list(config.suppress_ids)] = -np.inf
         target = np.concatenate([target, last.argmax(axis=1)[:, None].astype(np.int64)], axis=1)
     tokens = target[:, 1:]
