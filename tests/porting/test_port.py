@@ -9,8 +9,8 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
-from transformer_mb.porting import port as port_module
 from transformer_mb.porting import greedy_tokens, probe, running
+from transformer_mb.porting import port as port_module
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.ported import PortedModel
 
@@ -184,6 +184,7 @@ def test_the_commands(model, tmp_path, capfd):
     assert main(["inspect", str(out), "--config", str(model / "config.json")]) == 0
     text = capfd.readouterr().out
     assert "11x8  float32" in text and "npz, family d2l" in text and "with an optimizer's state" in text
+    (tmp_path / "out" / "model.npz.config.json").unlink()
     assert main(["inspect", str(out)]) == 0
     assert "note: The number of heads is in no weight file" in capfd.readouterr().out
     assert main(["port", str(out), str(tmp_path / "back"), "--to", "canonical"]) == 1
