@@ -83,14 +83,14 @@ def _compared(
             shapes = [list(side[name].shape) if name in side else "nothing" for side in (expected, got)]
             failures.append(f"{name} of the source is {shapes[0]}, of the result {shapes[1]}")
             continue
-        sides = _finite_part(name, batch, model.config.suppress_ids, got[name], expected[name])
+        sides, sentences = _finite_part(name, batch, model.config.suppress_ids, got[name], expected[name])
         odd = {whose: agreement.not_finite(side) for whose, side in zip(("result", "source"), sides, strict=True)}
         failures += [
             f"{name} of the {whose} holds {count} numbers that are not finite" for whose, count in odd.items() if count
         ]
         if any(odd.values()):
             continue
-        errors[name] = agreement.error(*sides)
+        errors[name] = agreement.error(*sides, sentences)
         if not errors[name] <= LIMIT:
             failures.append(f"the error of {name} is {errors[name]:.1e}, above {LIMIT:.0e}")
     if not errors:
@@ -111,13 +111,16 @@ def _compared(
     )
 
 
-def _finite_part(name: str, batch: Arrays, never: tuple[int, ...], got: np.ndarray, expected: np.ndarray) -> list[np.ndarray]:
-    """Without encoder states at padding, where foreign code may leave anything, and logits ruled out by -inf on both sides."""
-    sides = [got, expected]
+def _finite_part(
+    name: str, batch: Arrays, never: tuple[int, ...], got: np.ndarray, expected: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Without encoder states at padding, where foreign code may leave anything, and logits ruled out by -inf on both sides;
+    and the sentence of each position."""
+    sides, sentences = [got, expected], np.indices(got.shape[:-1])[0]
     if name == "encoder" and "source_valid_lens" in batch:
         valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
-        sides = [side[valid] for side in sides]
+        sides, sentences = [side[valid] for side in sides], sentences[valid]
     if name == "logits":
         ruled_out = [i for i in never if i < got.shape[-1] and all(np.isneginf(side[..., i]).all() for side in sides)]
         sides = [np.delete(side, ruled_out, axis=-1) for side in sides]
-    return sides
+    return sides, sentences.reshape(-1)
