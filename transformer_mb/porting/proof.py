@@ -90,7 +90,7 @@ def _compared(
         ]
         if any(odd.values()):
             continue
-        errors[name] = agreement.error(*sides, sentences)
+        errors[name] = agreement.error(sides[0], sides[1], sentences)
         if not errors[name] <= LIMIT:
             failures.append(f"the error of {name} is {errors[name]:.1e}, above {LIMIT:.0e}")
     if not errors:

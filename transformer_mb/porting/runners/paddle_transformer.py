@@ -20,7 +20,7 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
     prefix = stacks.prefix_of(tensors) or ""
     model = _model(paddle, config)
     model.eval()
-    own = {n.removeprefix(prefix): paddle.to_tensor(a) for n, a in tensors.items()}
+    own = {n.removeprefix(prefix): paddle.to_tensor(a.astype(np.float32)) for n, a in tensors.items()}
     missing, _ = model.set_state_dict({n: t for n, t in own.items() if n in model.state_dict()})
     assert not missing, missing
     around = AroundStacks(config, tensors, settings["given"], transposed=True)
