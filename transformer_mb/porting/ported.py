@@ -41,6 +41,7 @@ class PortedModel:
         weights: by canonical name, in canonical layout (Linear [out, in]), in the dtype that the file has.
         optimizer: as ``Trainer.state_dict``: ``step``, ``m.NAME``, ``v.NAME``; None: there is none.
         notes: what was dropped, assumed or is odd, one sentence each.
+        native: what the source's own framework is to run for the proof, as it was read; None: the weights say it all.
     """
 
     config: TransformerConfig
@@ -49,3 +50,4 @@ class PortedModel:
     target_vocabulary: Vocabulary | None = None
     optimizer: Arrays | None = None
     notes: tuple[str, ...] = ()
+    native: NativeFile | None = None

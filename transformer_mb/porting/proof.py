@@ -90,7 +90,12 @@ def _run(
     if runner is None or any(importlib.util.find_spec(package) is None for package in requires):
         return run_oracle(model, batch), ORACLE
     given = {name: value for name, value in settings.items() if name not in ("source_vocabulary", "target_vocabulary")}
-    got, facts = worker.call(runner, batch, _request(model.config, path, format_name, given))
+    request = _request(model.config, path, format_name, given)
+    if model.native is not None:
+        tensors = {f"tensor.{name}": array for name, array in model.native.tensors.items()}
+        batch = {f"batch.{name}": array for name, array in batch.items()} | tensors
+        request = {**request, "native_settings": dict(model.native.settings)}
+    got, facts = worker.call(runner, batch, request)
     return got, _described((backend or "") if runner == "backends:run" else runner.split(":")[0], facts)
 
 

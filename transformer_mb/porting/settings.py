@@ -28,6 +28,7 @@ EXTRA = {
     "source_positions": "likewise, of learned positions",
     "target_positions": "likewise",
     "output": "likewise, of the projection to the vocabulary",
+    "drop_decoding": "decoding settings of a MarianMT folder that change its tokens and may stay behind",
 }
 LONGEST = 1 << 16  # positions whose table is made from the number alone
 FIELDS = tuple(field.name for field in dataclasses.fields(TransformerConfig))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import PortError
 from .torch_names import without_wrappers
 
 MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
@@ -29,6 +30,8 @@ def moments(
         return _moments(state, weights, to_numpy, notes)
     except _LeftOut as reason:
         notes.append(f"The optimizer's state was left out: {reason}.")
+    except PortError:
+        raise
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         notes.append(f"The optimizer's state was left out: it is damaged ({type(error).__name__}).")
     return {}
