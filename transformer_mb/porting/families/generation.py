@@ -77,8 +77,9 @@ KNOWN = {*SINGLE, *SUPPRESSED, *CHANGING, *CHOSEN, *INERT}
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """``suppress_ids`` are never generated; ``fields`` are those that ``generate`` is to see for it; ``notes`` as ever."""
+    """What was read at ``path``: tokens that are never generated, the fields that ``generate`` is to see, and notes."""
 
+    path: Path
     suppress_ids: tuple[int, ...]
     fields: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -89,7 +90,6 @@ def read_decoding(folder: Path, config: Mapping[str, Any], dropped: Any) -> Deco
     path = folder / GENERATION if (folder / GENERATION).is_file() else folder / CONFIG
     found = read_object(path) if path.name == GENERATION else config
     said = {name: _one(value) if name in SINGLE else value for name, value in found.items() if value is not None}
-    _check_ids(path, said, config)
     changing = {name: said[name] for name, neutral in CHANGING.items() if name in said and said[name] not in neutral}
     if said.get("forced_eos_token_id", config.get("eos_token_id")) != config.get("eos_token_id"):
         changing["forced_eos_token_id"] = said["forced_eos_token_id"]
@@ -107,22 +107,23 @@ def read_decoding(folder: Path, config: Mapping[str, Any], dropped: Any) -> Deco
     never = [one[0] for one in single if one[0] != config.get("eos_token_id")] + tokens
     fields = {**{name: said[name] for name in IDS if name in said}, "bad_words_ids": single, "suppress_tokens": tokens}
     fields = {name: value for name, value in fields.items() if value != []}
-    return Decoding(suppress_ids=tuple(dict.fromkeys(never)), fields=fields, notes=tuple(notes))
+    return Decoding(path=path, suppress_ids=tuple(dict.fromkeys(never)), fields=fields, notes=tuple(notes))
 
 
 def _one(value: Any) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _check_ids(path: Path, said: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+def check_ids(decoding: Decoding, config: Mapping[str, Any]) -> None:
     """Both files must mean the same tokens, and one token must end a sentence."""
+    said = decoding.fields
     came = {name: said.get(name, config.get(name)) for name in ("pad_token_id", "eos_token_id")}
     came["decoder_start_token_id"] = said.get("decoder_start_token_id", said.get("bos_token_id"))
     for name, value in came.items():
         if isinstance(value, list):
-            raise PortError(f"{path}: {name} must be a single token for a model to be ported, got {value!r:.60}.")
+            raise PortError(f"{decoding.path}: {name} must be a single token for a model to be ported, got {value!r:.60}.")
         if value != config.get(name):
-            raise PortError(f"{path}: {name} must be that of {CONFIG}, {config.get(name)!r:.20}, got {value!r:.60}.")
+            raise PortError(f"{decoding.path}: {name} must be that of {CONFIG}, {config.get(name)!r:.20}, got {value!r:.60}.")
 
 
 def _suppressed(path: Path, said: Mapping[str, Any]) -> tuple[list[list[int]], list[int]]:

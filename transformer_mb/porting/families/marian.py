@@ -20,7 +20,7 @@ from ...parameters import parameter_shapes
 from ...positions import sinusoid_table
 from ..ported import NativeFile, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
-from .generation import GENERATION, KNOWN, read_decoding
+from .generation import GENERATION, KNOWN, check_ids, read_decoding
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
@@ -95,6 +95,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     known = _fields(fields, tables)
     decoding = read_decoding(folder, fields.values, settings.get("drop_decoding"))
     config = made_config({**known, "suppress_ids": decoding.suppress_ids}, settings, {})
+    check_ids(decoding, fields.values)
     check_sizes(config, len(native.tensors))
     _check_ties(fields, config)
     shapes = parameter_shapes(config)
