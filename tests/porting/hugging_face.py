@@ -35,6 +35,13 @@ NARROW = {
     for family in ("marian", "bert")
     for dtype in ("float16", "bfloat16")
 }
+# The end token among the bad words, which `generate` lets pass, and an answer that is an object.
+SUPPRESSING = {
+    "suppressing": {
+        **PUBLISHED,
+        "generation": {"bad_words_ids": [[PAD], [EOS]], "suppress_tokens": [24], "return_dict_in_generate": True},
+    }
+}
 SENTENCES = 32
 SMALL = TransformerConfig(
     **marian.FIXED,
@@ -101,7 +108,7 @@ def make_references(place, minilm, captions):
     place.mkdir(parents=True, exist_ok=True)
     np.savez(place / "marian.npz", **marian_batch())
     np.savez(place / "bert.npz", **{name: marian_batch()[name] for name in ("source", "source_valid_lens")})
-    made = {**VARIANTS, **NARROW}
+    made = {**VARIANTS, **NARROW, **SUPPRESSING}
     kinds = {name: wishes.get("family", "marian") for name, wishes in made.items()}
     runs = {name: Run(kind, place / name.replace(" ", "_"), place / f"{kind}.npz") for name, kind in kinds.items()}
     jobs = {"make": {str(run.folder): made[name] for name, run in runs.items()}}

@@ -104,7 +104,8 @@ def make_marian(folder, wishes, dtype):
         model.final_logits_bias.copy_(0.1 * torch.randn(model.final_logits_bias.shape, generator=random))
         for token, bias in wishes.get("bias", {}).items():
             model.final_logits_bias[0, int(token)] = bias
-    model.generation_config.bad_words_ids = [[PAD]]
+    for name, value in wishes.get("generation", {"bad_words_ids": [[PAD]]}).items():
+        setattr(model.generation_config, name, value)
     model.to(dtype).save_pretrained(folder)
 
 
@@ -147,7 +148,8 @@ def run(kind, folder, arrays, out, max_steps=0):
         else:
             output = model(**inputs, decoder_input_ids=given["target"])
             # One token more than is asked for: the last of the longest output is forced to be the end token.
-            rows = model.generate(**inputs, num_beams=1, do_sample=False, max_new_tokens=max_steps + 1).tolist()
+            chosen = {"num_beams": 1, "do_sample": False, "return_dict_in_generate": False}
+            rows = model.generate(**inputs, **chosen, max_new_tokens=max_steps + 1).tolist()
             rows = [(row[1 : row.index(0, 1)] if 0 in row[1:] else row[1:])[:max_steps] for row in rows]
             tokens = torch.tensor([row + [-1] * (max_steps - len(row)) for row in rows])
             found = {"encoder": output.encoder_last_hidden_state, "logits": output.logits, "tokens": tokens}
