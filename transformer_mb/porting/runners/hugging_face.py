@@ -12,8 +12,8 @@ from ...errors import PortError
 
 
 def start() -> tuple[Any, Any]:
-    """torch and transformers, offline whatever the user's settings are."""
-    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
+    """torch and transformers, offline and without code from its hub, whatever the user's settings are."""
+    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", USE_HUB_KERNELS="NO")
     import torch
     import transformers
 
