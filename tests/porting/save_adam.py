@@ -1,7 +1,7 @@
 """Run as a program: torch's own optimizers on one model, saved, and what our reader of such files makes of each.
 
-python save_adam.py FOLDER makes ``NAME.pt``, ``NAME.npz`` (the moments that the reader found) and ``notes.json`` by name, and
-``true.npz``: the moments that every one of them holds by the name of the parameter, for the same gradients.
+python save_adam.py FOLDER makes ``NAME.pt``, ``NAME.npz`` (the moments that the reader found) and by name ``notes.json`` and
+``names.json``; and ``true.npz``: the moments that every one of them holds by the name of the parameter, for the same gradients.
 """
 
 import json
@@ -77,7 +77,7 @@ def spoiled(state):
 
 
 def main(folder):
-    notes = {}
+    notes, names = {}, {}
     for name, make in OPTIMIZERS.items():
         model = tmb.get_backend("torch").build(CONFIG, seed=1)
         optimizer = trained(model, make)
@@ -96,8 +96,9 @@ def main(folder):
             arrays = {key.removeprefix("optimizer "): a for key, a in found.items() if key.startswith("optimizer ")}
             np.savez(folder / f"{kind}.npz", **arrays)
             notes[kind] = facts["notes"]
-            assert "encoder.embedding.weight" in facts["names"]
+            names[kind] = facts["names"]
     (folder / "notes.json").write_text(json.dumps(notes))
+    (folder / "names.json").write_text(json.dumps(names))
 
 
 if __name__ == "__main__":
