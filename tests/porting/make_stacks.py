@@ -58,6 +58,10 @@ def save_torch(folder):
         put(torch, folder, f"encoder_{order}", net, encoder=net(eye[source], src_key_padding_mask=padding))
     net = noisy(Wrapped())
     put(torch, folder, "wrapped", net, logits=net(source, target, causal, padding))
+    # A narrow file, whose owner computes in float32.
+    torch.save(net.half().state_dict(), folder / "narrow.pt")
+    net.float()
+    np.savez(folder / "narrow.npz", logits=net(source, target, causal, padding).detach().numpy())
 
 
 def put(torch, folder, name, net, **outputs):
@@ -79,6 +83,10 @@ def save_paddle(folder):
         states = net(source, target, src_mask=valid, tgt_mask=causal, memory_mask=valid)
         paddle.save(net.state_dict(), str(folder / f"transformer_{order}.pdparams"))
         np.savez(folder / f"transformer_{order}.npz", logits=states.numpy())
+    net = paddle.nn.Transformer(D, HEADS, 2, 3, F, 0.0, bias_attr=False)
+    states = net(source, target, src_mask=valid, tgt_mask=causal, memory_mask=valid)
+    paddle.save(net.state_dict(), str(folder / "unbiased.pdparams"))
+    np.savez(folder / "unbiased.npz", logits=states.numpy())
 
 
 if __name__ == "__main__":
