@@ -101,8 +101,9 @@ def make_marian(folder, wishes, dtype):
                 parameter.copy_(drawn(name, parameter.shape, random))
         for table in (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens):
             table.weight[PAD] = 0.0
-        model.final_logits_bias.copy_(0.1 * torch.randn(model.final_logits_bias.shape, generator=random))
-        for token, bias in wishes.get("bias", {}).items():
+        loud = 0.1 * wishes.get("final_bias", 1.0)
+        model.final_logits_bias.copy_(loud * torch.randn(model.final_logits_bias.shape, generator=random))
+        for token, bias in wishes.get("bias", {}).items() if loud else ():
             model.final_logits_bias[0, int(token)] = bias
     for name, value in wishes.get("generation", {"bad_words_ids": [[PAD]]}).items():
         setattr(model.generation_config, name, value)
