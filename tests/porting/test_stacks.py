@@ -147,7 +147,7 @@ def test_S5_2_and_S5_3_ports_of_narrow_and_of_unbiased_stacks_hold(made, tmp_pat
     folder = made(framework)
     given = {"num_heads": make_stacks.HEADS, **settings}
     report = tmb.port(folder / file, tmp_path / "out", to="canonical", config=given)
-    assert report.proof.source_ran.startswith(f"{framework}_transformer")
+    assert framework in report.proof.source_ran
     with np.load(folder / file.replace(".pt", ".npz").replace(".pdparams", ".npz")) as expected:
         logits = expected["logits"]
     backend = tmb.get_backend("numpy")

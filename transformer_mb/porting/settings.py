@@ -121,7 +121,7 @@ def assumption(assumed: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple
     return (f"No weight file holds these, so they were assumed; --config changes them: {listed}.",)
 
 
-def vocabularies(settings: Mapping[str, Any]) -> dict[str, Vocabulary]:
+def vocabularies(settings: Mapping[str, Any]) -> dict[str, Any]:
     """``source_vocabulary`` and ``target_vocabulary`` of the settings, as far as they are given."""
     return {name: _vocabulary(name, settings[name]) for name in VOCABULARIES if settings.get(name) is not None}
 

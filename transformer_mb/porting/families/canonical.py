@@ -29,7 +29,10 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
         Checkpoint(config=config, weights=checkpoint.weights).check()
     except (CheckpointError, ValueError) as error:
         raise PortError(str(error)) from None
-    kept = {"source_vocabulary": checkpoint.source_vocabulary, "target_vocabulary": checkpoint.target_vocabulary}
+    kept: dict[str, Any] = {
+        "source_vocabulary": checkpoint.source_vocabulary,
+        "target_vocabulary": checkpoint.target_vocabulary,
+    }
     return PortedModel(
         config=config,
         weights=checkpoint.weights,
