@@ -132,13 +132,11 @@ def write(model: PortedModel, folder: Path) -> None:
     }
     generation = {
         **{name: fields[name] for name in ("bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id")},
-        # Where people look for it; but there transformers lets the end token pass.
-        "bad_words_ids": [[number] for number in config.suppress_ids if number != config.eos_id] or None,
-        "suppress_tokens": [config.eos_id] if config.eos_id in config.suppress_ids else None,
+        **({"bad_words_ids": [[number] for number in config.suppress_ids]} if config.suppress_ids else {}),
         "forced_eos_token_id": config.eos_id,
     }
     write_object(folder / CONFIG, fields)
-    write_object(folder / GENERATION, {name: value for name, value in generation.items() if value is not None})
+    write_object(folder / GENERATION, generation)
     write_weights(folder, _foreign_weights(model))
     for vocabulary, name in ((model.source_vocabulary, VOCABULARY), (model.target_vocabulary, TARGET_VOCABULARY)):
         if vocabulary is not None and (name == VOCABULARY or not config.share_embeddings):
