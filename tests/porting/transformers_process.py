@@ -115,7 +115,7 @@ def drawn(name, shape, random):
 
     values = torch.randn(shape, generator=random)
     if len(shape) == 1:
-        return 0.05 * values + (1.0 if name.endswith("norm.weight") else 0.0)
+        return 0.05 * values + (1.0 if name.lower().endswith("norm.weight") else 0.0)
     # The steps so far are to count for less than their positions and the source, or one token repeats itself for ever.
     loud = 2.0 if name.endswith("fc2.weight") else 0.5 if name.endswith("self_attn.out_proj.weight") else 1.0
     return loud * values / shape[-1] ** 0.5
