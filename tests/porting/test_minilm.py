@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from porting.hugging_face import SENTENCES, small_bert
+from porting.hugging_face import NARROW, SENTENCES, small_bert
 from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import bert
+from transformer_mb.porting.proof import LIMIT, relative_error
 from transformer_mb.registry import get_backend
 
 
@@ -190,3 +191,11 @@ def test_what_the_family_cannot_hold(tmp_path):
     with pytest.raises(PortError, match=r"norm_position must be 'post', but 'pre' came; final_norm must be False"):
         bert.write(replace(model, config=model.config.replace(norm_position="pre", final_norm=True)), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name in NARROW if name.startswith("bert")])
+def test_S5_2_a_narrow_folder_computes_in_float32(name, references):
+    reference = references[name]
+    got = on_numpy(bert.read(reference.folder, {}), reference.batch)
+    assert np.abs(got - reference.outputs["encoder"]).max() <= 1e-5
+    assert relative_error(got, reference.proof["encoder"]) <= LIMIT

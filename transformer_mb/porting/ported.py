@@ -47,8 +47,8 @@ class PortedModel:
 
     config: TransformerConfig
     weights: Arrays
-    native: NativeFile | None = None
     source_vocabulary: Vocabulary | None = None
     target_vocabulary: Vocabulary | None = None
     optimizer: Arrays | None = None
     notes: tuple[str, ...] = ()
+    native: NativeFile | None = None

@@ -30,6 +30,7 @@ EXTRA = {
     "output": "likewise, of the projection to the vocabulary",
     "trained_by": "`transformer_mb`: tensors called as D2L's belong to a model of this project or to code of your own, so that "
     "the settings are taken on trust where D2L's own classes cannot be what they say",
+    "drop_decoding": "decoding settings of a MarianMT folder that change its tokens and may stay behind",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
 LONGEST = 1 << 16  # positions whose table is made from the number alone

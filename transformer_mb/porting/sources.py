@@ -14,6 +14,7 @@ from ..errors import PortError
 from .config_beside import with_recorded
 from .families import FAMILIES, Family
 from .families.dialects import canonical_name
+from .families.hugging_face import said_model
 from .formats import FORMATS, Format
 from .ported import NativeFile, PortedModel
 
@@ -123,7 +124,9 @@ def _folder_family(path: Path) -> Family:
     for family in folders:
         if importlib.util.find_spec(f"{__package__}.families.{family.name}") and family.module.recognise(path):
             return family
-    raise PortError(f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none.")
+    raise PortError(
+        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{said_model(path)}."
+    )
 
 
 def recognised_family(native: NativeFile, path: Path) -> Family:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...config import TransformerConfig
+from ...errors import PortError
 from ..families import stacks
 from ..probe import parts
 from .stack_probe import AroundStacks, greedy
@@ -22,7 +23,8 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
     model.eval()
     own = {n.removeprefix(prefix): paddle.to_tensor(a.astype(np.float32)) for n, a in tensors.items()}
     missing, _ = model.set_state_dict({n: t for n, t in own.items() if n in model.state_dict()})
-    assert not missing, missing
+    if missing:
+        raise PortError(f"paddle.nn.Transformer takes tensors that the file does not hold: {', '.join(missing)[:500]}.")
     around = AroundStacks(config, tensors, settings["given"], transposed=True)
     valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
     mask = paddle.to_tensor(valid[:, None, None, :])  # True: may attend
@@ -45,12 +47,15 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
 def _model(paddle: Any, config: TransformerConfig) -> Any:
     nn = paddle.nn
     width, heads, options = config.num_hiddens, config.encoder_num_heads, _options(config)
-    encoder_layer = nn.TransformerEncoderLayer(width, heads, config.ffn_num_hiddens, **options)
+    biases = [config.encoder_attention_bias, config.ffn_bias]
+    encoder_layer = nn.TransformerEncoderLayer(width, heads, config.ffn_num_hiddens, bias_attr=biases, **options)
     encoder = nn.TransformerEncoder(encoder_layer, config.encoder_num_layers, _norm(nn, config))
     _set_epsilon(nn, encoder, config)
     if not config.has_decoder:
         return encoder
-    decoder_layer = nn.TransformerDecoderLayer(width, config.decoder_num_heads, config.ffn_num_hiddens, **options)
+    biases = [config.decoder_attention_bias] * 2 + [config.ffn_bias]
+    decoder_heads, inner = config.decoder_num_heads, config.ffn_num_hiddens
+    decoder_layer = nn.TransformerDecoderLayer(width, decoder_heads, inner, bias_attr=biases, **options)
     decoder = nn.TransformerDecoder(decoder_layer, config.decoder_num_layers, _norm(nn, config))
     _set_epsilon(nn, decoder, config)
     return nn.Transformer(width, heads, custom_encoder=encoder, custom_decoder=decoder)

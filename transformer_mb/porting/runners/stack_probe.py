@@ -25,7 +25,9 @@ class AroundStacks:
             name = str(settings.get(setting, setting)).removesuffix(".weight")
             for leaf in ("weight", "bias"):
                 if f"{name}.{leaf}" in tensors:
-                    self.found[f"{layer}.{leaf}"] = tensors[f"{name}.{leaf}"]
+                    # Not in float16: scaling the embeddings would round them once more than the ported model does.
+                    array = tensors[f"{name}.{leaf}"]
+                    self.found[f"{layer}.{leaf}"] = array.astype(np.promote_types(array.dtype, np.float32))
         if transposed and "decoder.dense.weight" in self.found:
             self.found["decoder.dense.weight"] = self.found["decoder.dense.weight"].T
 
