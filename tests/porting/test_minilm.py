@@ -200,3 +200,12 @@ def test_S5_2_a_narrow_folder_computes_in_float32(name, references):
     got = on_numpy(bert.read(reference.folder, {}), reference.batch)
     assert np.abs(got - reference.outputs["encoder"]).max() <= 1e-5
     assert error(got, reference.proof["encoder"], np.indices(got.shape[:-1])[0].reshape(-1)) <= LIMIT
+
+
+def test_W3_what_a_folder_records_is_not_overruled(tmp_path):
+    model = small_bert()
+    bert.write(model, tmp_path)
+    for said in ({"num_heads": 1}, {"norm_eps": 0.1}):
+        with pytest.raises(PortError, match="contradict what the source itself shows or records: (encoder_num_heads|norm_eps)"):
+            bert.read(tmp_path, said)
+    assert bert.read(tmp_path, {"num_heads": model.config.encoder_num_heads}).config == bert.read(tmp_path, {}).config
