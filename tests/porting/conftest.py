@@ -73,7 +73,7 @@ def d2l_made(tmp_path_factory):
     @cache
     def make(framework):
         folder = tmp_path_factory.mktemp(f"d2l_{framework}")
-        run_program("d2l_models.py", framework, "make", folder)
+        run_program("d2l_models.py", "make", framework, folder)
         return folder
 
     return make

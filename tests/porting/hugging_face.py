@@ -30,6 +30,18 @@ VARIANTS = {
         "config": {"tie_word_embeddings": False, "activation_function": "gelu", "scale_embedding": False},
     },
 }
+NARROW = {
+    f"{family} {dtype}": {**(PUBLISHED if family == "marian" else {"seed": 5}), "family": family, "dtype": dtype}
+    for family in ("marian", "bert")
+    for dtype in ("float16", "bfloat16")
+}
+# The end token among the bad words, which `generate` lets pass, and an answer that is an object.
+SUPPRESSING = {
+    "suppressing": {
+        **PUBLISHED,
+        "generation": {"bad_words_ids": [[PAD], [EOS]], "suppress_tokens": [24], "return_dict_in_generate": True},
+    }
+}
 SENTENCES = 32
 SMALL = TransformerConfig(
     **marian.FIXED,
@@ -54,11 +66,12 @@ SMALL = TransformerConfig(
 
 @dataclass(frozen=True)
 class Reference:
-    """A folder, a batch, and what ``transformers`` makes of it."""
+    """A folder, a batch, what ``transformers`` makes of it for its users, and what a port's proof has it make of it."""
 
     folder: Path
     batch: dict[str, np.ndarray]
     outputs: dict[str, Any]
+    proof: dict[str, Any]
 
 
 def minilm_folder():
@@ -91,11 +104,14 @@ def marian_batch():
 
 
 def make_references(place, minilm, captions):
-    """By name: the variants of MarianMT, and "minilm" when its folder and captions are given."""
+    """By name: the variants of MarianMT, the narrow models, and "minilm" when its folder and captions are given."""
     place.mkdir(parents=True, exist_ok=True)
     np.savez(place / "marian.npz", **marian_batch())
-    runs = {name: Run("marian", place / name.replace(" ", "_"), place / "marian.npz") for name in VARIANTS}
-    jobs = {"make": {str(run.folder): VARIANTS[name] for name, run in runs.items()}}
+    np.savez(place / "bert.npz", **{name: marian_batch()[name] for name in ("source", "source_valid_lens")})
+    made = {**VARIANTS, **NARROW, **SUPPRESSING}
+    kinds = {name: wishes.get("family", "marian") for name, wishes in made.items()}
+    runs = {name: Run(kind, place / name.replace(" ", "_"), place / f"{kind}.npz") for name, kind in kinds.items()}
+    jobs = {"make": {str(run.folder): made[name] for name, run in runs.items()}}
     if minilm is not None and captions is not None:
         runs["minilm"] = Run("bert", minilm, place / "minilm.npz")
         jobs["tokenize"] = {"folder": minilm, "sentences": captions, "out": place / "minilm.npz"}
@@ -130,7 +146,7 @@ def single(weights):
 
 @dataclass(frozen=True)
 class Run:
-    """A folder, the runner that runs it, and its batch in a file."""
+    """A folder, its family, and its batch in a file."""
 
     kind: str
     folder: Path
@@ -138,21 +154,25 @@ class Run:
 
 
 def _references(runs, place, jobs):
-    outputs = {name: place / f"{name}_outputs.npz" for name in runs}
-    jobs["run"] = [
-        {"runner": run.kind, "folder": run.folder, "arrays": run.batch, "out": outputs[name], "max_steps": STEPS}
-        for name, run in runs.items()
-    ]
+    outputs = {(job, name): place / f"{name}_{job}.npz" for job in ("run", "prove") for name in runs}
+    for job in ("run", "prove"):
+        jobs[job] = [
+            {"kind": run.kind, "folder": run.folder, "arrays": run.batch, "out": outputs[job, name], "max_steps": STEPS}
+            for name, run in runs.items()
+        ]
     transformers_process.start(place, **jobs)
-    return {name: _reference(run.folder, run.batch, outputs[name]) for name, run in runs.items()}
+    return {
+        name: Reference(run.folder, _arrays(run.batch), _arrays(outputs["run", name]), _arrays(outputs["prove", name]))
+        for name, run in runs.items()
+    }
 
 
-def _reference(folder, batch, outputs):
-    with np.load(batch) as arrays, np.load(outputs) as found:
-        given, found = dict(arrays), dict(found)
+def _arrays(path):
+    with np.load(path) as arrays:
+        found = dict(arrays)
     if "tokens" in found:
         found["tokens"] = sentences(found["tokens"])
-    return Reference(folder, given, found)
+    return found
 
 
 def run_all_on(backend, references, place):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import d2l_models
 
+from transformer_mb.porting.runners import d2l_book
+
 
 def of_torch(file, output):
     import torch
@@ -24,14 +26,14 @@ def of_paddle(file, output):
     """D2L's own classes, made first in their process, so that Paddle numbers their parameters as we do."""
     import paddle
 
-    _, save, load = d2l_models.model_paddle()
-    load(file)
-    net = load.__closure__[load.__code__.co_freevars.index("net")].cell_contents
+    book = d2l_book.make("paddle", d2l_models.BOOK)
+    net = book.net
+    d2l_models.load("paddle", book, file)
     optimizer = paddle.optimizer.Adam(parameters=net.parameters())
     optimizer.set_state_dict(paddle.load(str(Path(file).with_suffix(".pdopt"))))
     # Paddle takes the state over when it makes its moments, at the first step: one without gradients.
     optimizer._create_accumulators(paddle.base.framework.default_main_program().global_block(), net.parameters())
-    save(Path(output))
+    paddle.save(net.state_dict(), output)
     paddle.save(optimizer.state_dict(), str(Path(output).with_suffix(".pdopt")))
 
 

@@ -16,9 +16,9 @@ TARGET = np.array([[2, 5, 6, 7], [2, 8, 3, 1], [2, 9, 4, 12]])
 PADDING = np.arange(5) >= LENS[:, None]
 
 
-def positions(steps):
-    angles = np.arange(steps)[:, None] / 10000 ** (np.arange(0, D, 2) / D)
-    return np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(steps, D).astype(np.float32)
+def positions(steps, width):
+    angles = np.arange(steps)[:, None] / 10000 ** (np.arange(0, width, 2) / width)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(steps, width).astype(np.float32)
 
 
 def save_torch(folder):
@@ -31,15 +31,15 @@ def save_torch(folder):
         return module
 
     class Wrapped(nn.Module):
-        def __init__(self):
+        def __init__(self, width=D):
             super().__init__()
-            self.words_in, self.words_out = nn.Embedding(V, D), nn.Embedding(V, D)
-            self.core = nn.Transformer(D, HEADS, 2, 1, F, 0.0, "gelu", batch_first=True)
-            self.project = nn.Linear(D, V)
+            self.width, self.words_in, self.words_out = width, nn.Embedding(V, width), nn.Embedding(V, width)
+            self.core = nn.Transformer(width, HEADS, 2, 1, F, 0.0, "gelu", batch_first=True)
+            self.project = nn.Linear(width, V)
 
         def forward(self, source, target, *masks):
             vectors = [
-                table(ids) * D**0.5 + torch.from_numpy(positions(ids.shape[1]))
+                table(ids) * self.width**0.5 + torch.from_numpy(positions(ids.shape[1], self.width))
                 for table, ids in ((self.words_in, source), (self.words_out, target))
             ]
             states = self.core(*vectors, tgt_mask=masks[0], src_key_padding_mask=masks[1], memory_key_padding_mask=masks[1])
@@ -58,6 +58,10 @@ def save_torch(folder):
         put(torch, folder, f"encoder_{order}", net, encoder=net(eye[source], src_key_padding_mask=padding))
     net = noisy(Wrapped())
     put(torch, folder, "wrapped", net, logits=net(source, target, causal, padding))
+    # A narrow file, whose owner computes in float32; its embeddings are scaled by what float16 cannot hold.
+    net = noisy(Wrapped(24)).half()
+    torch.save(net.state_dict(), folder / "narrow.pt")
+    np.savez(folder / "narrow.npz", logits=net.float()(source, target, causal, padding).detach().numpy())
 
 
 def put(torch, folder, name, net, **outputs):
@@ -79,6 +83,10 @@ def save_paddle(folder):
         states = net(source, target, src_mask=valid, tgt_mask=causal, memory_mask=valid)
         paddle.save(net.state_dict(), str(folder / f"transformer_{order}.pdparams"))
         np.savez(folder / f"transformer_{order}.npz", logits=states.numpy())
+    net = paddle.nn.Transformer(D, HEADS, 2, 3, F, 0.0, bias_attr=False)
+    states = net(source, target, src_mask=valid, tgt_mask=causal, memory_mask=valid)
+    paddle.save(net.state_dict(), str(folder / "unbiased.pdparams"))
+    np.savez(folder / "unbiased.npz", logits=states.numpy())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ BACKENDS = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
 
 @dataclass(frozen=True)
 class Job:
-    """A checkpoint and a batch: ``source``, ``source_valid_lens``, and with a decoder ``target``."""
+    """A checkpoint and a batch: ``source``, ``source_valid_lens``, and with a decoder ``target``; no steps, no tokens."""
 
     folder: Path
     batch: dict[str, np.ndarray]
@@ -55,6 +55,7 @@ def main(name, jobs):
         found = {"encoder": backend.encode(model, *source)}
         if "target" in batch:
             found["logits"] = backend.logits(model, *source, batch["target"])
+        if "target" in batch and max_steps:
             found["tokens"] = padded_tokens(backend.greedy(model, *source, max_steps), max_steps)
         np.savez(f"{arrays}.out.npz", **found)
 

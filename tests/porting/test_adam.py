@@ -1,5 +1,8 @@
 """Adam's state in the frameworks' own optimizers: taken over from our files, and read from theirs."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -45,3 +48,71 @@ def test_the_framework_itself_goes_on_from_our_state(model, tmp_path, framework,
     assert got is not None and set(got) == set(model.optimizer)
     for name, array in model.optimizer.items():
         assert np.array_equal(got[name], array), name
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """torch's own optimizers of one model after the same steps, and what we read of each (see ``save_adam``)."""
+    folder = tmp_path_factory.mktemp("adam")
+    run_program("save_adam.py", folder)
+    return folder
+
+
+def read_moments(saved, name):
+    with np.load(saved / f"{name}.npz") as found, np.load(saved / "true.npz") as true:
+        return dict(found), dict(true), " ".join(json.loads((saved / "notes.json").read_text())[name])
+
+
+CARRIED = {
+    "named": "",
+    "one named group in another order": "",
+    "named groups": "lr = 0.002 or 0.003",
+    "without decay": "",
+    "chosen": r"lr = 0.01; betas = \(0.8, 0.99\); eps = 1e-06",
+    "plain": "the model's own order is taken on trust",
+    "wrapped": "",
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_W6_moments_go_to_the_tensors_that_they_belong_to(name, saved):
+    found, true, notes = read_moments(saved, name)
+    assert set(found) == set(true)
+    same = ("chosen",)  # other betas, other moments: those of the file itself
+    assert name in same or not [key for key in true if not np.array_equal(found[key], true[key])]
+    assert re.search(CARRIED[name], notes) and bool(notes) == bool(CARRIED[name])
+
+
+LEFT_OUT = {
+    "groups": r"it numbers parameters in \d+ groups, and only names",
+    "one group in another order": "moments of shape .* cannot be those of",
+    "AdamW": "plain Adam has no weight_decay = 0.01",
+    "decay": "plain Adam has no weight_decay = 0.1",
+    "amsgrad": "plain Adam has no amsgrad = True, max_exp_avg_sq",
+    "maximize": "plain Adam has no maximize = True",
+    "NAdam": "plain Adam has no mu_product, momentum_decay",
+    "RAdam": "it has no amsgrad",
+    "SGD": "plain Adam has no momentum_buffer",
+    "negative": "a mean of squares cannot be negative",
+    "wrong name": "name 'x', which is no tensor of the model",
+    "damaged": "damaged",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_W6_a_state_that_leaves_them_open_is_left_out_and_says_why(name, saved):
+    found, _, notes = read_moments(saved, name)
+    assert found == {}
+    assert re.search(f"The optimizer's state was left out: .*{LEFT_OUT[name]}", notes)
+
+
+def test_W6_layer_wise_groups_arrive_in_the_model(saved):
+    _, true, _ = read_moments(saved, "named groups")
+    model = read_source(saved / "named groups.pt", None, {"num_heads": 2}).model
+    assert not [key for key in true if not np.array_equal(model.optimizer[key], true[key])]
+    assert read_source(saved / "groups.pt", None, {"num_heads": 2}).model.optimizer is None
+
+
+def test_S5_3_prefixes_of_wrappers_in_any_order_are_no_part_of_a_name(saved):
+    names = json.loads((saved / "names.json").read_text())
+    assert names["wrapped"] == names["named"]

@@ -46,7 +46,7 @@ def made(config):
 
 def run(folder, config, batch, max_steps=8):
     settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps}
-    return worker.call("ctranslate2:run", batch, settings)[0]
+    return worker.call("ctranslate2:run", {f"batch.{name}": array for name, array in batch.items()}, settings)[0]
 
 
 def errors(got, model, batch):

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from porting.hugging_face import SMALL, STEPS, VARIANTS, small_marian
+from porting.hugging_face import NARROW, SMALL, STEPS, VARIANTS, small_marian
 from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
+from transformer_mb.porting.agreement import error
 from transformer_mb.porting.families import marian, marian_names
+from transformer_mb.porting.proof import LIMIT
 from transformer_mb.positions import sinusoid_table
 from transformer_mb.registry import get_backend
 
@@ -196,13 +198,21 @@ def test_sinusoids_in_the_file_are_checked_and_dropped(folder, small):
 
 
 def test_words_that_are_never_generated(folder):
-    spoil(folder, "generation_config.json", bad_words_ids=[[6], [1, 2], [3]])
+    """``transformers`` takes no notice of the end token among bad words."""
+    spoil(folder, "generation_config.json", bad_words_ids=[[6], [0], [3]], suppress_tokens=[2, 3])
     model = marian.read(folder, {})
-    assert model.config.suppress_ids == (6, 3)
-    assert any("bad_words_ids" in note for note in model.notes)
+    assert model.config.suppress_ids == (6, 3, 2)
+    assert model.native.settings["generation"]["bad_words_ids"] == [[6], [0], [3]]
     (folder / "generation_config.json").unlink()
     assert marian.read(folder, {}).config.suppress_ids == ()
     assert marian.read(folder, {"suppress_ids": [6]}).config == SMALL
+
+
+@pytest.mark.parametrize("field", ["hidden_size", "num_attention_heads", "num_hidden_layers"])
+def test_second_names_of_a_size_must_say_the_same(field, folder):
+    spoil(folder, "config.json", **{field: 4})
+    with pytest.raises(PortError, match=f"{field} must be"):
+        marian.read(folder, {})
 
 
 def test_a_folder_of_older_releases(folder):
@@ -218,3 +228,24 @@ def test_what_the_family_cannot_hold(small, tmp_path):
     with pytest.raises(PortError, match="sinusoid_layout must be 'halves'.* encoder_attention_bias must be True"):
         marian.write(changed, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [*VARIANTS, *NARROW])
+def test_what_the_proof_runs_is_what_users_have(name, references):
+    """It opens no folder, and yet computes what ``from_pretrained`` does."""
+    proof, outputs = dict(references[name].proof), dict(references[name].outputs)
+    assert set(proof) == set(outputs)
+    assert proof.pop("tokens", None) == outputs.pop("tokens", None)
+    assert max(float(np.abs(proof[name] - array).max()) for name, array in outputs.items()) <= 1e-5
+
+
+@pytest.mark.parametrize("name", [name for name in NARROW if name.startswith("marian")])
+def test_S5_2_a_narrow_folder_computes_in_float32(name, references):
+    reference = references[name]
+    model = marian.read(reference.folder, {})
+    got = on_numpy(model, reference.batch)
+    assert max(worst(got, reference.outputs).values()) <= 1e-5
+    for name in ("encoder", "logits"):
+        sentences = np.indices(got[name].shape[:-1])[0].reshape(-1)
+        assert error(got[name], reference.proof[name], sentences) <= LIMIT
+    assert got["tokens"] == reference.outputs["tokens"]

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from porting.hugging_face import SENTENCES, small_bert
+from porting.hugging_face import NARROW, SENTENCES, small_bert
 from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
+from transformer_mb.porting.agreement import error
 from transformer_mb.porting.families import bert
+from transformer_mb.porting.proof import LIMIT
 from transformer_mb.registry import get_backend
 
 
@@ -190,3 +192,20 @@ def test_what_the_family_cannot_hold(tmp_path):
     with pytest.raises(PortError, match=r"norm_position must be 'post', but 'pre' came; final_norm must be False"):
         bert.write(replace(model, config=model.config.replace(norm_position="pre", final_norm=True)), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name in NARROW if name.startswith("bert")])
+def test_S5_2_a_narrow_folder_computes_in_float32(name, references):
+    reference = references[name]
+    got = on_numpy(bert.read(reference.folder, {}), reference.batch)
+    assert np.abs(got - reference.outputs["encoder"]).max() <= 1e-5
+    assert error(got, reference.proof["encoder"], np.indices(got.shape[:-1])[0].reshape(-1)) <= LIMIT
+
+
+def test_W3_what_a_folder_records_is_not_overruled(tmp_path):
+    model = small_bert()
+    bert.write(model, tmp_path)
+    for said in ({"num_heads": 1}, {"norm_eps": 0.1}):
+        with pytest.raises(PortError, match="contradict what the source itself shows or records: (encoder_num_heads|norm_eps)"):
+            bert.read(tmp_path, said)
+    assert bert.read(tmp_path, {"num_heads": model.config.encoder_num_heads}).config == bert.read(tmp_path, {}).config

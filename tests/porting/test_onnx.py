@@ -50,7 +50,7 @@ def made(config):
 
 
 def run(folder, config, batch, max_steps=8):
-    arrays = {name: value for name, value in batch.items() if config.has_encoder or name == "target"}
+    arrays = {f"batch.{name}": value for name, value in batch.items() if config.has_encoder or name == "target"}
     settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps, "threads": 1}
     return worker.call("onnx:run", arrays, settings)[0]
 
@@ -63,6 +63,8 @@ def on_numpy(model, batch, dtype):
     outputs = {}
     if config.has_encoder:
         outputs["encoder"] = backend.encode(native, *source, batch.get("token_types"))
+    if config.pooler:
+        outputs["pooled"] = backend.apply(native.pooler, outputs["encoder"])
     if config.has_decoder:
         outputs["logits"] = backend.logits(native, *source, batch["target"])
     if config.architecture == "encoder_decoder":

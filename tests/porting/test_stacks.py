@@ -133,3 +133,22 @@ def test_what_the_stacks_cannot_be_is_refused_all_at_once(tmp_path):
 def test_the_number_of_heads_must_be_given(made):
     with pytest.raises(PortError, match="The number of heads is in no weight file.*--config"):
         read_source(made("paddle") / "transformer_post.pdparams", None, {})
+
+
+@pytest.mark.parametrize(
+    ("framework", "file", "settings"),
+    [
+        pytest.param("torch", "narrow.pt", AROUND, id="S5_2_float16"),
+        pytest.param("paddle", "unbiased.pdparams", {}, id="S5_3_bias_attr_false"),
+    ],
+)
+def test_S5_2_and_S5_3_ports_of_narrow_and_of_unbiased_stacks_hold(made, tmp_path, framework, file, settings):
+    """The stacks themselves run for the proof: with embeddings that are scaled in float32, and without biases."""
+    folder = made(framework)
+    given = {"num_heads": make_stacks.HEADS, **settings}
+    report = tmb.port(folder / file, tmp_path / "out", to="canonical", config=given)
+    assert framework in report.proof.source_ran
+    with np.load(folder / file.replace(".pt", ".npz").replace(".pdparams", ".npz")) as expected:
+        logits = expected["logits"]
+    backend = tmb.get_backend("numpy")
+    assert np.abs(backend.logits(tmb.load(tmp_path / "out"), *BATCH.values()) - logits).max() <= LIMIT

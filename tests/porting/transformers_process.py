@@ -1,7 +1,7 @@
 """What needs ``transformers`` on PyTorch, in one process of its own: python transformers_process.py JOBS.json.
 
-``make``: MarianMT folders with random weights. ``tokenize``: sentences as padded ids. ``run``: a folder on a batch, through the
-runner that a port's proof uses.
+``make``: MarianMT and BERT folders with random weights. ``tokenize``: sentences as padded ids. ``run``: a folder on a batch, by
+``from_pretrained`` alone, as its users have it. ``prove``: the same folder on the same batch, by what a port's proof runs.
 """
 
 import json
@@ -22,6 +22,14 @@ SIZES = {
     "decoder_ffn_dim": 48,
     "encoder_attention_heads": 4,
     "decoder_attention_heads": 2,
+    "max_position_embeddings": 40,
+}
+BERT_SIZES = {
+    "vocab_size": VOCAB_SIZE,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
     "max_position_embeddings": 40,
 }
 # What the published models have in common.
@@ -54,10 +62,34 @@ def main(path):
         tokenize(**jobs["tokenize"])
     for job in jobs.get("run", []):
         run(**job)
+    for job in jobs.get("prove", []):
+        prove(**job)
 
 
 def make(folder, wishes):
-    """A MarianMT model from a configuration, saved by ``save_pretrained``."""
+    """A model from a configuration, in the dtype that is wished for, saved by ``save_pretrained``."""
+    import torch
+
+    {"marian": make_marian, "bert": make_bert}[wishes.get("family", "marian")](
+        folder, wishes, getattr(torch, wishes.get("dtype", "float32"))
+    )
+
+
+def make_bert(folder, wishes, dtype):
+    import torch
+    import transformers
+
+    config = transformers.BertConfig(**{**BERT_SIZES, **wishes.get("config", {})})
+    made = getattr(transformers, wishes.get("class", "BertModel"))
+    model = made(config, **wishes.get("options", {}))
+    random = torch.Generator().manual_seed(wishes["seed"])
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(drawn(name, parameter.shape, random))
+    model.to(dtype).save_pretrained(folder)
+
+
+def make_marian(folder, wishes, dtype):
     import torch
     from transformers import MarianConfig, MarianMTModel
 
@@ -69,11 +101,13 @@ def make(folder, wishes):
                 parameter.copy_(drawn(name, parameter.shape, random))
         for table in (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens):
             table.weight[PAD] = 0.0
-        model.final_logits_bias.copy_(0.1 * torch.randn(model.final_logits_bias.shape, generator=random))
-        for token, bias in wishes["bias"].items():
+        loud = 0.1 * wishes.get("final_bias", 1.0)
+        model.final_logits_bias.copy_(loud * torch.randn(model.final_logits_bias.shape, generator=random))
+        for token, bias in wishes.get("bias", {}).items() if loud else ():
             model.final_logits_bias[0, int(token)] = bias
-    model.generation_config.bad_words_ids = [[PAD]]
-    model.save_pretrained(folder)
+    for name, value in wishes.get("generation", {"bad_words_ids": [[PAD]]}).items():
+        setattr(model.generation_config, name, value)
+    model.to(dtype).save_pretrained(folder)
 
 
 def drawn(name, shape, random):
@@ -81,7 +115,7 @@ def drawn(name, shape, random):
 
     values = torch.randn(shape, generator=random)
     if len(shape) == 1:
-        return 0.05 * values + (1.0 if name.endswith("norm.weight") else 0.0)
+        return 0.05 * values + (1.0 if name.lower().endswith("norm.weight") else 0.0)
     # The steps so far are to count for less than their positions and the source, or one token repeats itself for ever.
     loud = 2.0 if name.endswith("fc2.weight") else 0.5 if name.endswith("self_attn.out_proj.weight") else 1.0
     return loud * values / shape[-1] ** 0.5
@@ -96,12 +130,43 @@ def tokenize(folder, sentences, out):
     np.savez(out, source=ids.astype(np.int64), source_valid_lens=mask.sum(axis=1).astype(np.int64))
 
 
-def run(runner, folder, arrays, out, max_steps=0):
-    from transformer_mb.porting.runners import bert, marian
+def run(kind, folder, arrays, out, max_steps=0):
+    """In float32, whatever the folder's dtype is: the sinusoids too are then those of float32."""
+    import torch
+    import transformers
 
+    made = {"bert": transformers.BertModel, "marian": transformers.MarianMTModel}[kind]
+    model = made.from_pretrained(folder, dtype=torch.float32, use_safetensors=True, local_files_only=True).eval()
     with np.load(arrays) as given:
-        settings = {"path": folder, "max_steps": max_steps, "pooled": True}
-        outputs, _ = {"bert": bert, "marian": marian}[runner].run(dict(given), settings)
+        given = {name: torch.from_numpy(array) for name, array in given.items()}
+    source, lens = given["source"], given["source_valid_lens"]
+    inputs = {"input_ids": source, "attention_mask": (torch.arange(source.shape[1]) < lens[:, None]).long()}
+    with torch.no_grad():
+        if kind == "bert":
+            output = model(**inputs, token_type_ids=given.get("token_types"))
+            found = {"encoder": output.last_hidden_state}
+            found |= {} if output.pooler_output is None else {"pooled": output.pooler_output}
+        else:
+            output = model(**inputs, decoder_input_ids=given["target"])
+            # One token more than is asked for: the last of the longest output is forced to be the end token.
+            chosen = {"num_beams": 1, "do_sample": False, "return_dict_in_generate": False}
+            rows = model.generate(**inputs, **chosen, max_new_tokens=max_steps + 1).tolist()
+            rows = [(row[1 : row.index(0, 1)] if 0 in row[1:] else row[1:])[:max_steps] for row in rows]
+            tokens = torch.tensor([row + [-1] * (max_steps - len(row)) for row in rows])
+            found = {"encoder": output.encoder_last_hidden_state, "logits": output.logits, "tokens": tokens}
+    np.savez(out, **{name: array.numpy() for name, array in found.items()})
+
+
+def prove(kind, folder, arrays, out, max_steps=0):
+    from transformer_mb.porting import families, runners
+    from transformer_mb.porting.runners import bert, marian  # noqa: F401
+
+    model = families.FAMILIES[kind].module.read(Path(folder), {})
+    with np.load(arrays) as given:
+        given = {f"batch.{name}": array for name, array in given.items()}
+    given |= {f"tensor.{name}": array for name, array in model.native.tensors.items()}
+    settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": max_steps}
+    outputs, _ = getattr(runners, kind).run(given, {**settings, "pooled": model.config.pooler})
     np.savez(out, **outputs)
 
 

@@ -25,6 +25,7 @@ def command(
     from dataclasses import asdict
 
     from ..porting.inspection import inspect
+    from ..porting.origins import origin_lines
     from ..porting.settings import read_settings
 
     found = inspect(path, from_, read_settings(config))
@@ -33,6 +34,8 @@ def command(
         print(f"{printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")
     state = ", with an optimizer's state" if found.optimizer else ""
     print(f"{found.format}, family {found.family or 'unknown'}: {len(found.tensors)} tensors, {found.numbers} numbers{state}")
+    for line in origin_lines(found.origins):
+        print(printable(line))
     for sentence in found.odd:
         print(f"note: {printable(sentence)}")
     write_json(json_file, {**asdict(found), "path": str(found.path)})

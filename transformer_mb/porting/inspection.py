@@ -11,13 +11,14 @@ import numpy as np
 
 from ..errors import PortError
 from .families import FAMILIES
+from .origins import Origins, origins
 from .ported import Arrays
-from .sources import read_native, read_source, recognised_family, resolved, without_ignored
+from .sources import read_file, read_source, recognised_family, resolved, without_ignored
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """``tensors`` are rows of name, shape, dtype; ``odd`` is one sentence each; ``config`` None: not enough is known."""
+    """``tensors`` are rows of name, shape, dtype; ``odd`` is one sentence each; ``config`` None: too little is known."""
 
     path: Path
     format: str
@@ -25,6 +26,7 @@ class Inspection:
     tensors: list[tuple[str, list[int], str]]
     optimizer: bool
     config: dict[str, Any] | None
+    origins: Origins
     odd: tuple[str, ...]
 
     @property
@@ -45,15 +47,16 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
             tensors=_rows(model.weights),
             optimizer=model.optimizer is not None,
             config=model.config.to_dict(),
+            origins=origins(model, source.native, settings),
             odd=(*model.notes, *_odd_numbers(model.weights)),
         )
     family = FAMILIES.get(from_ or "")
-    native = without_ignored(read_native(path, None if family else from_), settings)
-    config, odd = None, list(native.notes)
+    native = without_ignored(read_file(path, None if family else from_), settings)
+    config, found, odd = None, {}, list(native.notes)
     try:
         family = family or recognised_family(native, path)
         model = family.module.read(native, settings)
-        config = model.config.to_dict()
+        config, found = model.config.to_dict(), origins(model, native, settings)
         odd = list(model.notes)
     except PortError as error:
         odd.append(str(error))
@@ -64,6 +67,7 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
         tensors=_rows(native.tensors),
         optimizer=native.optimizer is not None,
         config=config,
+        origins=found,
         odd=(*odd, *_odd_numbers(native.tensors)),
     )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PortError
-from .families import FAMILIES
 from .formats import FORMATS
+from .origins import origins
 from .placing import check_destination, put_in_place, staged
 from .proof import prove
 from .report import PortReport
@@ -70,7 +70,7 @@ def _ported(source: Source, target: Target, place: Path, destination: Path, sett
         dropped = write_target(source.model, target, place, settings)
     except OSError as error:
         raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
-    proof = prove(source, FAMILIES[source.family], target, place, settings)
+    proof = prove(source, target, place, settings)
     kept = source.model.optimizer is not None and not any("optimizer's state was dropped" in note for note in dropped)
     return PortReport(
         source=source.path,
@@ -81,5 +81,6 @@ def _ported(source: Source, target: Target, place: Path, destination: Path, sett
         numbers=sum(array.size for array in source.model.weights.values()),
         optimizer=kept,
         notes=(*source.model.notes, *dropped),
+        origins=origins(source.model, source.native, settings),
         proof=proof,
     )

@@ -22,7 +22,8 @@ class NativeFile:
         format: its name in ``FORMATS``.
         tensors: by native name, in the file's order.
         optimizer: ``step``, and ``m.NATIVE_NAME`` and ``v.NATIVE_NAME`` in the layout of the tensor; None: holds none.
-        settings: what the file itself says about the configuration (see ``settings.read_settings``).
+        settings: what the file itself records of its configuration, or the companion beside it (see ``config_beside``): fields
+            of a TransformerConfig. In a ``PortedModel`` of a folder: the fields that its runner takes.
         notes: what is odd about it or was left out, one sentence each.
     """
 
@@ -40,7 +41,8 @@ class PortedModel:
     Attributes:
         weights: by canonical name, in canonical layout (Linear [out, in]), in the dtype that the file has.
         optimizer: as ``Trainer.state_dict``: ``step``, ``m.NAME``, ``v.NAME``; None: there is none.
-        notes: what was dropped, assumed or is odd, one sentence each.
+        notes: what was dropped or is odd, one sentence each.
+        native: of a folder, the tensors as read and the fields that its runner takes; of a file the reader has them.
     """
 
     config: TransformerConfig
@@ -49,3 +51,4 @@ class PortedModel:
     target_vocabulary: Vocabulary | None = None
     optimizer: Arrays | None = None
     notes: tuple[str, ...] = ()
+    native: NativeFile | None = None

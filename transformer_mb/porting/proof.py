@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..errors import PortError
-from ..registry import entries
-from . import worker
-from .exports import Export
-from .families import Family
-from .formats import FORMATS
+from . import agreement
+from .families import FAMILIES
+from .greedy_tokens import token_differences
 from .ported import Arrays, PortedModel
-from .probe import END, max_steps, probe_batch, run_oracle
-from .sources import Source, read_native
+from .probe import END, probe_batch
+from .read_back import Comparison, compared_export, compared_file, read_back
+from .running import run_export, run_result, run_source
+from .sources import Source
 from .targets import Target
 
-LIMIT = 1e-5  # of an output's error in float32, see DESIGN's verdict: ||a - r|| / max(||r||, 1e-2 sqrt(n))
-TIE = 10.0  # a choice between tokens that lie closer than so many times the logits' error may go either way
-ORACLE = "NumPy float64 on the tensors as read"
+LIMIT = 1e-5  # of an output's error in float32, see ``agreement``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +28,10 @@ class Proof:
 
     Attributes:
         source_ran, result_ran: what computed each side.
-        errors: by output, relative; ``logits`` also in absolute numbers as ``largest logit difference``.
+        errors: by output, see ``agreement``.
         tokens: the source's greedy ids, row by row. near_ties: rows where the result chose another token at a tie.
-        checksums: SHA-256 (16 digits) of each tensor in canonical layout. changed: tensors that came back different.
-        failures: why it does not hold; empty when it does.
+        checksums: SHA-256 (16 digits) of each tensor in canonical layout, of those that were read back.
+        changed: tensors that came back different. failures: why it does not hold; empty when it does.
     """
 
     source_ran: str
@@ -50,83 +44,37 @@ class Proof:
     failures: tuple[str, ...]
 
 
-def prove(source: Source, family: Family, target: Target, place: Path, settings: Mapping[str, Any]) -> Proof:
+def prove(source: Source, target: Target, place: Path, settings: Mapping[str, Any]) -> Proof:
     """Run both sides and compare; the result is what was written at ``place``."""
     model = source.model
     batch = probe_batch(model.config)
-    expected, source_ran = _run(model, family, source.format, source.path, batch, settings)
-    result = _read_back(model, target, place)
+    expected, source_ran = run_source(model, FAMILIES[source.family], source.native, batch, settings)
     if target.export:
-        expected, got, result_ran = _run_export(model.config, target.export, place, batch, expected)
+        got, result_ran = run_export(model.config, target.export, place, batch)
+        hidden = [name for name in target.export.hides if name in expected and name not in got]
+        # An engine may rule these out in the logits; what it makes of them is in the tokens.
+        expected, got = (_without(side, hidden, model.config.suppress_ids) for side in (expected, got))
+        result_ran += "".join(f"; it does not show {name}" for name in hidden)
+        comparison = compared_export(model, target.export, place)
     else:
         assert target.family is not None
-        got, result_ran = _run(result, target.family, target.format or target.name, place, batch, {})
-    return _compared(model, result, batch, (expected, source_ran), (got, result_ran))
+        result = read_back(target, place)
+        got, result_ran = run_result(result, target.family, target.format, place, batch)
+        comparison = compared_file(model, result, target)
+    return _compared(model, batch, (expected, source_ran), (got, result_ran), comparison)
 
 
-def _run_export(
-    config: TransformerConfig, export: Export, place: Path, batch: Arrays, expected: dict[str, np.ndarray]
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], str]:
-    """What of ``expected`` its engine shows, what that shows, and what it is called."""
-    got, facts = worker.call(export.runner, batch, _request(config, place, None, {}))
-    hidden = [name for name in export.hides if name in expected and name not in got]
-    sides = [{name: output for name, output in expected.items() if name not in hidden}, got]
-    if all("logits" in side for side in sides):
-        # An engine may rule these out in the logits; what it makes of them is in the tokens.
-        never = list(config.suppress_ids)
-        sides = [{**side, "logits": np.delete(side["logits"], never, axis=-1)} for side in sides]
-    ran = _described(export.runner.split(":")[0], facts) + "".join(f"; it does not show {name}" for name in hidden)
-    return sides[0], sides[1], ran
-
-
-def _run(
-    model: PortedModel, family: Family, format_name: str, path: Path, batch: Arrays, settings: Mapping[str, Any]
-) -> tuple[dict[str, np.ndarray], str]:
-    """By its own framework when that is installed, else by the oracle."""
-    runner, requires = family.runner, family.requires
-    backend = FORMATS[format_name].backend if format_name in FORMATS else None
-    if family.name == "d2l" and backend is not None:
-        runner, requires = "backends:run", entries()[backend].requires
-    if runner is None or any(importlib.util.find_spec(package) is None for package in requires):
-        return run_oracle(model, batch), ORACLE
-    given = {name: value for name, value in settings.items() if name not in ("source_vocabulary", "target_vocabulary")}
-    got, facts = worker.call(runner, batch, _request(model.config, path, format_name, given))
-    return got, _described((backend or "") if runner == "backends:run" else runner.split(":")[0], facts)
-
-
-def _request(config: TransformerConfig, path: Path, format_name: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "path": str(path.resolve()),
-        "format": format_name,
-        "config": config.to_dict(),
-        "max_steps": max_steps(config),
-        "given": dict(given),
-    }
-
-
-def _described(name: str, facts: Mapping[str, Any]) -> str:
-    return f"{name} {facts.get('version', '')}".strip() + " itself, in a process of its own"
-
-
-def _read_back(model: PortedModel, target: Target, place: Path) -> PortedModel:
-    """What a reader finds in the file that was written; an export is not read."""
-    if target.export:
-        return model
-    assert target.family is not None
-    if target.format is None:
-        return target.family.module.read(place, {})
-    if not FORMATS[target.format].writable:
-        raise PortError(f"{target.title} cannot be read back.")
-    native = read_native(place, target.format)
-    return target.family.module.read(native, model.config.to_dict())
+def _without(outputs: Arrays, hidden: list[str], never: tuple[int, ...]) -> dict[str, np.ndarray]:
+    kept = {name: output for name, output in outputs.items() if name not in hidden}
+    return {**kept, "logits": np.delete(kept["logits"], list(never), axis=-1)} if "logits" in kept else kept
 
 
 def _compared(
     model: PortedModel,
-    result: PortedModel,
     batch: Arrays,
     source: tuple[dict[str, np.ndarray], str],
     other: tuple[dict[str, np.ndarray], str],
+    comparison: Comparison,
 ) -> Proof:
     (expected, source_ran), (got, result_ran) = source, other
     errors, failures = {}, []
@@ -135,86 +83,44 @@ def _compared(
             shapes = [list(side[name].shape) if name in side else "nothing" for side in (expected, got)]
             failures.append(f"{name} of the source is {shapes[0]}, of the result {shapes[1]}")
             continue
-        errors[name] = relative_error(*_valid(name, batch, got[name], expected[name]))
+        sides, sentences = _finite_part(name, batch, model.config.suppress_ids, got[name], expected[name])
+        odd = {whose: agreement.not_finite(side) for whose, side in zip(("result", "source"), sides, strict=True)}
+        failures += [
+            f"{name} of the {whose} holds {count} numbers that are not finite" for whose, count in odd.items() if count
+        ]
+        if any(odd.values()):
+            continue
+        errors[name] = agreement.error(sides[0], sides[1], sentences)
         if not errors[name] <= LIMIT:
             failures.append(f"the error of {name} is {errors[name]:.1e}, above {LIMIT:.0e}")
     if not errors:
         failures.append("no output was compared")
-    ties, differing = _token_differences(model, batch, expected, got)
-    checksums, changed = _checksums(model, result)
-    if changed:
-        failures.append(f"{len(changed)} tensors came back different: {', '.join(changed[:5])}")
+    ties, differing = token_differences(model, batch, expected, got)
+    if comparison.changed:
+        listed = ", ".join(comparison.changed[:5])
+        failures.append(f"{len(comparison.changed)} tensors came back different: {listed}")
     return Proof(
         source_ran=source_ran,
         result_ran=result_ran,
         errors=errors,
         tokens=[[int(token) for token in row if token != END] for row in expected.get("tokens", [])],
         near_ties=ties,
-        checksums=checksums,
-        changed=changed,
-        failures=(*failures, *differing),
+        checksums=comparison.checksums,
+        changed=comparison.changed,
+        failures=(*failures, *comparison.failures, *differing),
     )
 
 
-def relative_error(got: np.ndarray, reference: np.ndarray) -> float:
-    """||a - r|| / max(||r||, 1e-2 sqrt(n)); NaN on either side gives NaN, which no limit admits."""
-    got, reference = np.asarray(got, np.float64), np.asarray(reference, np.float64)
-    floor = 1e-2 * np.sqrt(max(reference.size, 1))
-    return float(np.linalg.norm(got - reference) / max(np.linalg.norm(reference), floor))
-
-
-def _valid(name: str, batch: Arrays, *outputs: np.ndarray) -> list[np.ndarray]:
-    """Encoder states at padding mean nothing, and foreign code may leave anything there."""
-    if name != "encoder" or "source_valid_lens" not in batch:
-        return list(outputs)
-    valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
-    return [output[valid] for output in outputs]
-
-
-def _token_differences(
-    model: PortedModel, batch: Arrays, expected: Arrays, got: Arrays
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Rows where the greedy tokens part: at a near-tie, and at none."""
-    if "tokens" not in expected and "tokens" not in got:
-        return (), ()
-    if "tokens" not in expected or "tokens" not in got or expected["tokens"].shape != got["tokens"].shape:
-        return (), ("the greedy tokens of one side are missing or of another length",)
-    ties: list[str] = []
-    failures: list[str] = []
-    for row in np.flatnonzero((expected["tokens"] != got["tokens"]).any(axis=1)):
-        step = int(np.flatnonzero(expected["tokens"][row] != got["tokens"][row])[0])
-        margin, noise = _margin(model, batch, expected, got, int(row), step)
-        text = f"row {row}, step {step}: {expected['tokens'][row, step]} or {got['tokens'][row, step]}, margin {margin:.1e}"
-        (ties if margin <= TIE * noise else failures).append(text)
-    return tuple(ties), tuple(f"greedy tokens differ at {text}" for text in failures)
-
-
-def _margin(model: PortedModel, batch: Arrays, expected: Arrays, got: Arrays, row: int, step: int) -> tuple[float, float]:
-    """How far the oracle's two best tokens lie apart after the tokens that both sides chose, and the logits' error."""
-    prefix = [model.config.start_id, *expected["tokens"][row, :step].tolist()]
-    one = {name: array[row : row + 1] for name, array in batch.items()}
-    oracle = run_oracle(model, {**one, "target": np.array([prefix], np.int64)})
-    allowed = np.delete(oracle["logits"][0, -1], list(model.config.suppress_ids))
-    best = np.sort(allowed)[-2:]
-    noise = float(np.abs(np.asarray(expected["logits"], np.float64) - got["logits"]).max())
-    return float(best[1] - best[0]), noise
-
-
-def checksum(array: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes() + str((array.dtype, array.shape)).encode()).hexdigest()[:16]
-
-
-def _checksums(model: PortedModel, result: PortedModel) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Weights, and the optimizer's state as far as the result holds it."""
-    before = {name: checksum(array) for name, array in model.weights.items()}
-    after = {name: checksum(array) for name, array in result.weights.items()}
-    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    if model.optimizer is not None and result.optimizer is not None:
-        changed += [
-            f"optimizer {name}"
-            for name in {**model.optimizer, **result.optimizer}
-            if name not in model.optimizer
-            or name not in result.optimizer
-            or checksum(model.optimizer[name]) != checksum(result.optimizer[name])
-        ]
-    return before, tuple(changed)
+def _finite_part(
+    name: str, batch: Arrays, never: tuple[int, ...], got: np.ndarray, expected: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Without encoder states at padding, where foreign code may leave anything, and logits ruled out by -inf on both sides;
+    and the sentence of each position."""
+    sides, sentences = [got, expected], np.indices(got.shape[:-1])[0]
+    if name == "encoder" and "source_valid_lens" in batch:
+        valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
+        sides, sentences = [side[valid] for side in sides], sentences[valid]
+    if name == "logits":
+        ruled_out = [i for i in never if i < got.shape[-1] and all(np.isneginf(side[..., i]).all() for side in sides)]
+        sides = [np.delete(side, ruled_out, axis=-1) for side in sides]
+    return sides, sentences.reshape(-1)

@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from .origins import Origins, origin_lines
 from .proof import LIMIT, Proof
 
 
 @dataclass(frozen=True, kw_only=True)
 class PortReport:
-    """``source_kind`` and ``kind`` name format and family; ``notes`` are one sentence each."""
+    """``source_kind`` and ``kind`` name format and family; ``origins`` as in ``origins``; ``notes`` are one sentence each."""
 
     source: Path
     destination: Path
@@ -20,6 +21,7 @@ class PortReport:
     tensors: int
     numbers: int
     optimizer: bool
+    origins: Origins
     notes: tuple[str, ...]
     proof: Proof
 
@@ -44,4 +46,4 @@ class PortReport:
         if proof.tokens:
             lines.append(f"greedy tokens: {' | '.join(' '.join(map(str, row)) for row in proof.tokens)}")
         lines += [f"near-tie, {tie}" for tie in proof.near_ties]
-        return [*lines, *(f"note: {note}" for note in self.notes)]
+        return [*lines, *origin_lines(self.origins), *(f"note: {note}" for note in self.notes)]

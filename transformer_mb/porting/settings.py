@@ -30,7 +30,11 @@ EXTRA = {
     "source_positions": "likewise, of learned positions",
     "target_positions": "likewise",
     "output": "likewise, of the projection to the vocabulary",
+    "trained_by": "`transformer_mb`: tensors called as D2L's belong to a model of this project or to code of your own, so that "
+    "the settings are taken on trust where D2L's own classes cannot be what they say",
+    "drop_decoding": "decoding settings of a MarianMT folder that change its tokens and may stay behind",
 }
+DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed
 FIELDS = tuple(field.name for field in dataclasses.fields(TransformerConfig))
 
 
@@ -65,20 +69,29 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     unknown = sorted(set(settings) - {*FIELDS, *EXTRA})
     if unknown:
         raise PortError(f"Unknown setting(s): {', '.join(unknown)}. There are: {', '.join((*FIELDS, *EXTRA))}.")
+    if settings.get("trained_by", "transformer_mb") != "transformer_mb":
+        raise PortError(f"trained_by must be transformer_mb, got {settings['trained_by']!r:.80}.")
 
 
-def made_config(found: Mapping[str, Any], settings: Mapping[str, Any], assumed: Mapping[str, Any]) -> TransformerConfig:
-    """The configuration: what is assumed, what was found in the file, and over both what the settings say.
+def made_config(
+    found: Mapping[str, Any], settings: Mapping[str, Any], assumed: Mapping[str, Any], recorded: Mapping[str, Any] | None = None
+) -> TransformerConfig:
+    """The configuration, of what the source shows (``found``) and records, of what is given, and of what is assumed.
 
-    Raises PortError that names what is missing: the number of heads is in no weight file.
+    Raises PortError that names what is missing (the number of heads is in no weight file) or what contradicts.
     """
-    fields = {**assumed, **found}
-    heads = settings.get("num_heads", fields.pop("num_heads", None))
-    for side in ("encoder", "decoder"):
-        if heads is not None:
-            fields[f"{side}_num_heads"] = heads
-    fields.update({name: value for name, value in settings.items() if name in FIELDS})
-    sides = {"encoder": ("encoder",), "decoder": ("decoder",)}.get(str(fields.get("architecture")), ("encoder", "decoder"))
+    recorded = recorded or {}
+    if wrong := _differing(found, recorded):
+        raise PortError(f"What the file records contradicts its own tensors: {wrong}.")
+    of_source = {**recorded, **found}
+    sides = sides_of(of_source)
+    given = given_fields(settings, sides)
+    if wrong := _differing({name: value for name, value in of_source.items() if name not in DECODING}, given):
+        raise PortError(
+            f"The settings contradict what the source itself shows or records: {wrong}. Leave them out of --config; of what a "
+            f"source records only {' and '.join(DECODING)} can be changed."
+        )
+    fields = {**assumed, **of_source, **given}
     missing = [f"{side}_num_heads" for side in sides if f"{side}_num_heads" not in fields]
     if missing:
         raise PortError(
@@ -86,11 +99,38 @@ def made_config(found: Mapping[str, Any], settings: Mapping[str, Any], assumed: 
             f'divisor of {fields.get("num_hiddens")}, into a file such as {{"num_heads": 4}} and name it with --config.'
         )
     for side in {"encoder", "decoder"} - set(sides):
-        fields[f"{side}_num_heads"] = fields[f"{sides[0]}_num_heads"]
+        fields.setdefault(f"{side}_num_heads", fields[f"{sides[0]}_num_heads"])
     try:
         return TransformerConfig.from_dict(fields)
     except (ConfigError, TypeError) as error:
         raise PortError(f"The file and the settings give no valid configuration: {error}") from None
+
+
+def sides_of(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return {"encoder": ("encoder",), "decoder": ("decoder",)}.get(str(fields.get("architecture")), ("encoder", "decoder"))
+
+
+def given_fields(settings: Mapping[str, Any], sides: tuple[str, ...]) -> dict[str, Any]:
+    """The fields that the settings say; num_heads is that of each side."""
+    given = {name: value for name, value in settings.items() if name in FIELDS}
+    if "num_heads" in settings:
+        both = {f"{side}_num_heads": settings["num_heads"] for side in sides}
+        if wrong := _differing(given, both):
+            raise PortError(f"num_heads speaks of both sides, but beside it {wrong}.")
+        given |= both
+    return given
+
+
+def _differing(those: Mapping[str, Any], others: Mapping[str, Any]) -> str:
+    return "; ".join(
+        f"{name} is {those[name]!r:.80}, not {others[name]!r:.80}"
+        for name in those
+        if name in others and _plain(those[name]) != _plain(others[name])
+    )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def check_sizes(config: TransformerConfig, tensors: int) -> None:
@@ -101,25 +141,7 @@ def check_sizes(config: TransformerConfig, tensors: int) -> None:
         raise PortError(str(error)) from None
 
 
-def check_agreement(found: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Refuse settings that contradict what names and shapes show."""
-    wrong = [
-        f"{name} is {found[name]}, not {settings[name]}" for name in found if settings.get(name, found[name]) != found[name]
-    ]
-    if wrong:
-        raise PortError(f"The settings contradict the tensors of the file: {'; '.join(wrong)}.")
-
-
-def assumption(assumed: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """A note of what was assumed and not said."""
-    silent = {name: value for name, value in assumed.items() if name not in settings}
-    if not silent:
-        return ()
-    listed = ", ".join(f"{name} = {value}" for name, value in silent.items())
-    return (f"No weight file holds these, so they were assumed; --config changes them: {listed}.",)
-
-
-def vocabularies(settings: Mapping[str, Any]) -> dict[str, Vocabulary]:
+def vocabularies(settings: Mapping[str, Any]) -> dict[str, Any]:
     """``source_vocabulary`` and ``target_vocabulary`` of the settings, as far as they are given."""
     return {name: _vocabulary(name, settings[name]) for name in VOCABULARIES if settings.get(name) is not None}
 

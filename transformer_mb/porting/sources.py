@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,9 +14,19 @@ from typing import Any
 from ..checkpoint_files import CONFIG
 from ..errors import PortError
 from ..regular_files import regular_size
+from .config_beside import with_recorded
 from .families import FAMILIES, Family
+from .families.dialects import canonical_name
+from .families.hugging_face import said_model
 from .formats import FORMATS, Format
 from .ported import NativeFile, PortedModel
+
+LISTED = 20  # names in a sentence
+# What a model is made of, whatever it computes with it: all of a block, and each layer that a canonical name explains.
+WEIGHT = re.compile(
+    r"(en|de)coder\.blks\.block\d+\.|(.+\.)?layers\.\d+\.|pooler\.dense\."
+    r"|(en|de)coder\.(embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.(weight|bias)$"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +49,7 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
     if path.is_dir() or (family is not None and family.kind == "folder"):
         family = family or _folder_family(path)
         return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
-    native = without_ignored(read_native(path, None if family else from_), settings)
+    native = without_ignored(read_file(path, None if family else from_), settings)
     family = family or recognised_family(native, path)
     return Source(
         path=path, format=native.format, family=family.name, model=family.module.read(native, settings), native=native
@@ -53,12 +64,26 @@ def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFi
     ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
     if absent := [start for start, names in ignored.items() if not names]:
         raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
-    names = {name for found in ignored.values() for name in found}
+    names = [name for name in native.tensors if any(name in found for found in ignored.values())]
     if not names:
         return native
-    note = f"{len(names)} tensors were left out, as ignore says."
+    if weights := [name for name in names if WEIGHT.match(canonical_name(name, native.format).name)]:
+        raise PortError(
+            f"ignore is for buffers, but it names {len(weights)} tensors that are a part of the model: {_listed(weights)}."
+        )
+    note = f"{len(names)} tensors were left out, as ignore says: {_listed(names)}."
     kept = {name: array for name, array in native.tensors.items() if name not in names}
     return replace(native, tensors=kept, notes=(*native.notes, note))
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(f"{name:.120}" for name in names[:LISTED]) + more
+
+
+def read_file(path: Path, format_name: str | None = None) -> NativeFile:
+    """The content of a container with what is recorded of its configuration, in it or beside it."""
+    return with_recorded(read_native(path, format_name), path)
 
 
 def resolved(path: Path) -> Path:
@@ -108,7 +133,9 @@ def _folder_family(path: Path) -> Family:
     for family in folders:
         if importlib.util.find_spec(f"{__package__}.families.{family.name}") and family.module.recognise(path):
             return family
-    raise PortError(f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none.")
+    raise PortError(
+        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{said_model(path)}."
+    )
 
 
 def recognised_family(native: NativeFile, path: Path) -> Family:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PortError
+from .config_beside import write_beside
 from .exports import EXPORTS, Export
 from .families import FAMILIES, Family
 from .formats import FORMATS
@@ -63,6 +64,7 @@ def write_target(model: PortedModel, target: Target, place: Path, settings: Mapp
         return _dropped(model, target, optimizer=target.name == "canonical", vocabularies=True)
     native = native_file(model, target, settings)
     FORMATS[target.format].module.write(place, native)
+    write_beside(place, native, model.config)
     return _dropped(model, target, optimizer=native.optimizer is not None, vocabularies=False)
 
 

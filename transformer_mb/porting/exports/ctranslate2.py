@@ -16,6 +16,8 @@ from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from .. import worker
 from ..ported import PortedModel
+from .ctranslate2_names import expected_variables
+from .ctranslate2_stored import read_variables
 
 WRITER = "ctranslate2:write"
 # What the engine computes differently or cannot compute.
@@ -42,6 +44,24 @@ def export(model: PortedModel, destination: Path) -> None:
             settings[f"{side}_tokens"] = tokens_of(getattr(model, f"{side}_vocabulary"), size)
     weights = {name: np.asarray(value, np.float32) for name, value in model.weights.items()}
     worker.call(WRITER, weights, settings)
+
+
+def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The weights whose numbers lie in model.bin where the engine reads them, and the arrays in it that are something else."""
+    weights = {name: np.asarray(value, np.float32) for name, value in model.weights.items()}
+    try:
+        stored = {name: array for name, array in read_variables(folder / "model.bin").items() if array.ndim}
+    except ValueError as error:
+        raise PortError(f"The model.bin that was written cannot be read back: {error}.") from None
+    expected, places = expected_variables(model.config, weights)
+    right = {
+        name
+        for name, array in expected.items()
+        if name in stored and stored[name].dtype == np.float32 and np.array_equal(stored[name], array)
+    }
+    return {name: weights[name] for name, place in places.items() if place in right}, sorted(
+        (set(stored) | set(expected)) - right
+    )
 
 
 def tokens_of(vocabulary: Vocabulary | None, size: int) -> list[str]:

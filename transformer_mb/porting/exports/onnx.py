@@ -26,6 +26,9 @@ from ...errors import PortError
 from ..ported import PortedModel
 from .onnx_builder import GraphBuilder
 from .onnx_layers import Layers
+from .onnx_stored import read_back
+
+__all__ = ["export", "read_back"]
 
 CONFIG_PROPERTY = "transformer_mb.config"
 ENCODER, DECODER = "encoder.onnx", "decoder.onnx"

@@ -16,8 +16,9 @@ from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
 from ...parameters import parameter_shapes
 from ...regular_files import read_regular_text
-from ..ported import Arrays, PortedModel
+from ..ported import Arrays, NativeFile, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
+from .generation import KNOWN
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
@@ -54,6 +55,12 @@ BLOCK = {
     "ffn.dense2": "output.dense",
     "addnorm2.ln": "output.LayerNorm",
 }
+# What BertConfig is made of for the proof.
+NATIVE = (
+    *("vocab_size", "hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers", "type_vocab_size"),
+    *("max_position_embeddings", "layer_norm_eps", "hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob"),
+    "pad_token_id",
+)
 NEEDED = {
     "architecture": "encoder",
     "norm_position": "post",
@@ -76,17 +83,22 @@ def recognise(folder: Path) -> bool:
 
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring a vocabulary; raises PortError."""
+    fields = Fields(folder / CONFIG, "bert")
     native = read_weights(folder)
-    found, heads = _without_heads(native.tensors)
-    config = made_config(_fields(Fields(folder / CONFIG), found), settings, {})
+    own = {n: a for n, a in native.tensors.items() if not n.startswith(HEADS) and n.removeprefix(PREFIX) != POSITION_IDS}
+    heads = [name for name in native.tensors if name.startswith(HEADS)]
+    found = {_modern(name): value for name, value in own.items()}
+    config = made_config(_fields(fields, found), settings, {})
     check_sizes(config, len(found))
     shapes = parameter_shapes(config)
     weights = take(found, {name: foreign_name(name) for name in shapes}, shapes, str(folder))
     vocabulary, problem = _vocabulary(folder, config)
     vocabulary = vocabularies(settings).get("source_vocabulary", vocabulary)
     dropped = f"The task's head stays behind: {', '.join(heads)}." if heads else ""
-    notes = (*native.notes, *(note for note in (dropped, problem) if note))
-    return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes)
+    said, odd = fields.native(NATIVE, (*KNOWN, "position_embedding_type"))
+    notes = (*native.notes, *odd, *(note for note in (dropped, problem) if note))
+    ran = NativeFile(format="safetensors", tensors=own, settings={"config": said})
+    return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes, native=ran)
 
 
 def write(model: PortedModel, folder: Path) -> None:
@@ -157,20 +169,10 @@ def _fields(fields: Fields, found: Arrays) -> dict[str, Any]:
     }
 
 
-def _without_heads(tensors: Arrays) -> tuple[Arrays, list[str]]:
-    """The encoder's tensors under the names of a BertModel, and the names of what else there is."""
-    found, heads = {}, []
-    for name, value in tensors.items():
-        if name.startswith(HEADS):
-            heads.append(name)
-            continue
-        # Files of before 2019 call the scale and shift of a normalisation gamma and beta.
-        name = (
-            name.removeprefix(PREFIX).replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-        )
-        if name != POSITION_IDS:
-            found[name] = value
-    return found, heads
+def _modern(name: str) -> str:
+    """The name in a BertModel; files of before 2019 call the scale and shift of a normalisation gamma and beta."""
+    name = name.removeprefix(PREFIX)
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def _vocabulary(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | None, str]:

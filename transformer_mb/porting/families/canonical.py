@@ -10,7 +10,7 @@ from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ...checkpoint_files import holds_checkpoint
 from ...errors import CheckpointError, PortError
 from ..ported import PortedModel
-from ..settings import FIELDS, vocabularies
+from ..settings import made_config, vocabularies
 
 PROGRESS = "How far the training is (trainer.json) stays behind: the optimizer goes on, the epochs count from the start."
 
@@ -20,14 +20,17 @@ def recognise(folder: Path) -> bool:
 
 
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
-    """The settings may change what changes no tensor, such as ``compat_decode``, and bring vocabularies."""
+    """The settings may change how the model decodes (``settings.DECODING``), and bring vocabularies."""
     try:
         checkpoint = read_checkpoint(folder)
-        config = checkpoint.config.replace(**{name: value for name, value in settings.items() if name in FIELDS})
+        config = made_config(checkpoint.config.to_dict(), settings, {})
         Checkpoint(config=config, weights=checkpoint.weights).check()
     except (CheckpointError, ValueError) as error:
         raise PortError(str(error)) from None
-    kept = {"source_vocabulary": checkpoint.source_vocabulary, "target_vocabulary": checkpoint.target_vocabulary}
+    kept: dict[str, Any] = {
+        "source_vocabulary": checkpoint.source_vocabulary,
+        "target_vocabulary": checkpoint.target_vocabulary,
+    }
     return PortedModel(
         config=config,
         weights=checkpoint.weights,

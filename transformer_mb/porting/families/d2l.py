@@ -15,12 +15,12 @@ from ...config import TransformerConfig
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
 from ..ported import NativeFile, PortedModel
-from ..settings import assumption, check_agreement, check_sizes, made_config, vocabularies
+from ..settings import check_sizes, made_config, vocabularies
 from .dialects import DIALECTS, canonical_name, is_matrix, native_name
 
-# LayerNorm's default where the file comes from; the rest is the book's.
+# LayerNorm's default where the file comes from; what else nothing says is the book's, as TransformerConfig has it.
 EPSILON = {"keras": 1e-3, "tensorflow": 1e-3, "flax": 1e-6}
-ASSUMED = {"activation": "relu", "norm_position": "post", "pad_id": 1, "bos_id": 2, "eos_id": 3}
+UNTOLD = ("npz", "safetensors")  # containers that are of no framework, and so of no layout
 SLOTS = ("m", "v")
 
 
@@ -31,13 +31,13 @@ def recognise(native: NativeFile) -> bool:
 
 def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     """Raises PortError that lists every missing, unexpected and wrongly shaped tensor."""
+    check_fractions(native)
     said = {**native.settings, **settings}
-    weights, natives = _canonical(native, said)
+    weights, natives = _canonical(native, settings)
+    layout = _unseen_layout(native, weights, settings)
     weights, notes = _untied(weights, said)
-    assumed = {"norm_eps": EPSILON.get(native.format, 1e-5), **ASSUMED}
-    found = found_fields(weights, said)
-    check_agreement(found, said)
-    config = made_config(found, said, assumed)
+    assumed = {"norm_eps": EPSILON[native.format]} if native.format in EPSILON else {}
+    config = made_config(found_fields(weights, said), settings, assumed, native.settings)
     check_sizes(config, len(weights))
     try:
         check_weights(weights, parameter_shapes(config), "The configuration")
@@ -49,8 +49,28 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
         config=config,
         weights=weights,
         optimizer=optimizer,
-        notes=(*native.notes, *notes, *dropped, *assumption(assumed, said)),
-        **vocabularies(said),
+        notes=(*native.notes, *layout, *notes, *dropped),
+        **vocabularies(settings),
+    )
+
+
+def check_fractions(native: NativeFile) -> None:
+    """Whole numbers and truth values are counters, indices or masks, never weights."""
+    wrong = [f"{name!r:.80} ({array.dtype.name})" for name, array in native.tensors.items() if array.dtype.kind != "f"]
+    if wrong:
+        raise PortError(
+            f"Weights must be floating-point numbers, but {len(wrong)} tensors are not: {', '.join(wrong)}. Buffers can be "
+            "named with ignore in --config; quantised weights must be widened first."
+        )
+
+
+def _unseen_layout(native: NativeFile, weights: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[str, ...]:
+    square = all(array.shape[0] == array.shape[-1] for name, array in weights.items() if is_matrix(name) and array.ndim == 2)
+    if not square or native.format not in UNTOLD or native.settings or "linear_layout" in settings:
+        return ()
+    return (
+        "Every Linear weight of the file is square and its container tells no layout: linear_layout = out_in was assumed, and "
+        "no shape shows whether it is so.",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,16 +24,58 @@ ACTIVATIONS = {
     "gelu_tanh": ("gelu_new", "gelu_pytorch_tanh"),
     "silu": ("silu", "swish"),
 }
+# By model_type: the classes whose encoder and decoder the canonical form holds, with or without a head.
+MODELS = {
+    "marian": ("MarianMTModel",),
+    "bert": (
+        "BertModel",
+        *(f"BertFor{task}" for task in ("PreTraining", "MaskedLM", "NextSentencePrediction", "MultipleChoice")),
+        *(f"BertFor{task}" for task in ("SequenceClassification", "TokenClassification", "QuestionAnswering")),
+    ),
+}
+# Fields of a config.json that change nothing here, of these families and of the releases that wrote them.
+LISTED = """architectures model_type transformers_version dtype torch_dtype tokenizer_class id2label label2id num_labels
+    _num_labels problem_type finetuning_task _name_or_path use_cache is_encoder_decoder is_decoder add_cross_attention
+    cross_attention_hidden_size tie_encoder_decoder init_std initializer_range gradient_checkpointing chunk_size_feed_forward
+    encoder_layerdrop decoder_layerdrop classif_dropout classifier_dropout pruned_heads return_dict output_hidden_states
+    output_attentions torchscript use_bfloat16 directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers
+    pooler_size_per_head pooler_type add_bias_logits add_final_layer_norm extra_pos_embeddings normalize_before
+    normalize_embedding static_position_embeddings save_step task_specific_params prefix sep_token_id"""
+INERT = LISTED.split()
 Kind = TypeVar("Kind", int, float, bool, str)
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 
 
 def is_model(folder: Path, model_type: str) -> bool:
-    """Whether there is a config.json of that model type."""
+    """Whether there is a config.json that says so, if only by naming a class of that family."""
     try:
-        return read_object(folder / CONFIG).get("model_type") == model_type
+        values = read_object(folder / CONFIG)
     except PortError:
         return False
+    return values.get("model_type") == model_type or not _another_model(values, model_type)
+
+
+def said_model(folder: Path) -> str:
+    """What the config.json of a folder of no family says that it is, as the end of a sentence; or ""."""
+    try:
+        values = read_object(folder / CONFIG)
+    except PortError:
+        return ""
+    said = ", ".join(f"{name} {values[name]!r:.60}" for name in ("model_type", "architectures") if name in values)
+    return f": its config.json says {said}, and no family here computes what that does" if said else ""
+
+
+def _another_model(values: Mapping[str, Any], model_type: str) -> str:
+    """Why a config.json is not of this family, or ""; kin such as RoBERTa name the same tensors and mean something else."""
+    came, classes = values.get("model_type"), values.get("architectures") or None
+    if came not in (None, model_type):
+        return f"model_type must be {model_type!r} for this family, got {came!r:.60}"
+    if classes is None and came is None:
+        return f"model_type must be {model_type!r} for this family, but it is not there"
+    known = MODELS[model_type]
+    if classes is not None and (not isinstance(classes, list) or any(one not in known for one in classes)):
+        return f"architectures must name one of {', '.join(known)}, got {classes!r:.80}"
+    return ""
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -59,9 +101,12 @@ class Fields:
     A field without a default must be there: what transformers takes for an absent one differs between its releases.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, model_type: str):
         self.path = path
         self.values = read_object(path)
+        if problem := _another_model(self.values, model_type):
+            raise PortError(f"{path}: {problem}.")
+        self.require("per_layer_config", None, None)
 
     def get(self, name: str, kind: type[Kind], default: Kind | None = None) -> Kind:
         value = self.values.get(name)
@@ -78,6 +123,13 @@ class Fields:
         came = self.values.get(name, default)
         if came != expected:
             raise PortError(f"{self.path}: {name} must be {expected!r} for this family, but {came!r:.60} came.")
+
+    def native(self, names: Iterable[str], known: Iterable[str] = ()) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """These fields as they stand, for the library that wrote them; and a note of those that nobody knows."""
+        said = {name: value for name, value in self.values.items() if value is not None}
+        unknown = sorted(set(said) - {*names, *known, *INERT})
+        note = f"{CONFIG} holds {', '.join(unknown):.300}, not known here: not used."
+        return {name: said[name] for name in names if name in said}, (note,) if unknown else ()
 
     def activation(self, name: str) -> str:
         came = self.get(name, str)

@@ -1,7 +1,7 @@
 """MarianMT as ``transformers`` saves it (Junczys-Dowmunt et al. 2018): post-norm, biases everywhere, sines before cosines.
 
 ``final_logits_bias`` is the output projection's bias. ``forced_eos_token_id`` has no place in the canonical form: it makes
-``generate`` end its longest output with ``</s>``, where ours is cut off; so n of our steps are n + 1 of its new tokens.
+``generate`` end its longest output with ``</s>``, where ours is cut off.
 ``transformers`` knows no other order of normalisation for this family, whatever ``normalize_before`` says.
 """
 
@@ -18,8 +18,9 @@ from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
 from ...parameters import parameter_shapes
 from ...positions import sinusoid_table
-from ..ported import PortedModel
+from ..ported import NativeFile, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
+from .generation import GENERATION, KNOWN, check_ids, read_decoding
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
@@ -35,7 +36,7 @@ from .hugging_face import (
 )
 from .marian_names import BIAS, HEAD, POSITIONS, SHARED, TABLES, foreign_name
 
-GENERATION, VOCABULARY, TARGET_VOCABULARY = "generation_config.json", "vocab.json", "target_vocab.json"
+VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 EPS = 1e-5  # no field of config.json
 SIZES = {
     "num_hiddens": "d_model",
@@ -50,6 +51,14 @@ SIZES = {
     "decoder_start_id": "decoder_start_token_id",
 }
 RATES = {"dropout": "dropout", "attention_dropout": "attention_dropout", "ffn_dropout": "activation_dropout"}
+# Second names that transformers lets overrule the first.
+ALIASES = {"hidden_size": "d_model", "num_attention_heads": "encoder_attention_heads", "num_hidden_layers": "encoder_layers"}
+SHARING = ("share_encoder_decoder_embeddings", "tie_word_embeddings")
+# What MarianConfig is made of for the proof.
+NATIVE = (
+    *("vocab_size", "decoder_vocab_size", "decoder_ffn_dim", "activation_function", "scale_embedding", "bos_token_id"),
+    *(*SIZES.values(), *RATES.values(), *SHARING),
+)
 FIXED = {
     "architecture": "encoder_decoder",
     "norm_position": "post",
@@ -75,24 +84,29 @@ def recognise(folder: Path) -> bool:
 
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring vocabularies; raises PortError."""
+    fields = Fields(folder / CONFIG, "marian")
     native = read_weights(folder)
     found = dict(native.tensors)
     _drop_positions(found, folder)
+    kept_tensors = dict(found)
     tables = _tables(found, folder)
     if BIAS in found and found[BIAS].ndim == 2:
         found[BIAS] = found[BIAS].reshape(-1)
-    fields = Fields(folder / CONFIG)
-    suppress_ids, note = _suppressed(folder, fields)
-    config = made_config({**_fields(fields, tables), "suppress_ids": suppress_ids}, settings, {})
+    known = _fields(fields, tables)
+    decoding = read_decoding(folder, fields.values, settings.get("drop_decoding"))
+    config = made_config({**known, "suppress_ids": decoding.suppress_ids}, settings, {})
+    check_ids(decoding, fields.values)
     check_sizes(config, len(native.tensors))
     _check_ties(fields, config)
     shapes = parameter_shapes(config)
     names = {name: foreign_name(name) for name in shapes}
     weights = take({**found, **_stored(tables, config)}, names, shapes, str(folder))
     source, target, problem = _vocabularies(folder, config)
-    notes = (*native.notes, *(one for one in (note, problem) if one))
+    said, odd = fields.native(NATIVE, (*ALIASES, *KNOWN))
+    notes = (*native.notes, *odd, *decoding.notes, *((problem,) if problem else ()))
+    own = NativeFile(format="safetensors", tensors=kept_tensors, settings={"config": said, "generation": decoding.fields})
     kept: dict[str, Any] = {"source_vocabulary": source, "target_vocabulary": target, **vocabularies(settings)}
-    return PortedModel(config=config, weights=weights, notes=notes, **kept)
+    return PortedModel(config=config, weights=weights, notes=notes, native=own, **kept)
 
 
 def write(model: PortedModel, folder: Path) -> None:
@@ -182,6 +196,8 @@ def _same(first: np.ndarray, second: np.ndarray) -> bool:
 def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
     sizes = {ours: fields.get(theirs, int) for ours, theirs in SIZES.items()}
     fields.require("decoder_ffn_dim", sizes["ffn_num_hiddens"], sizes["ffn_num_hiddens"])
+    for second, first in ALIASES.items():
+        fields.require(second, fields.values[first], fields.values[first])
     pad_id, vocab_size = sizes["pad_id"], fields.get("vocab_size", int)
     return {
         **FIXED,
@@ -206,17 +222,6 @@ def _check_ties(fields: Fields, config: TransformerConfig) -> None:
         raise PortError(f"{fields.path}: tie_word_embeddings is true, but {HEAD} is not the decoder's embedding table.")
     if tied and shared and not config.share_embeddings:
         raise PortError(f"{fields.path}: share_encoder_decoder_embeddings is true, but the two embedding tables differ.")
-
-
-def _suppressed(folder: Path, fields: Fields) -> tuple[tuple[int, ...], str]:
-    """The tokens that are never generated: ``bad_words_ids`` of one token each; longer ones have no place with us."""
-    generation = read_object(folder / GENERATION) if (folder / GENERATION).is_file() else {}
-    listed = generation.get("bad_words_ids") or fields.values.get("bad_words_ids") or []
-    if not isinstance(listed, list) or not all(isinstance(one, list) and one for one in listed):
-        raise PortError(f"{folder}: bad_words_ids must be a list of lists of token ids, but {listed!r:.60} came.")
-    longer = sum(len(one) > 1 for one in listed)
-    note = f"{longer} bad_words_ids of more than one token were dropped: decoding may produce them." if longer else ""
-    return tuple(one[0] for one in listed if len(one) == 1), note
 
 
 def _vocabularies(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | None, Vocabulary | None, str]:

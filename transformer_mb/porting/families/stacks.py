@@ -18,8 +18,8 @@ from ...config import TransformerConfig
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
 from ..ported import Arrays, NativeFile, PortedModel
-from ..settings import assumption, check_agreement, check_sizes, made_config, vocabularies
-from .d2l import found_fields
+from ..settings import check_sizes, made_config, vocabularies
+from .d2l import check_fractions, found_fields
 from .dialects import is_matrix
 
 LAYER = re.compile(r"^(?P<prefix>.*?)(?:(?P<side>encoder|decoder)\.)?layers\.\d+\.linear1\.weight$")
@@ -32,12 +32,15 @@ PROJECTIONS = {"W_q": "q_proj", "W_k": "k_proj", "W_v": "v_proj", "W_o": "out_pr
 # The setting that names a layer around the stacks, which is also its name when we write it, and its canonical name.
 AROUND = {"source_embedding": "encoder.embedding", "target_embedding": "decoder.embedding", "output": "decoder.dense"}
 POSITIONS = {"source_positions": "encoder.pos_embedding", "target_positions": "decoder.pos_embedding"}
-ASSUMED = {"norm_eps": 1e-5, "activation": "relu", "norm_position": "post", "pad_id": 1, "bos_id": 2, "eos_id": 3}
 STAND_IN_LEN = 512
 REQUIRED = {"norm_kind": "layer_norm", "norm_affine": True, "ffn_bias": True, "embedding_norm": False, "token_types": 0}
 STAND_IN_NOTE = (
     "The file holds no embeddings: unit vectors stand in, token i being axis i, and {outputs} come out unprojected. Name the "
     "tensors with source_embedding, target_embedding and output in --config if the file has them."
+)
+AROUND_NOTE = (
+    "The file holds the stacks, not the module around them: embeddings, positions and output were computed by this "
+    "project's own formula on both sides of the proof: embedding_scale and position are only as sure as what is said of them."
 )
 
 
@@ -49,6 +52,7 @@ def prefix_of(names: Any) -> str | None:
 
 def read(native: NativeFile, settings: Mapping[str, Any], cross: str, transposed: bool) -> PortedModel:
     """``native`` with split projections; ``cross`` is what the decoder calls its second attention."""
+    check_fractions(native)
     said = {**native.settings, **settings}
     prefix = prefix_of(native.tensors)
     if prefix is None:
@@ -56,12 +60,11 @@ def read(native: NativeFile, settings: Mapping[str, Any], cross: str, transposed
     around = _around(native.tensors, said)
     weights = _canonical(native.tensors, prefix, cross, transposed, around)
     weights, stand_ins = _with_stand_ins(weights, said)
-    assumed = {**ASSUMED, **({"embedding_scale": False} if stand_ins else {})}
     fields = found_fields(weights, said)
     if stand_ins:
         fields |= {"position": "learned", "max_len": STAND_IN_LEN}
-    check_agreement({name: value for name, value in fields.items() if name not in ("position", "max_len")}, said)
-    config = made_config(fields, {n: v for n, v in said.items() if not (stand_ins and n in fields)}, assumed)
+        settings = {name: value for name, value in settings.items() if name not in ("position", "max_len")}
+    config = made_config(fields, settings, {"embedding_scale": False} if stand_ins else {}, native.settings)
     check_sizes(config, len(weights))
     try:
         check_weights(weights, parameter_shapes(config), "The configuration")
@@ -69,13 +72,13 @@ def read(native: NativeFile, settings: Mapping[str, Any], cross: str, transposed
         raise PortError(str(error)) from None
     optimizer, notes = _optimizer(native, prefix, cross, transposed, around, weights)
     outputs = "decoder outputs" if config.has_decoder else "encoder outputs"
-    stand_in_notes = (STAND_IN_NOTE.format(outputs=outputs),) if stand_ins else ()
+    around_notes = (STAND_IN_NOTE.format(outputs=outputs),) if stand_ins else (AROUND_NOTE,)
     return PortedModel(
         config=config,
         weights={name: weights[name] for name in parameter_shapes(config)},
         optimizer=optimizer,
-        notes=(*native.notes, *stand_in_notes, *notes, *assumption(assumed, said)),
-        **vocabularies(said),
+        notes=(*native.notes, *around_notes, *notes),
+        **vocabularies(settings),
     )
 
 

@@ -1,4 +1,4 @@
-"""A file of the D2L family, loaded by its own framework and run by that framework's backend."""
+"""Tensors of the D2L family, run by the backend of the framework whose file they are of."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from ...registry import get_backend
 from ..families import d2l
 from ..formats import FORMATS
 from ..ported import NativeFile
-from ..probe import run_backend
-from ..sources import without_ignored
+from ..probe import parts, run_backend
 
 
 def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    config = TransformerConfig.from_dict(settings["config"])
-    backend = get_backend(FORMATS[settings["format"]].backend)
-    tensors = globals()[f"_load_{settings['format']}"](Path(settings["path"]))
-    native = without_ignored(NativeFile(format=settings["format"], tensors=tensors), settings["given"])
-    model = d2l.read(native, {**settings["given"], **config.to_dict()})
-    return run_backend(backend, model.config, model.weights, arrays), {"version": backend.version()}
+    """On the tensors of a source; or on a file that was just written, ``path``, loaded as its users will."""
+    config, format_name = TransformerConfig.from_dict(settings["config"]), settings["format"]
+    name = FORMATS[format_name].backend
+    backend = get_backend(name)
+    batch, tensors = parts(arrays)
+    if "path" in settings:
+        tensors = globals()[f"_load_{format_name}"](Path(settings["path"]))
+    native = NativeFile(format=format_name, tensors=tensors, settings=config.to_dict())
+    model = d2l.read(native, settings["given"])
+    return run_backend(backend, model.config, model.weights, batch), {"ran": f"our {name} backend ({name} {backend.version()})"}
 
 
 def _load_torch(path: Path) -> dict[str, np.ndarray]:
@@ -37,7 +40,7 @@ def _load_torch(path: Path) -> dict[str, np.ndarray]:
 def _load_paddle(path: Path) -> dict[str, np.ndarray]:
     import paddle
 
-    # paddle.load unpickles: the file has come this far because formats.paddle found nothing but arrays in it.
+    # paddle.load unpickles: this is a file of our own, in a folder that nobody else writes to.
     loaded = paddle.load(str(path))
     loaded = next((loaded[key] for key in ("model", "state_dict", "net") if isinstance(loaded.get(key), dict)), loaded)
     return {name: value.numpy() for name, value in loaded.items() if isinstance(value, paddle.Tensor)}
@@ -56,14 +59,6 @@ def _load_keras(path: Path) -> dict[str, np.ndarray]:
     from .hdf5 import load
 
     return load(h5py, path)[0]
-
-
-def _load_tensorflow(path: Path) -> dict[str, np.ndarray]:
-    import tensorflow
-
-    from .tensorflow_files import load
-
-    return load(tensorflow, path.with_suffix(""))[0]
 
 
 def _load_flax(path: Path) -> dict[str, np.ndarray]:

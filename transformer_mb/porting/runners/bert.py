@@ -1,4 +1,4 @@
-"""A BERT folder, run by ``transformers`` on PyTorch."""
+"""A BERT folder's tensors and fields, run by ``transformers`` on PyTorch."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from . import hugging_face
+
 
 def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """``token_types`` [B, S] may be given; the setting ``pooled`` asks for the pooler's output [B, D] too."""
-    import torch
-    import transformers
-
-    transformers.utils.logging.set_verbosity_error()
-    model = transformers.BertModel.from_pretrained(settings["path"], use_safetensors=True, local_files_only=True)
-    model = model.float().eval()
-    source, lens = (torch.from_numpy(arrays[name]) for name in ("source", "source_valid_lens"))
-    inputs = {"input_ids": source, "attention_mask": (torch.arange(source.shape[1]) < lens[:, None]).long()}
-    if "token_types" in arrays:
-        inputs["token_type_ids"] = torch.from_numpy(arrays["token_types"])
+    """``batch.token_types`` [B, S] may be given; the setting ``pooled`` asks for the pooler's output [B, D] too."""
+    torch, transformers = hugging_face.start()
+    config = transformers.BertConfig(**settings["native_settings"]["config"], attn_implementation="eager")
+    model = hugging_face.loaded(torch, transformers.BertModel, config, arrays, add_pooling_layer=settings["config"]["pooler"])
+    inputs = hugging_face.inputs(torch, arrays)
+    if "batch.token_types" in arrays:
+        inputs["token_type_ids"] = torch.from_numpy(arrays["batch.token_types"])
     with torch.no_grad():
         output = model(**inputs)
     outputs = {"encoder": output.last_hidden_state.numpy()}

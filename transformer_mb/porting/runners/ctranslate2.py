@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...config import TransformerConfig
-from ..probe import padded_tokens
+from ..probe import padded_tokens, parts
 from .ctranslate2_spec import specification
 
 Arrays = dict[str, np.ndarray]
@@ -39,7 +39,7 @@ def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[
 
     config = TransformerConfig.from_dict(settings["config"])
     one = _encoded if not config.has_decoder else _translated if config.has_encoder else _continued
-    return one(arrays, settings), {"version": ctranslate2.__version__}
+    return one(parts(arrays)[0], settings), {"ran": f"ctranslate2 {ctranslate2.__version__}"}
 
 
 def _encoded(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> Arrays:

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 
 from ..exports.onnx_model import OnnxModel
-from ..probe import padded_tokens
+from ..probe import padded_tokens, parts
 
 
 def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     import onnxruntime
 
     model = OnnxModel(settings["path"], threads=settings.get("threads"))
-    source, valid_lens = arrays.get("source"), arrays.get("source_valid_lens")
+    batch, _ = parts(arrays)
+    source, valid_lens, types = (batch.get(name) for name in ("source", "source_valid_lens", "token_types"))
     outputs = {}
     if model.config.has_encoder:
-        outputs["encoder"] = model.encode(source, valid_lens, arrays.get("token_types"))
+        outputs["encoder"] = model.encode(source, valid_lens, types)
+    if model.config.pooler:
+        outputs["pooled"] = model.pooled(source, valid_lens, types)
     if model.config.has_decoder:
-        outputs["logits"] = model.logits(source, valid_lens, arrays["target"])
+        outputs["logits"] = model.logits(source, valid_lens, batch["target"])
     if model.config.has_encoder and model.config.has_decoder:
         outputs["tokens"] = padded_tokens(model.greedy(source, valid_lens, settings["max_steps"]), settings["max_steps"])
-    return outputs, {"version": f"by onnxruntime {onnxruntime.__version__}"}
+    return outputs, {"ran": f"onnxruntime {onnxruntime.__version__}"}

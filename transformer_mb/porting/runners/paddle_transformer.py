@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...config import TransformerConfig
+from ...errors import PortError
 from ..families import stacks
-from ..formats import FORMATS
+from ..probe import parts
 from .stack_probe import AroundStacks, greedy
 
 
@@ -17,20 +17,20 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
     import paddle
 
     config = TransformerConfig.from_dict(settings["config"])
-    name = "paddle" if settings["format"] == "paddle_transformer" else settings["format"]
-    tensors = dict(FORMATS[name].module.read(Path(settings["path"])).tensors)
+    batch, tensors = parts(arrays)
     prefix = stacks.prefix_of(tensors) or ""
     model = _model(paddle, config)
     model.eval()
-    own = {n.removeprefix(prefix): paddle.to_tensor(a) for n, a in tensors.items()}
+    own = {n.removeprefix(prefix): paddle.to_tensor(a.astype(np.float32)) for n, a in tensors.items()}
     missing, _ = model.set_state_dict({n: t for n, t in own.items() if n in model.state_dict()})
-    assert not missing, missing
+    if missing:
+        raise PortError(f"paddle.nn.Transformer takes tensors that the file does not hold: {', '.join(missing)[:500]}.")
     around = AroundStacks(config, tensors, settings["given"], transposed=True)
-    valid = np.arange(arrays["source"].shape[1]) < arrays["source_valid_lens"][:, None]
+    valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
     mask = paddle.to_tensor(valid[:, None, None, :])  # True: may attend
     with paddle.no_grad():
         encode = model.encoder if config.has_decoder else model
-        memory = encode(paddle.to_tensor(around.embedded("encoder", arrays["source"])), mask)
+        memory = encode(paddle.to_tensor(around.embedded("encoder", batch["source"])), mask)
         outputs = {"encoder": memory.numpy()}
         if config.has_decoder:
 
@@ -39,20 +39,23 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
                 states = model.decoder(paddle.to_tensor(around.embedded("decoder", target)), memory, causal, mask)
                 return around.logits(states.numpy())
 
-            outputs["logits"] = logits(arrays["target"])
-            outputs["tokens"] = greedy(logits, len(arrays["source"]), config, settings["max_steps"])
-    return outputs, {"version": paddle.__version__}
+            outputs["logits"] = logits(batch["target"])
+            outputs["tokens"] = greedy(logits, len(batch["source"]), config, settings["max_steps"])
+    return outputs, {"ran": f"the stacks of paddle {paddle.__version__}, layers around them by this project's formula"}
 
 
 def _model(paddle: Any, config: TransformerConfig) -> Any:
     nn = paddle.nn
     width, heads, options = config.num_hiddens, config.encoder_num_heads, _options(config)
-    encoder_layer = nn.TransformerEncoderLayer(width, heads, config.ffn_num_hiddens, **options)
+    biases = [config.encoder_attention_bias, config.ffn_bias]
+    encoder_layer = nn.TransformerEncoderLayer(width, heads, config.ffn_num_hiddens, bias_attr=biases, **options)
     encoder = nn.TransformerEncoder(encoder_layer, config.encoder_num_layers, _norm(nn, config))
     _set_epsilon(nn, encoder, config)
     if not config.has_decoder:
         return encoder
-    decoder_layer = nn.TransformerDecoderLayer(width, config.decoder_num_heads, config.ffn_num_hiddens, **options)
+    biases = [config.decoder_attention_bias] * 2 + [config.ffn_bias]
+    decoder_heads, inner = config.decoder_num_heads, config.ffn_num_hiddens
+    decoder_layer = nn.TransformerDecoderLayer(width, decoder_heads, inner, bias_attr=biases, **options)
     decoder = nn.TransformerDecoder(decoder_layer, config.decoder_num_layers, _norm(nn, config))
     _set_epsilon(nn, decoder, config)
     return nn.Transformer(width, heads, custom_encoder=encoder, custom_decoder=decoder)

@@ -25,7 +25,9 @@ class AroundStacks:
             name = str(settings.get(setting, setting)).removesuffix(".weight")
             for leaf in ("weight", "bias"):
                 if f"{name}.{leaf}" in tensors:
-                    self.found[f"{layer}.{leaf}"] = tensors[f"{name}.{leaf}"]
+                    # Not in float16: scaling the embeddings would round them once more than the ported model does.
+                    array = tensors[f"{name}.{leaf}"]
+                    self.found[f"{layer}.{leaf}"] = array.astype(np.promote_types(array.dtype, np.float32))
         if transposed and "decoder.dense.weight" in self.found:
             self.found["decoder.dense.weight"] = self.found["decoder.dense.weight"].T
 
@@ -57,7 +59,7 @@ def greedy(logits: Callable[[np.ndarray], np.ndarray], rows: int, config: Transf
     """[B, max_steps] int64: the whole prefix is computed again at every step; ``END`` from the end token on."""
     target = np.full((rows, 1), config.start_id, np.int64)
     for _ in range(max_steps):
-        last = logits(target)[:, -1]
+        last = logits(target)[:, -1].copy()
         last[:, list(config.suppress_ids)] = -np.inf
         target = np.concatenate([target, last.argmax(axis=1)[:, None].astype(np.int64)], axis=1)
     tokens = target[:, 1:]

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...errors import PortError
 from ..limits import limit_process
+from . import torch_adam
+from .torch_names import without_wrappers
 
 MODEL_KEYS = ("model", "state_dict", "model_state_dict", "net", "module")
 OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optim", "opt")
 NAMED = re.compile(r"(?:GLOBAL|global:?|Unsupported global: GLOBAL) ([\w.]+)")
-MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
 
 
 def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -27,7 +28,7 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     weights, optimizer = parts(torch, loaded, path)
     found = {f"tensor {name}": to_numpy(torch, name, value, notes) for name, value in weights.items()}
     if optimizer is not None:
-        state = _adam(torch, optimizer, _parameters(weights), notes)
+        state = _state(torch, optimizer, weights, notes)
         found |= {f"optimizer {name}": array for name, array in state.items()}
     return found, {"names": list(weights), "notes": notes}
 
@@ -49,25 +50,13 @@ def load(torch: Any, path: Path) -> Any:
 
 
 def parts(torch: Any, loaded: Any, path: Path) -> tuple[dict[str, Any], Any]:
-    """The state_dict, without the prefix that DataParallel and torch.compile add, and the optimizer's."""
+    """The state_dict, without the prefixes that DataParallel and torch.compile add, and the optimizer's."""
     if not isinstance(loaded, dict):
         raise PortError(f"{path} must hold a dictionary of tensors by name, but it holds a {type(loaded).__name__}.")
     optimizer = next((loaded[key] for key in OPTIMIZER_KEYS if isinstance(loaded.get(key), dict)), None)
     weights = next((loaded[key] for key in MODEL_KEYS if isinstance(loaded.get(key), dict)), loaded)
     found = {name: value for name, value in weights.items() if isinstance(value, torch.Tensor) and isinstance(name, str)}
-    for prefix in ("module.", "_orig_mod."):
-        if found and all(name.startswith(prefix) for name in found):
-            found = {name.removeprefix(prefix): value for name, value in found.items()}
-    return found, optimizer
-
-
-def _parameters(weights: dict[str, Any]) -> list[str]:
-    """The names that an optimizer numbers: one for tensors that share their memory, as tied ones do."""
-    seen: dict[Any, str] = {}
-    for name, value in weights.items():
-        if value.is_floating_point():
-            seen.setdefault((value.untyped_storage().data_ptr(), value.storage_offset(), tuple(value.shape)), name)
-    return list(seen.values())
+    return without_wrappers(found), optimizer
 
 
 def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray:
@@ -81,33 +70,11 @@ def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray
     return np.array(tensor.detach().numpy(), order="C")
 
 
-def _adam(torch: Any, state: dict[str, Any], names: list[str], notes: list[str]) -> dict[str, np.ndarray]:
-    """``torch.optim.Adam.state_dict()``, whose parameters are numbered in the model's order; or ``Trainer.state_dict``."""
+def _state(torch: Any, state: dict[str, Any], weights: dict[str, Any], notes: list[str]) -> dict[str, np.ndarray]:
+    """Of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
     if "step" in state and any(str(name).startswith("m.") for name in state):
         return {name: np.asarray(value) for name, value in state.items() if isinstance(value, torch.Tensor)}
-    numbered = state.get("state")
-    groups = state.get("param_groups")
-    complete = isinstance(numbered, dict) and all(
-        isinstance(one, dict) and {"step", *MOMENTS.values()} <= set(one) for one in numbered.values()
-    )
-    if not complete or not isinstance(groups, list) or not numbered:
-        notes.append("The optimizer's state is not torch.optim.Adam's: it was left out.")
-        return {}
-    order = [number for group in groups for number in group["params"]]
-    if len(order) != len(names) or set(numbered) != set(order):
-        notes.append(
-            f"The optimizer knows {len(numbered)} of {len(names)} tensors, which cannot be told apart: it was left out."
-        )
-        return {}
-    steps = {int(one["step"]) for one in numbered.values()}
-    if len(steps) != 1:
-        notes.append(f"The optimizer took different numbers of steps for different tensors ({sorted(steps)}): it was left out.")
-        return {}
-    found = {"step": np.asarray(steps.pop(), np.int64)}
-    for slot, key in MOMENTS.items():
-        for number, name in zip(order, names, strict=True):
-            found[f"{slot}.{name}"] = to_numpy(torch, name, numbered[number][key], notes)
-    return found
+    return torch_adam.moments(state, weights, lambda name, tensor: to_numpy(torch, name, tensor, notes), notes)
 
 
 def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -122,10 +89,11 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
     parameters = [torch.nn.Parameter(weights[name]) for name in names if f"optimizer m.{name}" in arrays]
     fresh = torch.optim.Adam(parameters).state_dict()
     moments = [name for name in names if f"optimizer m.{name}" in arrays]
+    fresh["param_groups"][0]["param_names"] = moments
     fresh["state"] = {
         number: {
             "step": torch.tensor(float(arrays["optimizer step"])),
-            **{key: torch.from_numpy(arrays[f"optimizer {slot}.{name}"]) for slot, key in MOMENTS.items()},
+            **{key: torch.from_numpy(arrays[f"optimizer {slot}.{name}"]) for slot, key in torch_adam.MOMENTS.items()},
         }
         for number, name in enumerate(moments)
     }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...config import TransformerConfig
 from ..families import stacks
-from ..formats import FORMATS
+from ..probe import parts
 from .stack_probe import AroundStacks, greedy
 
 
@@ -17,13 +16,13 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
     import torch
 
     config = TransformerConfig.from_dict(settings["config"])
-    tensors = _tensors(torch, settings)
+    batch, tensors = parts(arrays)
     prefix = stacks.prefix_of(tensors) or ""
     model = _model(torch, config, any(name.endswith("in_proj_bias") for name in tensors)).eval()
     own = {n.removeprefix(prefix): torch.from_numpy(a) for n, a in tensors.items() if _belongs(n.removeprefix(prefix), config)}
     model.load_state_dict(own)
     around = AroundStacks(config, tensors, settings["given"], transposed=False)
-    source, padding = torch.from_numpy(around.embedded("encoder", arrays["source"])), _padding(torch, arrays)
+    source, padding = torch.from_numpy(around.embedded("encoder", batch["source"])), _padding(torch, batch)
     with torch.no_grad():
         encode = model.encoder if config.has_decoder else model
         memory = encode(source, src_key_padding_mask=padding)
@@ -36,20 +35,9 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
                 states = model.decoder(embedded, memory, tgt_mask=causal, memory_key_padding_mask=padding)
                 return around.logits(states.numpy())
 
-            outputs["logits"] = logits(arrays["target"])
-            outputs["tokens"] = greedy(logits, len(arrays["source"]), config, settings["max_steps"])
-    return outputs, {"version": torch.__version__}
-
-
-def _tensors(torch: Any, settings: dict[str, Any]) -> dict[str, np.ndarray]:
-    """A .pt by torch's loader; any other container that holds such tensors by its reader."""
-    from . import torch_files
-
-    path = Path(settings["path"])
-    if settings["format"] not in ("torch", "torch_transformer"):
-        return dict(FORMATS[settings["format"]].module.read(path).tensors)
-    weights, _ = torch_files.parts(torch, torch_files.load(torch, path), path)
-    return {name: torch_files.to_numpy(torch, name, value, []) for name, value in weights.items()}
+            outputs["logits"] = logits(batch["target"])
+            outputs["tokens"] = greedy(logits, len(batch["source"]), config, settings["max_steps"])
+    return outputs, {"ran": f"the stacks of torch {torch.__version__}, layers around them by this project's formula"}
 
 
 def _belongs(name: str, config: TransformerConfig) -> bool:
@@ -75,6 +63,6 @@ def _model(torch: Any, config: TransformerConfig, bias: bool) -> Any:
     return torch.nn.TransformerEncoder(layer, config.encoder_num_layers, norm, enable_nested_tensor=False)
 
 
-def _padding(torch: Any, arrays: dict[str, np.ndarray]) -> Any:
+def _padding(torch: Any, batch: dict[str, np.ndarray]) -> Any:
     """True at padding, which is where torch may not attend."""
-    return torch.from_numpy(np.arange(arrays["source"].shape[1]) >= arrays["source_valid_lens"][:, None])
+    return torch.from_numpy(np.arange(batch["source"].shape[1]) >= batch["source_valid_lens"][:, None])

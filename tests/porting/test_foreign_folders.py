@@ -1,0 +1,153 @@
+"""Folders of ``transformers`` that are other models, or name code: refused, or run without any of it."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+
+import transformer_mb as tmb
+from porting.hugging_face import small_bert, small_marian
+from transformer_mb.errors import PortError
+from transformer_mb.porting import port, worker
+from transformer_mb.porting.families import bert, marian
+from transformer_mb.porting.probe import probe_batch
+from transformer_mb.porting.sources import read_source
+
+MADE = {"marian": (marian, small_marian), "bert": (bert, small_bert)}
+CALLED = """
+def use_kernel_forward_from_hub(*_, **__):
+    return lambda decorated: decorated
+
+
+use_kernelized_func = use_kernel_forward_from_hub
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+
+    def record(self, *arguments, **options):
+        with open({log!r}, "a") as log:
+            log.write(f"{{name}} {{arguments}}\\n")
+        raise RuntimeError("a stand-in was called")
+
+    return type(name, (), {{"__init__": record}})
+"""
+
+
+def folder_of(family, place):
+    module, make = MADE[family]
+    place.mkdir()
+    module.write(make(), place)
+    return place
+
+
+def say(folder, **changes):
+    fields = {**json.loads((folder / "config.json").read_text()), **changes}
+    (folder / "config.json").write_text(json.dumps({name: value for name, value in fields.items() if value is not None}))
+
+
+@pytest.mark.parametrize("forced", [True, False])
+@pytest.mark.parametrize(
+    ("family", "came"),
+    [("bert", one) for one in ("roberta", "camembert", "xlm-roberta", "data2vec-text", "electra")]
+    + [("marian", one) for one in ("bart", "mbart", "pegasus", "m2m_100")],
+)
+def test_W5_another_model_is_refused_even_when_the_family_is_said(family, came, forced, tmp_path):
+    folder = folder_of(family, tmp_path / "folder")
+    say(folder, model_type=came, architectures=None)
+    with pytest.raises(PortError) as caught:
+        read_source(folder, family if forced else None, {})
+    assert repr(came) in str(caught.value) and "--from" not in str(caught.value)
+    assert not forced or f"model_type must be {family!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize("family", MADE)
+def test_W5_a_folder_without_a_model_type_must_name_a_class(family, tmp_path):
+    folder = folder_of(family, tmp_path / "folder")
+    say(folder, model_type=None)
+    assert read_source(folder, None, {}).family == family
+    say(folder, architectures=None)
+    with pytest.raises(PortError, match="model_type must be .* it is not there"):
+        read_source(folder, family, {})
+    say(folder, model_type=family)
+    assert read_source(folder, None, {}).family == family
+    say(folder, architectures=["SomebodysOwnModel"])
+    with pytest.raises(PortError, match=r"architectures must name one of .*, got \['SomebodysOwnModel'\]"):
+        read_source(folder, None, {})
+
+
+def test_W5_layers_that_differ_are_refused(tmp_path):
+    folder = folder_of("bert", tmp_path / "folder")
+    say(folder, per_layer_config={"1": {"intermediate_size": 4}})
+    with pytest.raises(PortError, match="per_layer_config must be None"):
+        read_source(folder, None, {})
+    say(folder, per_layer_config=None, brand_new_switch=3)
+    assert any("brand_new_switch, not known here" in note for note in read_source(folder, None, {}).model.notes)
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """A package that would fetch code; the file is what it was asked for."""
+    packages, log = tmp_path / "packages", tmp_path / "called.txt"
+    (packages / "kernels").mkdir(parents=True)
+    (packages / "kernels" / "__init__.py").write_text(CALLED.format(log=str(log)))
+    (packages / "kernels-0.18.5.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: kernels\nVersion: 0.18.5\n"
+    (packages / "kernels-0.18.5.dist-info" / "METADATA").write_text(metadata)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")]))
+    return log
+
+
+@pytest.mark.parametrize("family", MADE)
+def test_X2_a_folder_that_names_code_runs_none(family, tmp_path, stand_in):
+    folder = folder_of(family, tmp_path / "folder")
+    code = {"auto_map": {"AutoModel": "somebody/something--model.Model"}, "custom_generate": "somebody/something"}
+    say(folder, _attn_implementation="somebody/something", attn_implementation="somebody/something", **code)
+    say(folder, experts_implementation="somebody/something")
+    (folder / "custom_generate").mkdir()
+    (folder / "custom_generate" / "generate.py").write_text("raise RuntimeError('it was run')")
+    report = tmb.port(folder, tmp_path / "out", to="canonical")
+    assert " on torch " in report.proof.source_ran
+    assert any("_attn_implementation" in note and "not used" in note for note in report.notes)
+    assert not stand_in.exists(), stand_in.read_text()
+
+
+def test_X2_what_runs_is_what_was_read(tmp_path, monkeypatch):
+    """Files that change after they were read change nothing."""
+    folder, prove = folder_of("marian", tmp_path / "folder"), port.prove
+    expected = tmb.port(folder, tmp_path / "before", to="canonical").proof
+
+    def after_a_swap(*arguments, **options):
+        for file in folder.iterdir():
+            file.write_text("gone")
+        return prove(*arguments, **options)
+
+    monkeypatch.setattr(port, "prove", after_a_swap)
+    got = tmb.port(folder, tmp_path / "after", to="canonical").proof
+    assert (got.errors, got.tokens, got.checksums) == (expected.errors, expected.tokens, expected.checksums)
+    assert (folder / "config.json").read_text() == "gone"
+
+
+def test_X2_tensors_that_the_class_does_not_take_are_named(tmp_path):
+    model = read_source(folder_of("bert", tmp_path / "folder"), None, {}).model
+    arrays = {f"tensor.{name}": array for name, array in model.native.tensors.items()}
+    arrays["tensor.encoder.layer.0.elsewhere.weight"] = arrays.pop("tensor.encoder.layer.0.output.dense.weight")
+    arrays |= {f"batch.{name}": array for name, array in probe_batch(model.config).items()}
+    settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": 4, "given": {}}
+    words = "missing encoder.layer.0.output.dense.weight; unexpected encoder.layer.0.elsewhere.weight"
+    with pytest.raises(PortError, match=words):
+        worker.call("bert:run", arrays, settings)
+
+
+def test_S5_3_a_model_of_seven_positions(tmp_path):
+    """Its longest output has as many tokens as there are positions."""
+    small = small_marian()
+    place = tmp_path / "folder"
+    place.mkdir()
+    marian.write(replace(small, config=small.config.replace(max_len=7)), place)
+    fields = json.loads((place / "generation_config.json").read_text())
+    (place / "generation_config.json").write_text(json.dumps({**fields, "return_dict_in_generate": True}))
+    report = tmb.port(place, tmp_path / "out", to="canonical")
+    assert report.holds and max(map(len, report.proof.tokens)) == 7

@@ -1,0 +1,17 @@
+"""The names that people's wrappers around a torch model put before those of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+WRAPPERS = ("module.", "_orig_mod.")  # of DataParallel and of torch.compile, in whatever order they were put around it
+Value = TypeVar("Value")
+
+
+def without_wrappers(named: Mapping[str, Value]) -> dict[str, Value]:
+    """The same under the model's own names."""
+    found = dict(named)
+    while found and (prefix := next((one for one in WRAPPERS if all(name.startswith(one) for name in found)), None)):
+        found = {name.removeprefix(prefix): value for name, value in found.items()}
+    return found
