@@ -23,9 +23,11 @@ def command(
     """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
     from dataclasses import asdict
 
+    from ..atomic_file import check_writable
     from ..porting.inspection import inspect
     from ..porting.settings import read_settings
 
+    check_writable(json_file)
     found = inspect(path, from_, read_settings(config))
     width = max((len(name) for name, _, _ in found.tensors), default=0)
     for name, shape, dtype in found.tensors:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...atomic_folder import current_folder
-from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
 from ...checkpoint_files import CONFIG, MODEL, holds_checkpoint, read_config
 from ...errors import CheckpointError, PortError
 from ..ported import PortedModel
@@ -47,7 +47,7 @@ def _check_sizes(folder: Path) -> None:
 
 def write(model: PortedModel, folder: Path) -> None:
     try:
-        write_checkpoint(
+        fill_folder(
             folder,
             Checkpoint(
                 config=model.config,

@@ -15,6 +15,7 @@ MODEL_KEYS = ("model", "state_dict", "model_state_dict", "net", "module")
 OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optim", "opt")
 NAMED = re.compile(r"(?:GLOBAL|global:?|Unsupported global: GLOBAL) ([\w.]+)")
 MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+WIDENED = "tensors of bfloat16 were widened to float32."
 
 
 def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -29,7 +30,13 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     if optimizer is not None:
         state = _adam(torch, optimizer, _parameters(weights), notes)
         found |= {f"optimizer {name}": array for name, array in state.items()}
-    return found, {"names": list(weights), "notes": notes}
+    return found, {"names": list(weights), "notes": _counted(notes)}
+
+
+def _counted(notes: list[str]) -> list[str]:
+    """One note, not one for each tensor."""
+    widened = notes.count(WIDENED)
+    return [note for note in notes if note != WIDENED] + ([f"{widened} {WIDENED}"] if widened else [])
 
 
 def load(torch: Any, path: Path) -> Any:
@@ -76,7 +83,7 @@ def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray
     if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
         raise PortError(f"Tensor {name!r:.80} of shape {list(tensor.shape)} claims more numbers than the file holds: refused.")
     if tensor.dtype == torch.bfloat16:
-        notes.append(f"{name} was widened from bfloat16 to float32.")
+        notes.append(WIDENED)
         tensor = tensor.float()
     return np.array(tensor.detach().numpy(), order="C")
 
