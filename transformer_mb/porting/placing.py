@@ -32,7 +32,7 @@ def check_destination(destination: Path, target: Target, force: bool) -> None:
     if not force:
         raise _is_there(destination)
     if is_special(destination) or not destination.exists():
-        what = "a link that leads nowhere" if destination.is_symlink() else "a device, a pipe or a socket"
+        what = "a device, a pipe or a socket" if destination.exists() else "a link that leads nowhere"
         raise PortError(f"{destination} must be a file or a folder, but it is {what}: not even --force replaces that.")
     folder = target.format is None
     if destination.is_dir() != folder:
