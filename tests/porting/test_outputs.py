@@ -37,8 +37,8 @@ def mode(path):
 
 def test_S5_10_files_have_the_permissions_that_the_umask_leaves(model, tmp_path, umask):
     port(model, tmp_path / "folder", to="canonical")
-    port(model, tmp_path / "file.npz", to="npz", report_file=tmp_path / "report.json")
     port(model, tmp_path / "file.safetensors", to="safetensors")
+    main(["port", str(model), str(tmp_path / "file.npz"), "--to", "npz", "--json", str(tmp_path / "report.json")])
     tmb.save(tmb.load(model), tmp_path / "saved")
     for folder in ("folder", "saved"):
         assert mode(tmp_path / folder) == 0o777 & ~umask
