@@ -95,6 +95,8 @@ def main(runner: str, folder: str, parent: str) -> None:
         arrays, facts = run(*_get(Path(folder), "in"))
     except TransformerMBError as error:
         arrays, facts = {}, {"error": str(error)}
+    except OSError as error:
+        arrays, facts = {}, {"error": f"{runner}: {error.strerror or error}."}
     _put(Path(folder), "out", arrays, facts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,7 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
     weights = {name: torch.from_numpy(arrays[f"tensor {name}"]) for name in names}
     weights |= {name: weights[first] for name, first in settings["shared"].items()}
     if "optimizer step" not in arrays:
-        torch.save(weights, settings["path"])
+        _save(torch, weights, settings["path"])
         return {}, {}
     parameters = [torch.nn.Parameter(weights[name]) for name in names if f"optimizer m.{name}" in arrays]
     fresh = torch.optim.Adam(parameters).state_dict()
@@ -136,5 +137,12 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
         }
         for number, name in enumerate(moments)
     }
-    torch.save({"model": weights, "optimizer": fresh}, settings["path"])
+    _save(torch, {"model": weights, "optimizer": fresh}, settings["path"])
     return {}, {}
+
+
+def _save(torch: Any, tree: dict[str, Any], path: str) -> None:
+    """In memory first: of a full disk torch says nothing but ``unexpected pos 64 vs 0``."""
+    stream = io.BytesIO()
+    torch.save(tree, stream)
+    Path(path).write_bytes(stream.getbuffer())
