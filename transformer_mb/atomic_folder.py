@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from . import renames
-from .staging import finish, locked, staged, sync
+from .staging import finish, locked, staged, sync, unbroken
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def place_folder(new: Path, folder: Path, ours: Collection[str], check: Callable
         check: called with ``folder`` while nobody else can change it; what it raises leaves everything as it is.
     """
     finish(new, folder)
-    with locked(folder.parent):
+    with locked(folder.parent), unbroken():
         recover(folder, ours)
         try:
             check(folder)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,8 +27,25 @@ def staged(parent: Path) -> Iterator[Path]:
     try:
         yield stage
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
-        os.close(lock)
+        with unbroken():
+            shutil.rmtree(stage, ignore_errors=True)
+            os.close(lock)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """A signal whose handler would raise, Ctrl-C for one, waits until the block has ended: half of it is not to be left."""
+    came: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    waiting = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if main and callable(signal.getsignal(one))]
+    before = {one: signal.signal(one, lambda number, frame: came.append(number)) for one in waiting}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int]:

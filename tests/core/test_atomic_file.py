@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 import threading
 
@@ -11,7 +12,7 @@ import pytest
 
 from transformer_mb import renames
 from transformer_mb.atomic_file import check_writable, place_files, replaced_file, write_whole
-from transformer_mb.staging import PREFIX, staged
+from transformer_mb.staging import PREFIX, staged, unbroken
 
 
 @pytest.fixture
@@ -131,3 +132,13 @@ def test_only_what_a_dead_process_left_is_removed(tmp_path):
     with staged(tmp_path) as first, staged(tmp_path) as second:
         assert first.is_dir() and second.is_dir() and not abandoned.exists() and mine.is_dir()
     assert os.listdir(tmp_path) == [".mine"]
+
+
+def test_a_signal_waits_for_the_end_of_what_must_not_be_half():
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        with unbroken():
+            signal.raise_signal(signal.SIGINT)
+            seen.append("all of it")
+        seen.append("and no more")
+    assert seen == ["all of it"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -158,8 +158,8 @@ def test_S5_9_ports_ended_at_random_moments(tmp_path, ending):
     )
 
 
-def kill_at(number: int, source: Path, destination: Path, target: str) -> int:
-    """A port with --force that kills itself before its call number ``number`` that changes a name or flushes one."""
+def end_at(number: int, ending: int, source: Path, destination: Path, target: str) -> int:
+    """A port with --force that ends itself so before its call number ``number`` that changes a name or flushes one."""
     program = f"""
 import itertools, os, signal, sys
 from transformer_mb import renames
@@ -168,7 +168,7 @@ calls = itertools.count()
 def deadly(real):
     def call(*arguments, **options):
         if next(calls) == {number}:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), {int(ending)})
         return real(*arguments, **options)
     return call
 true = port_module.put_in_place
@@ -179,14 +179,17 @@ def placing(*arguments, **options):
         setattr(renames, name, deadly(getattr(renames, name)))
     return true(*arguments, **options)
 port_module.put_in_place = placing
-port_module.port(sys.argv[1], sys.argv[2], sys.argv[3], force=True)
+from transformer_mb.cli.termination import ended_cleanly
+with ended_cleanly():
+    port_module.port(sys.argv[1], sys.argv[2], sys.argv[3], force=True)
 """
     return subprocess.run([sys.executable, "-P", "-c", program, source, destination, target], capture_output=True).returncode
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("target", ["canonical", "npz", "paddle"])
-def test_S5_9_a_port_killed_at_each_of_its_last_steps(tmp_path, target):
+def test_S5_9_a_port_ended_at_each_of_its_last_steps(tmp_path, target, ending):
     """Random moments seldom hit them."""
     sources, (old, new) = made(target, tmp_path)
     weights_of_old, weights_of_new = (whole.split()[0] for whole in (old, new))
@@ -195,17 +198,19 @@ def test_S5_9_a_port_killed_at_each_of_its_last_steps(tmp_path, target):
     found, kills = [], 0
     for number in range(100):
         place.port(sources[0], place.out / "model", "--to", target, "--force")
-        status = kill_at(number, sources[1], place.out / "model", target)
+        status = end_at(number, ending, sources[1], place.out / "model", target)
         found.append(model_at(target, place.out / "model"))
         if status == 0:
             break
-        assert status == -signal.SIGKILL
+        assert status == (-ending if ending == signal.SIGKILL else 128 + ending)
+        assert ending == signal.SIGKILL or not place.ours()
         kills += 1
         # Weights without moments are what is left out rather than mixed.
         assert found[-1] in (old, new, f"{weights_of_old} none", f"{weights_of_new} none"), number
     assert found[-1] == new and kills >= 4 and not place.ours()
-    print(f"{target}: killed at each of {kills} steps: {found.count(old)} old, {found.count(new) - 1} new, ", end="")
-    print(f"{sum(one.endswith('none') for one in found)} weights whose moments were left out, none mixed")
+    name, left_out = signal.Signals(ending).name, sum(one.endswith("none") for one in found)
+    print(f"{target}: {name} at each of {kills} steps: {found.count(old)} old, {found.count(new) - 1} new, ", end="")
+    print(f"{left_out} weights whose moments were left out, none mixed")
 
 
 def test_every_target_can_be_tried(tmp_path):

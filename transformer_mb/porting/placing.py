@@ -10,7 +10,7 @@ from pathlib import Path
 from ..atomic_file import is_special, place_files
 from ..atomic_folder import check_names, place_folder
 from ..errors import PortError
-from ..staging import locked
+from ..staging import locked, unbroken
 from .folders import NAMES, kind_of, title_of
 from .targets import Target
 
@@ -84,7 +84,7 @@ def _place_folder(new: Path, destination: Path, target: Target, force: bool) -> 
 
 def _place_files(stage: Path, destination: Path, target: Target, force: bool) -> None:
     files = sorted(stage.iterdir(), key=lambda file: file.name == destination.name)
-    with locked(destination.parent):
+    with locked(destination.parent), unbroken():
         files = [file for file in files if file.name == destination.name or not _is_same(file, destination.parent / file.name)]
         for file in files:
             check_destination(destination.parent / file.name, target, force)
