@@ -26,9 +26,11 @@ def command(
     from ..atomic_file import check_writable
     from ..porting.inspection import inspect
     from ..porting.settings import read_settings
+    from .termination import ended_cleanly
 
     check_writable(json_file)
-    found = inspect(path, from_, read_settings(config))
+    with ended_cleanly():
+        found = inspect(path, from_, read_settings(config))
     width = max((len(name) for name, _, _ in found.tensors), default=0)
     for name, shape, dtype in found.tensors:
         print(f"{_printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")
