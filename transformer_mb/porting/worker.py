@@ -42,7 +42,7 @@ def call(
             arrays, facts = _answer(runner, folder, patience)
     except OSError as error:
         raise PortError(
-            f"{runner} cannot be run with the temporary folder {tempfile.gettempdir()}: {error.strerror or error}."
+            f"The temporary folder {tempfile.gettempdir()} cannot be written to: {error.strerror or error}."
         ) from None
     if "error" in facts:
         raise PortError(facts["error"])
