@@ -1,37 +1,34 @@
 """Replace a folder as a whole: whoever reads it finds the old one or the new one, never half of either.
 
-The new content is written into a sibling folder, flushed to the disk, and then exchanged with the old folder in one
-system call. Where there is no such call, two renames do it, and ``current_folder`` and ``recover`` know what a process
-that was killed between them leaves behind.
+The new content is written aside, flushed to the disk, and then exchanged with the old folder in one system call. Where
+there is no such call, two renames do it, and ``current_folder`` and ``recover`` know what a process that was killed
+between them leaves behind.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-T = TypeVar("T")
+from . import renames
+from .staging import finish, locked, staged, sync, unbroken
 
-AT_FDCWD = -100
-RENAME_EXCHANGE = 2  # linux/fs.h
-NOT_OFFERED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
+T = TypeVar("T")
 
 
 class Siblings(NamedTuple):
     """Hidden folders next to the one that is saved; each exists for a moment only.
 
-    writing: unfinished. ready: the new content complete, and after the exchange the old one. previous: the old one
-    between two renames.
+    ready: the new content complete, and after the exchange the old one. previous: the old one between two renames.
     """
 
-    writing: Path
     ready: Path
     previous: Path
 
@@ -41,26 +38,46 @@ def siblings(folder: Path) -> Siblings:
 
 
 @contextmanager
-def replaced_folder(folder: Path, ours: Collection[str]) -> Iterator[Path]:
+def replaced_folder(folder: Path, ours: Collection[str], check: Callable[[Path], None] = lambda folder: None) -> Iterator[Path]:
     """A temporary folder to write into; leaving the block without an error puts it in the place of ``folder``.
 
     Args:
-        ours: names of the files that a folder of this kind holds. Whatever else lies in the old folder (somebody's
-            log) moves into the new one.
+        ours, check: see ``place_folder``.
     """
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    writing = siblings(folder).writing
-    with _locked(folder.parent):
+    with staged(folder.parent) as stage:
+        new = stage / folder.name
+        new.mkdir()
+        yield new
+        place_folder(new, folder, ours, check)
+
+
+def place_folder(new: Path, folder: Path, ours: Collection[str], check: Callable[[Path], None]) -> None:
+    """Put a complete folder in the place of ``folder``, which is no link.
+
+    Args:
+        ours: names and patterns of all files that a folder of this kind can hold. Those of the old folder go with it.
+            Whatever else lies there (somebody's log) moves into the new one.
+        check: called with ``folder`` while nobody else can change it; what it raises leaves everything as it is.
+    """
+    finish(new, folder)
+    with locked(folder.parent), unbroken():
         recover(folder, ours)
-        writing.mkdir()
         try:
-            yield writing
-            _flush(writing)
-            _put_in_place(folder)
-            _sync(folder.parent)
+            check(folder)
+            check_names(folder, ours)
+            _put_in_place(new, folder)
+            sync(folder.parent)
         finally:
             recover(folder, ours)
+
+
+def check_names(folder: Path, ours: Collection[str]) -> None:
+    """Refuse a folder, a pipe or a device under the name of one of our files: it cannot be replaced by a file."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if _is_ours(entry, ours) and stat.S_IFMT(entry.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK):
+            raise OSError(errno.EISDIR, f"{entry.name} in it must be a file, but it is not: move it away", str(entry))
 
 
 def recover(folder: Path, ours: Collection[str]) -> None:
@@ -68,9 +85,7 @@ def recover(folder: Path, ours: Collection[str]) -> None:
 
     The caller holds the lock.
     """
-    writing, ready, previous = siblings(folder)
-    if writing.exists():
-        shutil.rmtree(writing)
+    ready, previous = siblings(folder)
     if not folder.exists() and previous.exists():
         os.rename(previous, folder)
     if not folder.exists() and ready.exists():  # a first save, or a folder that was deleted since
@@ -110,65 +125,37 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_ctime_ns
 
 
-@contextmanager
-def _locked(parent: Path) -> Iterator[None]:
-    """One save at a time below ``parent``; the system frees the lock of a process that is killed."""
-    descriptor = os.open(parent, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems lock no folders
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _flush(folder: Path) -> None:
-    for path in folder.iterdir():
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _put_in_place(folder: Path) -> None:
-    writing, ready, previous = siblings(folder)
-    if folder.exists():
-        writing.chmod(folder.stat().st_mode & 0o7777)
-    os.rename(writing, ready)
+def _put_in_place(new: Path, folder: Path) -> None:
+    ready, previous = siblings(folder)
     if not folder.exists():
-        os.rename(ready, folder)
-    elif not _exchange(ready, folder):
+        renames.rename_new(new, folder)
+        return
+    os.rename(new, ready)
+    if not renames.exchange(ready, folder):
         os.rename(folder, previous)
         os.rename(ready, folder)
 
 
-def _exchange(first: Path, second: Path) -> bool:
-    """Swap two folders in one system call; False where the system or the file system does not offer it."""
-    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if function is None:
-        return False
-    if function(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in NOT_OFFERED:
-        return False
-    raise OSError(code, os.strerror(code), str(second))
+def _is_ours(entry: Path, ours: Collection[str]) -> bool:
+    return any(fnmatchcase(entry.name, name) for name in ours)
+
+
+def _free_name(path: Path) -> Path:
+    while os.path.lexists(path):
+        path = path.with_name(f"{path.name}.old")
+    return path
 
 
 def _retire(old: Path, folder: Path, ours: Collection[str]) -> None:
     """Remove a folder that was replaced, or did not get to its place; what is not ours moves to ``folder``."""
-    for entry in old.iterdir():
-        if entry.name in ours:
-            entry.unlink()
-            continue
-        target = folder / entry.name
-        while os.path.lexists(target):  # somebody has begun a new one in between
-            target = target.with_name(f"{target.name}.old")
-        os.rename(entry, target)
-    old.rmdir()
+    try:
+        for entry in old.iterdir():
+            if _is_ours(entry, ours) and (entry.is_symlink() or not entry.is_dir()):
+                entry.unlink()
+            else:  # and nothing is lost where somebody has begun a new one in between
+                os.rename(entry, _free_name(folder / entry.name))
+        old.rmdir()
+    except OSError as error:  # such as a file that cannot be removed; hidden it would stop every later save
+        left = _free_name(folder.with_name(f"{folder.name}.old"))
+        os.rename(old, left)
+        raise OSError(error.errno, f"{error.strerror}; what is left of the old folder is {left}", str(folder)) from error

@@ -176,19 +176,35 @@ def _read(folder: Path, optimizer: bool) -> Checkpoint:
 def write_checkpoint(folder: Any, checkpoint: Checkpoint) -> None:
     """Write a folder so that a reader, or a machine that stops at any moment, sees the old one or the new one whole."""
     folder = Path(folder)
-    try:
-        checkpoint.check()
-    except CheckpointError as error:
-        raise CheckpointError(f"The checkpoint {folder} is not written. {error}") from None
+    _check_parts(folder, checkpoint)
     check_destination(folder)
     try:
-        with replaced_folder(folder, FILES) as temporary:
-            for name, write in _writers(checkpoint).items():
-                write(temporary / name)
+        with replaced_folder(folder, FILES, check_destination) as temporary:
+            _fill(temporary, checkpoint)
+    except CheckpointError:
+        raise
     except OSError as error:
         raise CheckpointError(
             f"The checkpoint {folder} cannot be written: {error.strerror or error}. What was there before is unchanged."
         ) from error
+
+
+def fill_folder(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write into an empty folder that the caller puts in place; raises CheckpointError, and OSError as the disk does."""
+    _check_parts(folder, checkpoint)
+    _fill(folder, checkpoint)
+
+
+def _check_parts(folder: Path, checkpoint: Checkpoint) -> None:
+    try:
+        checkpoint.check()
+    except CheckpointError as error:
+        raise CheckpointError(f"The checkpoint {folder} is not written. {error}") from None
+
+
+def _fill(folder: Path, checkpoint: Checkpoint) -> None:
+    for name, write in _writers(checkpoint).items():
+        write(folder / name)
 
 
 def check_destination(folder: Path) -> None:

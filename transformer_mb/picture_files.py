@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 import io
-import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from .atomic_file import replaced_file, write_whole
 from .errors import PictureError
 from .printable import printable
 
@@ -51,8 +50,7 @@ def save_figure(figure: Any, path: Path | str) -> None:
 def save_page(documents: Iterable[str], path: Path) -> None:
     """Figures as ``as_svg`` gives them, one below the other, in one HTML page."""
     drawn = "\n".join(f"<figure>{_element(document)}</figure>" for document in documents)
-    with replaced_file(path) as file:
-        file.write(PAGE.format(title=html.escape(printable(path.stem)), figures=drawn).encode("utf-8"))
+    write_whole(path, PAGE.format(title=html.escape(printable(path.stem)), figures=drawn))
 
 
 def as_svg(figure: Any) -> str:
@@ -76,15 +74,3 @@ def _draw(figure: Any, file: Any, **options: Any) -> None:
 def _element(document: str) -> str:
     """The ``<svg>`` element alone, as it may stand in an HTML page."""
     return document[document.index("<svg") :]
-
-
-@contextmanager
-def replaced_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of ``path`` when the block ends without an error."""
-    temporary = path.with_name(f".{path.name}.writing")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -166,6 +166,16 @@ def test_a_results_file_that_cannot_be_written(fails, trained, data, tmp_path):
     assert "scores.json: No such file or directory" in message
 
 
+@pytest.mark.parametrize("command", [("backends",), ("demo",), ("inspect", "MODEL"), ("evaluate", "MODEL", "--data", "DATA")])
+def test_S5_10_a_results_file_is_looked_at_before_the_work(cli, trained, data, tmp_path, command):
+    named = {"MODEL": trained, "DATA": data}
+    (tmp_path / "folder").mkdir()
+    for place, words in (("none/a.json", "No such file or directory"), ("folder", "Is a directory")):
+        outcome = cli(*(named.get(word, word) for word in command), "--json", tmp_path / place)
+        assert outcome.status == 1 and outcome.out == "" and words in outcome.err
+    assert os.listdir(tmp_path) == ["folder"]
+
+
 def test_a_full_disk_while_saving(fails, train_fails, checkpoint, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

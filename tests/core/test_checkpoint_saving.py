@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_mb import atomic_folder
+from transformer_mb import renames
 from transformer_mb.atomic_folder import replaced_folder, siblings
 from transformer_mb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from transformer_mb.checkpoint_files import FILES
@@ -54,7 +54,7 @@ def exchange_missing(first, second) -> bool:
 def way(request, monkeypatch) -> str:
     """Both ways in which the new folder takes the place of the old one."""
     if request.param == "two renames":
-        monkeypatch.setattr(atomic_folder, "_exchange", exchange_missing)
+        monkeypatch.setattr(renames, "exchange", exchange_missing)
     return request.param
 
 
@@ -63,7 +63,7 @@ def test_this_system_exchanges_folders_in_one_call(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"was_{name}").touch()
-    assert atomic_folder._exchange(tmp_path / "a", tmp_path / "b")
+    assert renames.exchange(tmp_path / "a", tmp_path / "b")
     assert os.listdir(tmp_path / "a") == ["was_b"] and os.listdir(tmp_path / "b") == ["was_a"]
 
 
@@ -163,7 +163,7 @@ def test_a_failure_at_any_point_leaves_the_old_checkpoint(tmp_path, monkeypatch,
     """The same without a mount: the system call itself fails, the first time or a later time that it is made."""
     folder = tmp_path / "model"
     write_checkpoint(folder, checkpoint(1))
-    module, name = (atomic_folder, "_exchange") if fault == "exchange" else (os, fault)
+    module, name = (renames, "exchange") if fault == "exchange" else (os, fault)
     real = getattr(module, name)
 
     def failing(*arguments, **options):

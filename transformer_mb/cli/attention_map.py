@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..atomic_file import replaced_file
 from ..printable import printable
 
 if TYPE_CHECKING:
@@ -81,16 +83,16 @@ class AttentionFile:
     def __init__(self, path: Path | None, translator: Translator):
         self._path = path
         self._translator = translator
-        self._file: IO[str] | None = None
+        self._file: IO[bytes] | None = None
+        self._whole = ExitStack()
 
     def __enter__(self) -> AttentionFile:
         if self._path is not None:
-            self._file = self._path.open("w", encoding="utf-8")
+            self._file = self._whole.enter_context(replaced_file(self._path))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._whole.__exit__(kind, error, trace)
 
     def write(self, lines: Sequence[str], translations: Sequence[str]) -> None:
         if self._file is None:
@@ -101,4 +103,4 @@ class AttentionFile:
                 source, target, weights = cross_attention(self._translator, line, translation)
                 rounded = [layer.astype(float).round(6).tolist() for layer in weights]
                 row = {"source": source, "target": target, "weights": rounded}
-            self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._file.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..atomic_file import check_writable
 from ..errors import PictureError
 from ..picture_files import ENDINGS, as_svg, save_figure, save_page
 from ..pictures import Attention, attention_figure, require_matplotlib
@@ -30,6 +31,7 @@ def check_attention_path(path: Path | None) -> None:
         raise PictureError(f"--attention must name a file that ends in one of {', '.join(known)}, but {str(path)!r} came.")
     if not path.absolute().parent.is_dir():
         raise PictureError(f"--attention must name a file in a folder that exists, but there is no {path.absolute().parent}.")
+    check_writable(path)
     if path.suffix.lower() in ENDINGS:
         require_matplotlib()
 

@@ -20,8 +20,10 @@ def command(json_file: options.JsonFile = None) -> None:
     """List the backends: versions, devices, dtypes, and why one is not usable."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from ..atomic_file import check_writable
     from ..registry import entries
 
+    check_writable(json_file)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         found = list(pool.map(examine, entries()))
     _show(found)

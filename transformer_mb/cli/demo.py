@@ -37,11 +37,13 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="Save the model here.", show_default=False)] = None,
 ) -> None:
     """Train on the built-in corpus, translate unseen sentences and show the attention."""
+    from ..atomic_file import check_writable
     from ..checkpoint import check_destination
     from ..data import demo_pairs
     from ..registry import get_backend
     from .evaluate import score
 
+    check_writable(json_file)
     framework = get_backend(backend, device, dtype)
     if out is not None:
         check_destination(out)

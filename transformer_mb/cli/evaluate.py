@@ -29,9 +29,11 @@ def command(
     json_file: options.JsonFile = None,
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
+    from ..atomic_file import check_writable
     from ..data.readers import read_pairs
     from .loading import load_translator
 
+    check_writable(json_file)
     pairs = read_pairs(data, target, num_examples=num_examples, fields=fields.split(",") if fields else None)
     translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     result = score(translator, pairs, beam)

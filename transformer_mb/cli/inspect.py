@@ -24,11 +24,15 @@ def command(
     """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
     from dataclasses import asdict
 
+    from ..atomic_file import check_writable
     from ..porting.inspection import inspect
     from ..porting.origins import origin_lines
     from ..porting.settings import read_settings
+    from .termination import ended_cleanly
 
-    found = inspect(path, from_, read_settings(config))
+    check_writable(json_file)
+    with ended_cleanly():
+        found = inspect(path, from_, read_settings(config))
     width = max((len(name) for name, _, _ in found.tensors), default=0)
     for name, shape, dtype in found.tensors:
         print(f"{printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..atomic_file import check_writable
 from ..errors import PictureError
 from ..picture_files import check_ending, save_figure
 from ..pictures import loss_figure, require_matplotlib
@@ -19,6 +20,7 @@ def check_curve_path(path: Path | None) -> None:
     check_ending(path)
     if not path.absolute().parent.is_dir():
         raise PictureError(f"--loss-curve must name a file in a folder that exists, but there is no {path.absolute().parent}.")
+    check_writable(path)
     require_matplotlib()
 
 

@@ -9,7 +9,6 @@ import typer
 
 from ..printable import printable
 from . import options
-from .reporting import write_json
 
 NAME = "port"
 Settings = Annotated[
@@ -29,8 +28,10 @@ def command(
     json_file: options.JsonFile = None,
 ) -> None:
     """Port a model to another format, and prove on a padded batch that it computes the same."""
-    from ..porting.port import port
+    from .termination import ended_cleanly
 
-    report = port(source, destination, to, from_, config=config, force=force)
+    with ended_cleanly():
+        from ..porting.port import port
+
+        report = port(source, destination, to, from_, config=config, force=force, report_file=json_file)
     print("\n".join(map(printable, report.lines())))
-    write_json(json_file, report.to_dict())

@@ -63,7 +63,9 @@ def _tell(text: str) -> None:
 def write_json(path: Path | None, content: Any) -> None:
     """Write a result for programs to read; None writes nothing."""
     if path is not None:
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        from ..atomic_file import write_whole
+
+        write_whole(path, json.dumps(content, indent=2) + "\n")
 
 
 def leave_quietly(status: int) -> int:

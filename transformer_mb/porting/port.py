@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..atomic_file import check_writable, replaced_file
 from ..errors import PortError
+from ..staging import staged
 from .formats import FORMATS
 from .origins import origins
-from .placing import check_destination, put_in_place, staged
+from .placing import check_destination, put_in_place, real_place
 from .proof import prove
 from .report import PortReport
 from .settings import check_settings, read_settings
@@ -25,6 +29,7 @@ def port(
     *,
     config: Any = None,
     force: bool = False,
+    report_file: Any = None,
 ) -> PortReport:
     """Port a model and prove it.
 
@@ -32,26 +37,61 @@ def port(
         source_path: any readable file or folder; ``from_`` names its format or family, None recognises it.
         destination: a new file or folder. to: a format, a family or an export (see the tables of ``porting``).
         config: what no weight file holds: a mapping, or a JSON or TOML file (see ``settings``).
-        force: replace a destination that is there.
+        force: replace a destination that is there: a file, or a folder of the kind that is written.
+        report_file: where the report goes as JSON; where that cannot be written, neither is the destination.
     Returns: the report, which holds: the proof has been made.
     Raises:
         PortError: naming what was expected and what came; the destination is then as it was.
+        OSError: the report's file cannot be written; likewise.
     """
     settings = dict(config) if isinstance(config, Mapping) else read_settings(None if config is None else Path(config))
     check_settings(settings)
     target = find_target(to)
-    source_path, destination = Path(source_path), Path(destination)
-    check_destination(destination, target.format is None, force)
+    source_path, named = Path(source_path), Path(destination)
+    destination = real_place(named)
+    report_file = None if report_file is None else Path(report_file)
+    check_destination(destination, target, force)
+    _check_report_file(report_file, destination)
     source = read_source(source_path, from_, settings)
-    _check_companion(source, target, destination)
-    with staged(destination) as stage:
+    for place in {named, destination}:
+        _check_companion(source, target, place)
+    with _stage(destination) as stage:
         report = _ported(source, target, stage / destination.name, destination, settings)
         if not report.holds:
             raise PortError(
                 f"The port of {source_path} to {to} does not hold, and nothing is written: {'; '.join(report.proof.failures)}."
             )
-        put_in_place(stage, destination, force)
+        with _report_written(report_file, report):
+            put_in_place(stage, destination, target, force)
     return report
+
+
+def _check_report_file(path: Path | None, destination: Path) -> None:
+    check_writable(path)
+    if path is not None and destination.resolve() in (path.resolve(), *path.resolve().parents):
+        raise PortError(f"The report {path} must lie outside {destination}, which is written as a whole.")
+
+
+@contextmanager
+def _report_written(path: Path | None, report: PortReport) -> Iterator[None]:
+    """The report is written before the block, and put in its place after it."""
+    if path is None:
+        yield
+        return
+    with replaced_file(path) as file:
+        file.write(f"{json.dumps(report.to_dict(), indent=2)}\n".encode())
+        file.flush()
+        yield
+
+
+@contextmanager
+def _stage(destination: Path) -> Iterator[Path]:
+    with ExitStack() as kept:
+        try:
+            stage = kept.enter_context(staged(destination.parent))
+        except OSError as error:
+            raise PortError(f"{destination.parent} cannot be written to: {error.strerror or error}.") from None
+        yield stage
 
 
 def _check_companion(source: Source, target: Target, destination: Path) -> None:

@@ -5,6 +5,7 @@ Arrays travel as safetensors files and everything else as JSON, so that nothing 
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
@@ -20,10 +21,12 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from ..errors import PortError, TransformerMBError
+from ..staging import staged
 from ..tensor_file import write_tensors
 
 PATIENCE = 600  # seconds
 ARRAYS, FACTS = "{}.safetensors", "{}.json"
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def call(
@@ -33,26 +36,31 @@ def call(
 
     Raises PortError: what the runner raised, or how its process ended.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        try:
+    try:
+        with staged(Path(tempfile.gettempdir())) as folder:
             _put(folder, "in", arrays, settings)
-        except OSError as error:
-            raise PortError(f"The temporary folder {folder.parent} cannot be written to: {error.strerror or error}.") from None
-        command = [sys.executable, "-P", "-m", __name__, runner, name]
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
-        try:
-            ended = subprocess.run(
-                command, timeout=patience, cwd=name, env=environment, stdin=subprocess.DEVNULL, capture_output=True
-            )
-        except subprocess.TimeoutExpired:
-            raise PortError(f"{runner} did not answer within {patience:.0f} seconds.") from None
-        if ended.returncode:
-            raise PortError(_how_it_ended(runner, ended))
-        arrays, facts = _get(folder, "out")
+            arrays, facts = _answer(runner, folder, patience)
+    except OSError as error:
+        raise PortError(
+            f"The temporary folder {tempfile.gettempdir()} cannot be written to: {error.strerror or error}."
+        ) from None
     if "error" in facts:
         raise PortError(facts["error"])
     return arrays, facts
+
+
+def _answer(runner: str, folder: Path, patience: float) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    command = [sys.executable, "-P", "-m", __name__, runner, str(folder), str(os.getpid())]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
+    try:
+        ended = subprocess.run(
+            command, timeout=patience, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True
+        )
+    except subprocess.TimeoutExpired:
+        raise PortError(f"{runner} did not answer within {patience:.0f} seconds.") from None
+    if ended.returncode:
+        raise PortError(_how_it_ended(runner, ended))
+    return _get(folder, "out")
 
 
 def _put(folder: Path, which: str, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
@@ -75,13 +83,24 @@ def _how_it_ended(runner: str, ended: subprocess.CompletedProcess[bytes]) -> str
     return f"The process of {runner} ended with status {ended.returncode}: {last}"
 
 
-def main(runner: str, folder: str) -> None:
+def _end_with(parent: int) -> None:
+    """Be killed when the process that waits for the answer is; only Linux offers that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended before it was asked
+            os._exit(1)
+
+
+def main(runner: str, folder: str, parent: str) -> None:
+    _end_with(int(parent))
     module, function = runner.split(":")
     run = getattr(importlib.import_module(f"transformer_mb.porting.runners.{module}"), function)
     try:
         arrays, facts = run(*_get(Path(folder), "in"))
     except TransformerMBError as error:
         arrays, facts = {}, {"error": str(error)}
+    except OSError as error:
+        arrays, facts = {}, {"error": f"{runner}: {error.strerror or error}."}
     _put(Path(folder), "out", arrays, facts)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
 from ...checkpoint_files import holds_checkpoint
 from ...errors import CheckpointError, PortError
 from ..ported import PortedModel
@@ -42,7 +42,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
 
 def write(model: PortedModel, folder: Path) -> None:
     try:
-        write_checkpoint(
+        fill_folder(
             folder,
             Checkpoint(
                 config=model.config,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
+from ..digests import digest
 from ..pickled_arrays import named_arrays, read_pickle
 from ..ported import NativeFile
 from ..raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes
@@ -23,6 +24,7 @@ NAMES = "StructuredToParameterName@@"
 MOMENTS = {"m": "_moment1_0", "v": "_moment2_0"}
 POWERS = {"_beta1_pow_acc_0": 0.9, "_beta2_pow_acc_0": 0.999}
 STEP = "transformer_mb.step"
+OF = "transformer_mb.of"  # the digest of the model that an optimizer's file belongs to
 MODEL_KEYS, OPTIMIZER_KEYS = ("model", "state_dict", "net"), ("optimizer", "opt")
 PREFIXES = {"norm": "layer_norm", "linear": "linear", "embedding": "embedding"}
 
@@ -42,6 +44,9 @@ def read(path: Path) -> NativeFile:
     beside = path.with_suffix(".pdopt")
     if optimizer is None and beside != path and beside.exists():
         optimizer = _dictionary(beside)
+        if type(of := optimizer.get(OF)) is np.ndarray and of.tobytes() != digest(tensors):
+            other = f"{beside.name} was left out: it belongs to other weights than those of {path.name}."
+            return NativeFile(format="paddle", tensors=tensors, notes=(other,))
     if optimizer is None:
         return NativeFile(format="paddle", tensors=tensors)
     state, note = _state(named_arrays(optimizer), names or {})
@@ -99,7 +104,8 @@ def write(path: Path, native: NativeFile) -> None:
         if all(moment is not None for moment in moments.values()):
             state.update({f"{own}{end}": np.array([beta ** (step + 1)], np.float32) for end, beta in POWERS.items()})
     own_names = {name: name for name in state}
-    _dump(path.with_suffix(".pdopt"), {**state, STEP: native.optimizer["step"], NAMES: own_names})
+    of = np.frombuffer(digest(native.tensors), np.uint8)
+    _dump(path.with_suffix(".pdopt"), {**state, STEP: native.optimizer["step"], OF: of, NAMES: own_names})
 
 
 def _paddle_names(native: NativeFile) -> dict[str, str]:

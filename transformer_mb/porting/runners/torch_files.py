@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from .torch_names import without_wrappers
 MODEL_KEYS = ("model", "state_dict", "model_state_dict", "net", "module")
 OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optim", "opt")
 NAMED = re.compile(r"(?:GLOBAL|global:?|Unsupported global: GLOBAL) ([\w.]+)")
+WIDENED = "tensors of bfloat16 were widened to float32."
 
 
 def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -30,7 +32,13 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     if optimizer is not None:
         state = _state(torch, optimizer, weights, notes)
         found |= {f"optimizer {name}": array for name, array in state.items()}
-    return found, {"names": list(weights), "notes": notes}
+    return found, {"names": list(weights), "notes": _counted(notes)}
+
+
+def _counted(notes: list[str]) -> list[str]:
+    """One note, not one for each tensor."""
+    widened = notes.count(WIDENED)
+    return [note for note in notes if note != WIDENED] + ([f"{widened} {WIDENED}"] if widened else [])
 
 
 def load(torch: Any, path: Path) -> Any:
@@ -65,7 +73,7 @@ def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray
     if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
         raise PortError(f"Tensor {name!r:.80} of shape {list(tensor.shape)} claims more numbers than the file holds: refused.")
     if tensor.dtype == torch.bfloat16:
-        notes.append(f"{name} was widened from bfloat16 to float32.")
+        notes.append(WIDENED)
         tensor = tensor.float()
     return np.array(tensor.detach().numpy(), order="C")
 
@@ -84,7 +92,7 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
     weights = {name: torch.from_numpy(arrays[f"tensor {name}"]) for name in names}
     weights |= {name: weights[first] for name, first in settings["shared"].items()}
     if "optimizer step" not in arrays:
-        torch.save(weights, settings["path"])
+        _save(torch, weights, settings["path"])
         return {}, {}
     parameters = [torch.nn.Parameter(weights[name]) for name in names if f"optimizer m.{name}" in arrays]
     fresh = torch.optim.Adam(parameters).state_dict()
@@ -97,5 +105,12 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
         }
         for number, name in enumerate(moments)
     }
-    torch.save({"model": weights, "optimizer": fresh}, settings["path"])
+    _save(torch, {"model": weights, "optimizer": fresh}, settings["path"])
     return {}, {}
+
+
+def _save(torch: Any, tree: dict[str, Any], path: str) -> None:
+    """In memory first: of a full disk torch says nothing but ``unexpected pos 64 vs 0``."""
+    stream = io.BytesIO()
+    torch.save(tree, stream)
+    Path(path).write_bytes(stream.getbuffer())

@@ -1,0 +1,67 @@
+"""Models that every target can hold, and what lies at a destination, to compare."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import transformer_mb as tmb
+from porting.hugging_face import small_bert, small_marian
+from transformer_mb.checkpoint import Checkpoint, write_checkpoint
+from transformer_mb.porting.digests import digest
+from transformer_mb.porting.exports import EXPORTS
+from transformer_mb.porting.families import FAMILIES
+from transformer_mb.porting.formats import FORMATS
+from transformer_mb.porting.ported import PortedModel
+from transformer_mb.porting.sources import read_source
+
+FILES = [*(name for name, row in FORMATS.items() if row.writable), "torch_transformer", "paddle_transformer"]
+FOLDERS = [*(name for name, row in FAMILIES.items() if row.kind == "folder"), *EXPORTS]
+SETTINGS = {"num_heads": 4, "norm_position": "post", "activation": "relu"}
+
+
+def model_for(target: str, number: int) -> PortedModel:
+    """Models of different numbers have the same sizes and other weights and moments."""
+    if target in ("marian", "bert"):
+        model = small_marian() if target == "marian" else small_bert()
+    else:
+        biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}
+        config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, max_len=20, **biases)
+        backend = tmb.get_backend("numpy")
+        model = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
+    weights = {name: array * np.float32(1 + number / 8) for name, array in model.weights.items()}
+    moments = {f"{slot}.{name}": np.full_like(array, number + 1) for slot in ("m", "v") for name, array in weights.items()}
+    return replace(model, weights=weights, optimizer={"step": np.array(number + 1), **moments})
+
+
+def source_for(target: str, number: int, folder: Path) -> Path:
+    """A canonical checkpoint to port."""
+    model = model_for(target, number)
+    vocabularies = {name: getattr(model, name) for name in ("source_vocabulary", "target_vocabulary")}
+    parts = {"config": model.config, "weights": model.weights, "optimizer": model.optimizer}
+    write_checkpoint(folder, Checkpoint(**parts, **vocabularies, trainer={}))
+    return folder
+
+
+def content(path: Path) -> dict[str, bytes | str]:
+    """Everything below a path: files with their bytes, anything else with its kind."""
+    found: dict[str, bytes | str] = {}
+    for entry in sorted([path, *path.rglob("*")] if path.is_dir() else [path]):
+        mode = entry.lstat().st_mode
+        what = "folder" if stat.S_ISDIR(mode) else str(stat.S_IFMT(mode))
+        found[str(entry.relative_to(path))] = entry.read_bytes() if stat.S_ISREG(mode) else what
+    return found
+
+
+def model_at(target: str, path: Path) -> str:
+    """Which model lies there: a digest of all its numbers; raises for what is not whole."""
+    if target in EXPORTS:
+        return hashlib.sha256(repr(content(path)).encode()).hexdigest()
+    settings = SETTINGS if target in FILES else {}
+    model = read_source(path, target if target in FAMILIES else None, settings).model
+    optimizer = "none" if model.optimizer is None else digest(model.optimizer).hex()
+    return f"{digest(model.weights).hex()} {optimizer}"

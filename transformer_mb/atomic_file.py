@@ -1,0 +1,118 @@
+"""Write files whole or not at all: whoever reads one finds the old content or the new, never half of either.
+
+Regular files alone are replaced. A link is followed, as by ``cp``: it stays, and what it leads to is replaced.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from . import renames
+from .staging import PREFIX, finish, staged, sync
+
+
+def check_writable(path: Path | None) -> None:
+    """Find out before any work that a file cannot be written; raises OSError as opening it would. None is no file."""
+    if path is None:
+        return
+    folder = path.resolve().parent
+    wrong = (
+        errno.EISDIR
+        if path.is_dir()
+        else errno.ENOENT
+        if not folder.exists()
+        else errno.ENOTDIR
+        if not folder.is_dir()
+        else errno.EACCES
+        if not os.access(path if is_special(path) else folder, os.W_OK)
+        else None
+    )
+    if wrong:
+        raise OSError(wrong, os.strerror(wrong), str(path))
+
+
+def is_special(path: Path) -> bool:
+    """Whether something is there, or where a link leads, that is neither a file nor a folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a name such as /dev/stdout or /dev/fd/3 stands for what is open already, be it a file."""
+    return path.is_symlink() and path.absolute().parts[1] in ("dev", "proc")
+
+
+def write_whole(path: Path, text: str) -> None:
+    with replaced_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of ``path`` when the block ends without an error.
+
+    A pipe or a device, such as /dev/stdout, is written to and never replaced. Raises OSError.
+    """
+    check_writable(path)
+    if is_special(path) or _is_stream(path):
+        with path.open("wb") as file:
+            yield file
+        return
+    final = path.resolve()
+    stage = final.parent / PREFIX
+    try:
+        with staged(final.parent) as stage:
+            new = stage / final.name
+            with new.open("wb") as file:
+                yield file
+            finish(new, final)
+            os.replace(new, final)
+            sync(final.parent)
+    except OSError as error:
+        if error.errno is None or not str(error.filename or stage).startswith(str(stage)):
+            raise  # one of the block's own
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def place_files(files: Sequence[Path], folder: Path, replace: bool) -> None:
+    """Move complete files to ``folder``, what they all belong to last: all of them, or none.
+
+    The caller holds the folder's lock. Without ``replace`` one that is there already raises FileExistsError.
+    """
+    for file in files:
+        finish(file, folder / file.name)
+    placed: list[tuple[Path, Path]] = []
+    try:
+        for file in files:
+            final = folder / file.name
+            if replace and final.exists():
+                _swap(file, final)
+            else:
+                renames.rename_new(file, final)
+            placed.append((file, final))
+    except BaseException:
+        for file, final in reversed(placed):
+            if file.exists():  # what was there before
+                os.replace(file, final)
+            else:
+                final.unlink()
+        raise
+    sync(folder)
+
+
+def _swap(file: Path, final: Path) -> None:
+    """Afterwards the old content lies where the new one was, so that it can be put back."""
+    if renames.exchange(file, final):
+        return
+    kept = file.with_name(f"{file.name}.old")
+    try:
+        os.link(final, kept)
+    except OSError:  # a file system without hard links
+        shutil.copy2(final, kept)
+    os.replace(file, final)
+    os.rename(kept, file)

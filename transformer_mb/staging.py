@@ -1,0 +1,120 @@
+"""Where unfinished files lie: a hidden folder beside the place they are meant for, which nobody else touches."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PREFIX = ".transformer_mb."
+
+
+@contextmanager
+def staged(parent: Path) -> Iterator[Path]:
+    """A new hidden folder in ``parent``, gone afterwards; those that killed processes have left there go with it.
+
+    A process holds the lock of its folder while it lives: a folder that can be locked has nobody any more. Raises OSError.
+    """
+    _remove_abandoned(parent)
+    stage, lock = _locked_folder(parent)
+    try:
+        yield stage
+    finally:
+        with unbroken():
+            shutil.rmtree(stage, ignore_errors=True)
+            os.close(lock)
+
+
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """A signal whose handler would raise, Ctrl-C for one, waits until the block has ended: half of it is not to be left."""
+    came: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    waiting = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if main and callable(signal.getsignal(one))]
+    before = {one: signal.signal(one, lambda number, frame: came.append(number)) for one in waiting}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int]:
+    while True:
+        stage = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        with suppress(FileNotFoundError):
+            lock = os.open(stage, os.O_RDONLY)
+            with suppress(OSError):  # some network file systems lock no folders, and there nothing is removed
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if stage.exists():  # else another process took it for abandoned before it was locked
+                return stage, lock
+            os.close(lock)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    with suppress(OSError):
+        for found in [entry for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
+            with suppress(OSError):
+                lock = os.open(found.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.fstat(lock).st_uid == os.geteuid():
+                        shutil.rmtree(found.path, ignore_errors=True)
+                finally:
+                    os.close(lock)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time changes what lies in ``folder``; the system frees the lock of a process that is killed."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems lock no folders
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def finish(new: Path, old: Path) -> None:
+    """Flush a file, or a folder and its files, to the disk, with the permissions of what it is to replace.
+
+    Where there is nothing to replace, a file has those of any new file: some libraries make theirs private.
+    """
+    if new.is_dir():
+        for entry in new.iterdir():
+            finish(entry, old / entry.name)
+    replaces = stat.S_ISDIR if new.is_dir() else stat.S_ISREG
+    if old.exists() and replaces(old.stat().st_mode):
+        new.chmod(stat.S_IMODE(old.stat().st_mode))
+    elif not new.is_dir():
+        new.chmod(_mode_of_a_new_file(new))
+    sync(new)
+
+
+def _mode_of_a_new_file(beside: Path) -> int:
+    """As the umask says, which cannot be read without changing it for all threads."""
+    probe = beside.with_name(f"{PREFIX}mode")
+    descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        return stat.S_IMODE(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
+        probe.unlink()
+
+
+def sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
