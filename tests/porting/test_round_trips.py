@@ -5,6 +5,7 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.porting.config_beside import beside
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.sources import read_source
 from transformer_mb.porting.targets import CARRYING, find_target, write_target
@@ -107,6 +108,7 @@ def test_every_switch_is_read_from_names_and_shapes(tmp_path, name, switches):
     tmb.save(backend.build(config, seed=1), tmp_path / "model")
     model = read_source(tmp_path / "model", None, {}).model
     write_target(model, find_target(name), tmp_path / "file", {})
+    beside(tmp_path / "file").unlink(missing_ok=True)
     # What shapes cannot show is said; all that they show is left out.
     said = {"num_heads": 2, "norm_eps": 1e-5, "norm_position": config.norm_position}
     said |= {} if config.position == "learned" else {"max_len": 20}
