@@ -38,7 +38,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _read_text(path: Path) -> str:
-    kind = "configuration" if path.name == CONFIG else "training state" if path.name == TRAINER else "vocabulary"
+    kind = "configuration" if path.name.endswith(CONFIG) else "training state" if path.name == TRAINER else "vocabulary"
     try:
         return read_regular_text(path, kind)
     except FileNotFoundError:
@@ -60,7 +60,11 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_config(path: Path) -> TransformerConfig:
-    described = read_object(path)
+    return config_of(read_object(path), path)
+
+
+def config_of(described: dict[str, Any], path: Path) -> TransformerConfig:
+    """The configuration in what ``path`` holds."""
     if described.get("format") != FORMAT:
         raise CheckpointError(f'{path} must say "format": "{FORMAT}", but {described.get("format")!r} came.')
     version = described.get("format_version")
