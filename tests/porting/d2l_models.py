@@ -62,7 +62,7 @@ def randomise(framework, book):
             parameter.data += 0.2 * book.torch.randn_like(parameter)
     elif framework == "mxnet":
         book.mxnet.random.seed(0)
-        book.net.initialize(book.mxnet.init.Normal(0.4))
+        book.net.initialize(book.mxnet.init.Normal(0.2))
         logits(book)  # gives the parameters their shapes
         for parameter in book.net.collect_params().values():
             data = parameter.data()

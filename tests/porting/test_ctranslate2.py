@@ -98,6 +98,7 @@ def test_what_the_engine_cannot_compute(tmp_path):
 
 def test_a_port_proves_it(tmp_path):
     """Also where the engine rules a token out in its logits."""
+    (tmp_path / "canonical").mkdir()
     canonical.write(made(CASES["shared and tied, one token never"]), tmp_path / "canonical")
     report = port(tmp_path / "canonical", tmp_path / "exported", "ctranslate2")
     assert set(report.proof.errors) == {"logits"} and "does not show encoder" in report.proof.result_ran

@@ -154,6 +154,7 @@ def test_what_the_model_cannot_take(tmp_path):
 def test_a_port_proves_it(tmp_path, demo, monkeypatch):
     """And one that does not hold leaves nothing."""
     source = tmp_path / "canonical"
+    source.mkdir()
     canonical.write(demo.model, source)
     report = port(source, tmp_path / "exported", "onnx")
     assert set(report.proof.errors) == {"encoder", "logits"} and "onnxruntime" in report.proof.result_ran

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..checkpoint_files import FILES, VOCABULARIES
 from .exports import EXPORTS
 from .families import FAMILIES
+from .raw_arrays import first_bytes
 
 HUGGING_FACE = (
     *("config.json", "generation_config.json", "adapter_config.json", "adapter_model.*", "*processor_config.json"),
@@ -41,10 +42,7 @@ def _holds_onnx(folder: Path) -> bool:
 
 def _holds_ctranslate2(folder: Path) -> bool:
     """Its model begins with the version of the file and the name of a specification, such as TransformerSpec."""
-    if not (folder / "model.bin").is_file():
-        return False
-    with (folder / "model.bin").open("rb") as file:
-        return b"Spec\0" in file.read(64)
+    return (folder / "model.bin").is_file() and b"Spec\0" in first_bytes(folder / "model.bin", 64)
 
 
 EXPORTED: dict[str, Callable[[Path], bool]] = {"onnx": _holds_onnx, "ctranslate2": _holds_ctranslate2}
