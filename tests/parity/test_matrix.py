@@ -159,6 +159,13 @@ def test_S5_4_and_S5_5_whatever_a_backend_says_breaks_no_document(tmp_path, caps
     assert "loud 1.0 \\| &lt;b>\\n on cpu" in versions
 
 
+def test_what_cannot_be_written_is_told_before_the_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(matrix, "run_matrix", lambda *arguments, **options: pytest.fail("it ran"))
+    for option, wrong in (("--json", tmp_path), ("--junit", tmp_path)):
+        assert main(["parity", "--backends", "numpy", option, str(wrong)]) == 1
+        assert "Is a directory" in capsys.readouterr().err
+
+
 WRONG = {
     "backend": (["--backends", "caffe"], "A backend must be one of numpy, torch"),
     "dtype": (["--dtype", "float8"], "A dtype must be one of float64, float32, bfloat16, float16, but float8 came"),

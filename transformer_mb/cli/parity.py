@@ -61,6 +61,7 @@ def command(
 
     selection = Selection(_dtypes(dtype), cases, seed, controls, data)
     workers = worker_specs(backends, selection.dtypes, device or [], python or [], ssh or [])
+    _make_places(json_file, junit, report)
     with _progress() as told:
         outcome, plan = run_matrix(workers, selection, patience=patience, jobs=jobs, told=told, dump=dump)
     _show(outcome, [spec.label for spec in workers], every_case)
@@ -68,6 +69,16 @@ def command(
     _write(outcome, plan, settings, json_file, junit, report)
     if not outcome.holds:
         raise typer.Exit(1)
+
+
+def _make_places(json_file: Path | None, junit: Path | None, report: Path | None) -> None:
+    """Before a run of minutes: what cannot be written is told now."""
+    from ..atomic_file import check_writable
+
+    for path in (json_file, junit, report and report / "matrix.md"):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            check_writable(path)
 
 
 def _offering(names: list[str], dtypes: Sequence[str]) -> list[str]:
@@ -177,18 +188,15 @@ def _write(
 ) -> None:
     from ..parity.report import markdown, to_json, write_junit
 
-    for path in (json_file, junit):
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
     found = to_json(outcome, settings)
     write_json(json_file, found)
     if junit is not None:
         write_junit(junit, outcome)
     if report is not None:
+        from ..atomic_file import write_whole
         from ..parity.drawings import draw_curves
 
-        report.mkdir(parents=True, exist_ok=True)
-        (report / "matrix.md").write_text(markdown(found), encoding="utf-8")
+        write_whole(report / "matrix.md", markdown(found))
         for dtype, free in plan.free.items():
             if free.curves:
                 draw_curves(report, dtype, free.curves, plan.recording.losses)

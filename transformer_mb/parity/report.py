@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from ..atomic_file import replaced_file
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .matrix import Outcome
@@ -81,7 +82,8 @@ def write_junit(path: Path, outcome: Outcome) -> None:
             ElementTree.SubElement(case, "skipped", message=printable(f"expected failure: {result.reason}"))
         else:
             ElementTree.SubElement(case, "system-out").text = printable(result.reason)
-    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    with replaced_file(path) as file:
+        ElementTree.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def figure(results: Sequence[Mapping[str, Any]]) -> str:
