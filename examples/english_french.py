@@ -96,8 +96,8 @@ def show_attention(backend: Any, model: Any, vocabularies: Any, source: str, tra
     print("attention weights", shapes)
     for kind in kinds:
         attention_picture(folder / f"{kind.title.replace(' ', '_')}.png", [kind], f"{source}  =>  {translation}")
-    masked = max(np.abs(np.stack(kind.layers)[..., ~kind.allowed]).max(initial=0) for kind in kinds)
-    sums = max(np.abs(np.stack(kind.layers).sum(axis=-1) - 1).max() for kind in kinds)
+    masked = np.max([np.abs(np.stack(kind.layers)[..., ~kind.allowed]).max(initial=0) for kind in kinds])
+    sums = np.max([np.abs(np.stack(kind.layers).sum(axis=-1) - 1).max() for kind in kinds])
     return {"shapes": shapes, "masked": float(masked), "sums": float(sums)}
 
 

@@ -124,7 +124,7 @@ def main(folder: Path, words: int = WORDS, **changes: Any) -> None:
     print(f"another word behind the mask moves the others by {moved}; the whole model differs by {from_model:.1e}")
 
     attention = [x for what, x in said if what == "attention"]
-    rows = max(np.abs(x.sum(axis=-1) - 1).max() for x in attention)
+    rows = np.max([np.abs(x.sum(axis=-1) - 1).max() for x in attention])
     keep(model, folder, {"source": TOKENS, "source_valid_lens": [3], "target_in": TOKENS, "max_steps": 5})
     targets = {
         "exact zeros where masked": all(not x[..., 1].any() for x in attention) and moved == 0.0,

@@ -38,7 +38,7 @@ def assert_equal_gradients(got, expected):
     floor = 1e-2 * np.sqrt(sum(np.sum(np.square(gradient)) for gradient in expected.values()))
     assert floor > 0.0
     for name in expected:
-        error = np.linalg.norm(got[name] - expected[name]) / max(np.linalg.norm(expected[name]), floor)
+        error = np.linalg.norm(got[name] - expected[name]) / np.maximum(np.linalg.norm(expected[name]), floor)
         assert error <= LIMIT, f"{name}: {error:.1e}"
 
 

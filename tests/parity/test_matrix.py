@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def test_the_committed_run_held():
     assert found["failed"] == 0 and found["passed"] + found["expected_failures"] == found["cells"] == len(found["results"])
     assert found["controls"]["planted"] == found["controls"]["caught"] >= 60
     assert set(found["versions"]) == set(BUILT_IN)
+
+
+def test_W1_the_committed_run_noticed_what_is_not_finite_in_every_row():
+    planted = [
+        one for one in json.loads(MEASURED.read_text())["planted"] if one["mistake"].startswith(("NaN in", "infinity in"))
+    ]
+    caught = {(one["row"], one["dtype"], one["backend"], one["mistake"].split(" in ")[0]) for one in planted if one["caught"]}
+    assert caught == set(product(ROWS, BOTH, BUILT_IN, ("NaN", "infinity"))) and all(one["caught"] for one in planted)
 
 
 def test_the_readme_shows_the_committed_run():
