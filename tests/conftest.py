@@ -6,6 +6,7 @@ everything else is, and one such process runs for each backend beside it, for ``
 """
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,18 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip("the shared data folder is not beside the project")
     return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of four megabytes, which is soon full."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, text=True)
+    if mount.returncode:
+        pytest.skip(f"mounting a small file system is not permitted here: {mount.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
 
 
 COUNTS = pytest.StashKey[dict]()

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import time
 from itertools import count
 from multiprocessing.synchronize import Event
@@ -130,18 +129,6 @@ def test_parts_that_do_not_fit_are_not_written(tmp_path):
     with pytest.raises(CheckpointError, match=r"trainer\.json is missing"):
         write_checkpoint(tmp_path / "model", Checkpoint(config=CONFIG, weights=whole.weights, optimizer=whole.optimizer))
     assert os.listdir(tmp_path) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system that is soon full."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, text=True)
-    if mount.returncode:
-        pytest.skip(f"mounting a small file system is not permitted here: {mount.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", place], check=True)
 
 
 def test_a_full_disk_leaves_the_old_checkpoint(small_disk, way):

@@ -20,22 +20,10 @@ def port(*arguments, temporary=None):
     return subprocess.run(command, capture_output=True, text=True, timeout=500, env=environment)
 
 
-@pytest.fixture
-def disk(tmp_path):
-    """A file system that is soon full."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, text=True)
-    if mount.returncode:
-        pytest.skip(f"mounting a small file system is not permitted here: {mount.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", place], check=True)
-
-
-def fill(disk, leaving):
-    (disk / "ballast").write_bytes(b"")
-    found = os.statvfs(disk)
-    (disk / "ballast").write_bytes(bytes(max(found.f_bavail * found.f_bsize - leaving, 0)))
+def fill(small_disk, leaving):
+    (small_disk / "ballast").write_bytes(b"")
+    found = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(max(found.f_bavail * found.f_bsize - leaving, 0)))
 
 
 def assert_clean(done):
@@ -46,7 +34,7 @@ def assert_clean(done):
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", [*FILES, *FOLDERS])
-def test_S5_9_a_full_disk_leaves_what_was_there(disk, tmp_path, target):
+def test_S5_9_a_full_disk_leaves_what_was_there(small_disk, tmp_path, target):
     """At once full, and full after some of the new content; with and without --force."""
     sources = [source_for(target, number, tmp_path / str(number)) for number in (0, 1)]
     first = port(sources[0], tmp_path / "first" / "model", "--to", target) if (tmp_path / "first").mkdir() is None else None
@@ -54,24 +42,24 @@ def test_S5_9_a_full_disk_leaves_what_was_there(disk, tmp_path, target):
     size = sum(len(data) for data in content(tmp_path / "first").values() if isinstance(data, bytes))
     for force in (False, True):
         for share in (0.0, 0.6):
-            (disk / "out").mkdir()
+            (small_disk / "out").mkdir()
             if force:
-                shutil.copytree(tmp_path / "first", disk / "out", dirs_exist_ok=True)
-            before = content(disk / "out")
-            fill(disk, int(share * size))
-            done = port(sources[1], disk / "out" / "model", "--to", target, *(["--force"] if force else []))
+                shutil.copytree(tmp_path / "first", small_disk / "out", dirs_exist_ok=True)
+            before = content(small_disk / "out")
+            fill(small_disk, int(share * size))
+            done = port(sources[1], small_disk / "out" / "model", "--to", target, *(["--force"] if force else []))
             assert_clean(done)
-            assert content(disk / "out") == before, (force, share)
-            (disk / "ballast").unlink()
-            shutil.rmtree(disk / "out")
+            assert content(small_disk / "out") == before, (force, share)
+            (small_disk / "ballast").unlink()
+            shutil.rmtree(small_disk / "out")
     print(f"{target}: 4 ports onto a full disk, with and without --force: 4 clean failures, the old content whole")
 
 
 @pytest.mark.parametrize("target", ["keras", "ctranslate2"])
-def test_S5_9_a_full_folder_for_temporary_files_is_said(disk, tmp_path, target):
+def test_S5_9_a_full_folder_for_temporary_files_is_said(small_disk, tmp_path, target):
     source = source_for(target, 0, tmp_path / "source")
     (tmp_path / "out").mkdir()
-    fill(disk, 8192)  # Python takes another folder where nothing at all can be written
-    done = port(source, tmp_path / "out" / "model", "--to", target, temporary=disk)
+    fill(small_disk, 8192)  # Python takes another folder where nothing at all can be written
+    done = port(source, tmp_path / "out" / "model", "--to", target, temporary=small_disk)
     assert_clean(done)
-    assert os.listdir(tmp_path / "out") == [] and os.listdir(disk) == ["ballast"]
+    assert os.listdir(tmp_path / "out") == [] and os.listdir(small_disk) == ["ballast"]
