@@ -21,6 +21,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from ..errors import PortError, TransformerMBError
+from ..parity.settings import SETTINGS
 from ..staging import staged
 from ..tensor_file import write_tensors
 
@@ -51,7 +52,7 @@ def call(
 
 def _answer(runner: str, folder: Path, patience: float) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     command = [sys.executable, "-P", "-m", __name__, runner, str(folder), str(os.getpid())]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
+    environment = {**os.environ, **SETTINGS, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
     try:
         ended = subprocess.run(
             command, timeout=patience, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True
