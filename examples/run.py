@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="backends that check at a time")
     options = parser.parse_args()
     if options.train != "all" and options.train not in BUILT_IN:
-        parser.error(f"--train must be one of {', '.join(BUILT_IN)} or all, but {options.train!r} came")
+        parser.error(f"--train must be one of {', '.join(BUILT_IN)} or all, got {options.train!r}")
     if not options.data.is_file():
         parser.error(f"there is no file {options.data}")
     start = time.perf_counter()

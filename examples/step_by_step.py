@@ -46,7 +46,7 @@ class Steps:
 
     def norm(self, path: str, x: np.ndarray) -> np.ndarray:
         layer = self.layer(path, "LayerNorm", self.config.num_hiddens, eps=self.config.norm_eps, kind=self.config.norm_kind)
-        return self.say("normalised", self.backend.apply(layer, x))
+        return self.say("normalized", self.backend.apply(layer, x))
 
     def attend(self, path: str, queries: np.ndarray, keys: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
         """Project, split into heads, weigh, mix, join the heads, project. allowed: broadcastable to [B, H, T, S]."""

@@ -39,7 +39,7 @@ class Backend(ABC):
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         if dtype not in self.dtypes:
-            raise DtypeError(f"The dtype of backend {self.name} must be one of {', '.join(self.dtypes)}, but {dtype!r} came.")
+            raise DtypeError(f"The dtype of backend {self.name} must be one of {', '.join(self.dtypes)}, got {dtype!r}.")
         self.dtype = dtype
         self.device = self.find_device(device)
 

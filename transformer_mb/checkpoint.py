@@ -85,7 +85,7 @@ class Checkpoint:
         for side, vocabulary in found.items():
             if vocabulary is not None and len(vocabulary) != sizes[side]:
                 raise CheckpointError(
-                    f"{VOCABULARIES[side]} must hold {side}_vocab_size = {sizes[side]} tokens, but {len(vocabulary)} came."
+                    f"{VOCABULARIES[side]} must hold {side}_vocab_size = {sizes[side]} tokens, got {len(vocabulary)}."
                 )
 
 
@@ -129,7 +129,7 @@ def load(folder: Any, backend: str | Backend | None = None, device: str | None =
         backend: a name (None: ``TRANSFORMER_MB_BACKEND``, else numpy), which takes ``device`` and ``dtype`` (None:
             float32), or a Backend, which has its own.
     Raises:
-        CheckpointError: naming the file, what was expected there and what came.
+        CheckpointError: naming the file, what was expected there and what was found.
     """
     if backend is None or isinstance(backend, str):
         backend = get_backend(backend, device, dtype or "float32")
@@ -145,8 +145,8 @@ def read_checkpoint(folder: Any, *, optimizer: bool = True) -> Checkpoint:
     """Read and check a folder; raises CheckpointError. ``optimizer=False`` leaves the state of training unread."""
     folder = Path(folder)
     if not current_folder(folder).is_dir():
-        came = "it is a file" if folder.exists() else "there is none"
-        raise CheckpointError(f"{folder} must be a checkpoint folder, but {came}.")
+        what = "a file" if folder.exists() else "nothing"
+        raise CheckpointError(f"{folder} must be a checkpoint folder, got {what}.")
     try:
         return read_unchanged(folder, partial(_read, optimizer=optimizer))
     except CheckpointError:

@@ -66,10 +66,10 @@ def read_config(path: Path) -> TransformerConfig:
 def config_of(described: dict[str, Any], path: Path) -> TransformerConfig:
     """The configuration in what ``path`` holds."""
     if described.get("format") != FORMAT:
-        raise CheckpointError(f'{path} must say "format": "{FORMAT}", but {described.get("format")!r} came.')
+        raise CheckpointError(f'{path} must say "format": "{FORMAT}", got {described.get("format")!r}.')
     version = described.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise CheckpointError(f"{path} must say a format_version from 1 to {FORMAT_VERSION}, but {version!r} came.")
+        raise CheckpointError(f"{path} must say a format_version from 1 to {FORMAT_VERSION}, got {version!r}.")
     if version > FORMAT_VERSION:
         raise CheckpointError(
             f"{path} has format_version {version}, but this transformer_mb reads versions up to {FORMAT_VERSION}: "

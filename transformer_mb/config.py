@@ -55,7 +55,7 @@ class TransformerConfig:
             causal mask in evaluation.
 
     Raises:
-        ConfigError: naming the field, what it must be and what came.
+        ConfigError: naming the field, what it must be and what it is.
     """
 
     architecture: str = "encoder_decoder"
@@ -146,7 +146,7 @@ class TransformerConfig:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> TransformerConfig:
         if not isinstance(fields, dict):
-            raise ConfigError(f"A configuration is a table of fields, but {type(fields).__name__} came.")
+            raise ConfigError(f"A configuration is a table of fields, got {type(fields).__name__}.")
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(fields) - known)
         if unknown:
@@ -182,13 +182,13 @@ def _check_types(config: TransformerConfig) -> None:
             right = isinstance(value, tuple) and all(type(item) is int for item in value)
             expected = "a list of whole numbers"
         if not right:
-            raise ConfigError(f"{field.name} must be {expected}, but {value!r:.80} came.")
+            raise ConfigError(f"{field.name} must be {expected}, got {value!r:.80}.")
 
 
 def _check_values(config: TransformerConfig) -> None:
     for name, allowed in CHOICES.items():
         if getattr(config, name) not in allowed:
-            raise ConfigError(f"{name} must be one of {', '.join(allowed)}, but {getattr(config, name)!r} came.")
+            raise ConfigError(f"{name} must be one of {', '.join(allowed)}, got {getattr(config, name)!r}.")
     for name in (
         "num_hiddens",
         "ffn_num_hiddens",
@@ -199,16 +199,16 @@ def _check_values(config: TransformerConfig) -> None:
         "max_len",
     ):
         if getattr(config, name) < 1:
-            raise ConfigError(f"{name} must be at least 1, but {getattr(config, name)} came.")
+            raise ConfigError(f"{name} must be at least 1, got {getattr(config, name)}.")
     for name in ("token_types", "position_offset"):
         if getattr(config, name) < 0:
-            raise ConfigError(f"{name} must not be negative, but {getattr(config, name)} came.")
+            raise ConfigError(f"{name} must not be negative, got {getattr(config, name)}.")
     for name in ("dropout", "attention_dropout", "ffn_dropout"):
         rate = getattr(config, name)
         if rate is not None and not 0.0 <= rate < 1.0:
-            raise ConfigError(f"{name} must be at least 0 and below 1, but {rate} came.")
+            raise ConfigError(f"{name} must be at least 0 and below 1, got {rate}.")
     if not 0.0 < config.norm_eps < 1.0:
-        raise ConfigError(f"norm_eps must be positive and below 1, but {config.norm_eps!r:.80} came.")
+        raise ConfigError(f"norm_eps must be positive and below 1, got {config.norm_eps!r:.80}.")
 
 
 def _check_combinations(config: TransformerConfig) -> None:
@@ -216,29 +216,29 @@ def _check_combinations(config: TransformerConfig) -> None:
     for side, present in sides.items():
         size = getattr(config, f"{side}_vocab_size")
         if present and (size is None or size < 1):
-            raise ConfigError(f"{side}_vocab_size must be at least 1 for architecture {config.architecture}, but {size} came.")
+            raise ConfigError(f"{side}_vocab_size must be at least 1 for architecture {config.architecture}, got {size}.")
         if not present and size is not None:
-            raise ConfigError(f"{side}_vocab_size must be absent for architecture {config.architecture}, but {size} came.")
+            raise ConfigError(f"{side}_vocab_size must be absent for architecture {config.architecture}, got {size}.")
     for side, present in (("encoder", config.has_encoder), ("decoder", config.has_decoder)):
         check_heads(config.num_hiddens, getattr(config, f"{side}_num_heads"), present, f"{side}_num_heads")
     if config.position == "sinusoidal" and config.num_hiddens % 2:
-        raise ConfigError(f"num_hiddens must be even for sinusoidal positions, but {config.num_hiddens} came.")
+        raise ConfigError(f"num_hiddens must be even for sinusoidal positions, got {config.num_hiddens}.")
     positions = config.max_len + config.position_offset
     if config.position == "sinusoidal" and positions > LONGEST_TABLE:
         raise ConfigError(
-            f"max_len + position_offset must be at most {LONGEST_TABLE} for sinusoidal positions, but {positions} came."
+            f"max_len + position_offset must be at most {LONGEST_TABLE} for sinusoidal positions, got {positions}."
         )
     if config.share_embeddings and config.source_vocab_size != config.target_vocab_size:
         raise ConfigError(
-            "share_embeddings needs an encoder and a decoder with equal vocabulary sizes, but "
-            f"{config.source_vocab_size} and {config.target_vocab_size} came."
+            "share_embeddings needs an encoder and a decoder with equal vocabulary sizes, got "
+            f"{config.source_vocab_size} and {config.target_vocab_size}."
         )
     if config.tie_output and not config.has_decoder:
         raise ConfigError("tie_output needs a decoder, but the architecture is encoder.")
     if config.token_types and not config.has_encoder:
         raise ConfigError("token_types needs an encoder, but the architecture is decoder.")
     if config.pooler and config.architecture != "encoder":
-        raise ConfigError(f"pooler needs architecture encoder, but {config.architecture} came.")
+        raise ConfigError(f"pooler needs architecture encoder, got {config.architecture}.")
     if config.norm_kind == "std_norm" and config.num_hiddens < 2:
         raise ConfigError("std_norm needs num_hiddens of at least 2: one number has no unbiased deviation.")
     _check_ids(config)
@@ -253,13 +253,13 @@ def check_heads(num_hiddens: int, num_heads: int, present: bool = True, name: st
 def _check_ids(config: TransformerConfig) -> None:
     limits = [size for size in (config.source_vocab_size, config.target_vocab_size) if size is not None]
     if config.pad_id < 0 or config.pad_id >= min(limits):
-        raise ConfigError(f"pad_id must be from 0 to {min(limits) - 1}, but {config.pad_id} came.")
+        raise ConfigError(f"pad_id must be from 0 to {min(limits) - 1}, got {config.pad_id}.")
     if config.target_vocab_size is None:
         return
     named = {"bos_id": config.bos_id, "eos_id": config.eos_id, "decoder_start_id": config.start_id}
     named.update({f"suppress_ids[{i}]": token for i, token in enumerate(config.suppress_ids)})
     for name, token in named.items():
         if not 0 <= token < config.target_vocab_size:
-            raise ConfigError(f"{name} must be from 0 to {config.target_vocab_size - 1}, but {token} came.")
+            raise ConfigError(f"{name} must be from 0 to {config.target_vocab_size - 1}, got {token}.")
     if config.eos_id in config.suppress_ids:
         raise ConfigError("suppress_ids must not hold eos_id, or decoding would never end.")

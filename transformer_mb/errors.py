@@ -1,4 +1,4 @@
-"""Every error that a user can cause. Each message names what was expected and what came."""
+"""Every error that a user can cause. Each message names what was expected and what was got."""
 
 from __future__ import annotations
 

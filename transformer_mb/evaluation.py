@@ -42,7 +42,7 @@ def evaluate(pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> E
     loses, such as upper case, the targets must have lost too (see ``normalized``).
     """
     if not pairs or len(pairs) != len(translations):
-        raise DataError(f"One translation for each pair was expected, but {len(translations)} for {len(pairs)} pairs came.")
+        raise DataError(f"One translation for each pair was expected, got {len(translations)} for {len(pairs)} pairs.")
     hits = exact_matches(pairs, translations)
     by_source: dict[str, bool] = {}
     for (source, _), hit in zip(pairs, hits, strict=True):

@@ -34,7 +34,7 @@ def initial_weights(config: TransformerConfig, seed: int = 0, scheme: str = "xav
 
 def check_scheme(scheme: str) -> None:
     if scheme not in SCHEMES:
-        raise ConfigError(f"initialization must be one of {', '.join(SCHEMES)}, but {scheme!r} came.")
+        raise ConfigError(f"initialization must be one of {', '.join(SCHEMES)}, got {scheme!r}.")
 
 
 def _value(name: str, shapes: dict[str, Shape], config: TransformerConfig, seed: int, scheme: str) -> np.ndarray:

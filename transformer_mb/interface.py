@@ -214,7 +214,7 @@ class DecoderBlock(Protocol):
 
     ``forward(X, state)`` returns ``(Y, state)``. The state is D2L's list ``[enc_outputs, enc_valid_lens, caches]``;
     ``caches[i]`` is None at the start of a sequence, afterwards this block's projected keys and values, so that a
-    sequence may be fed whole or piece by piece with the same result. The state that came is left as it was.
+    sequence may be fed whole or piece by piece with the same result. The given state is left as it was.
     Without ``enc_outputs`` (None), or with ``cross_attention=False``, the cross-attention sublayer is skipped.
     """
 

@@ -21,6 +21,6 @@ def backend_of(model: Any) -> Backend:
             if ancestor.__module__ == package or ancestor.__module__.startswith(f"{package}."):
                 return load_backend_class(name)()
     raise BackendError(
-        f"The model must be one that a backend made ({', '.join(entries())}), but a {type(model).__module__}."
-        f"{type(model).__qualname__} came. Give its backend, or the model inside what wraps it."
+        f"The model must be one that a backend made ({', '.join(entries())}), got a {type(model).__module__}."
+        f"{type(model).__qualname__}. Give its backend, or the model inside what wraps it."
     )

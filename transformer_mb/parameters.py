@@ -102,7 +102,7 @@ def check_sizes(config: TransformerConfig, tensors: int) -> None:
     for side in ("encoder", "decoder"):
         layers = getattr(config, f"{side}_num_layers")
         if getattr(config, f"has_{side}") and layers > tensors:
-            raise WeightsError(f"{side}_num_layers must be at most the {tensors} tensors, but {layers} came.")
+            raise WeightsError(f"{side}_num_layers must be at most the {tensors} tensors, got {layers}.")
 
 
 def check_weights(weights: Mapping[str, Any], expected: Mapping[str, Iterable[int]], what: str = "The model") -> None:
@@ -111,6 +111,6 @@ def check_weights(weights: Mapping[str, Any], expected: Mapping[str, Iterable[in
     problems += [f"unexpected {name} {list(weights[name].shape)}" for name in weights if name not in expected]
     for name in expected:
         if name in weights and tuple(weights[name].shape) != tuple(expected[name]):
-            problems.append(f"{name} must have shape {list(expected[name])}, but {list(weights[name].shape)} came")
+            problems.append(f"{name} must have shape {list(expected[name])}, got {list(weights[name].shape)}")
     if problems:
         raise WeightsError(f"{what} and the weights do not fit: {'; '.join(problems)}.")

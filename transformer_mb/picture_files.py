@@ -30,7 +30,7 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> str:
     """The ending of a file in lower case; raises PictureError for one that is not among ``endings``."""
     ending = path.suffix.lower()
     if ending not in endings:
-        raise PictureError(f"The file must end in one of {', '.join(endings)}, but {str(path)!r} came.")
+        raise PictureError(f"The file must end in one of {', '.join(endings)}, got {str(path)!r}.")
     return ending
 
 

@@ -15,8 +15,8 @@ from .printable import printable
 
 CELL = 0.3  # inches a token takes
 SMALLEST = 1.3  # inches of a panel, so that its title fits
-SCALE = 3.0  # inches that the colour scale is tall at most
-COLOURS = "viridis"  # its zero is dark, so that a masked cell, which is blank, is none
+SCALE = 3.0  # inches that the color scale is tall at most
+COLORS = "viridis"  # its zero is dark, so that a masked cell, which is blank, is none
 # For characters that matplotlib's own font lacks: the first of these that is installed.
 WIDE_FONTS = (
     "Noto Sans CJK SC",
@@ -49,8 +49,8 @@ class Attention(NamedTuple):
         for part in (*self.layers, *([] if self.allowed is None else [self.allowed])):
             if tuple(part.shape[-2:]) != expected:
                 raise PictureError(
-                    f"The weights of {self.title!r} must end in the sizes {list(expected)} as it has tokens, but "
-                    f"{list(part.shape)} came."
+                    f"The weights of {self.title!r} must end in the sizes {list(expected)} as it has tokens, got "
+                    f"{list(part.shape)}."
                 )
 
 
@@ -83,7 +83,7 @@ def attention_figure(kinds: Sequence[Attention], title: str = "") -> Any:
 def _draw_kind(part: Any, kind: Attention, heads: int, shrink: float) -> None:
     import matplotlib
 
-    colours, fonts = matplotlib.colormaps[COLOURS].with_extremes(bad="white"), _fonts()
+    colors, fonts = matplotlib.colormaps[COLORS].with_extremes(bad="white"), _fonts()
     part.suptitle(_plain(f"{kind.title}: where each row's token looks"), fontsize=10, **fonts)
     panels = part.subplots(len(kind.layers), heads, sharex=True, sharey=True, squeeze=False)
     images = []
@@ -92,7 +92,7 @@ def _draw_kind(part: Any, kind: Attention, heads: int, shrink: float) -> None:
             if head >= len(weights):
                 panel.set_visible(False)  # another kind has more heads
                 continue
-            images.append(_draw_panel(panel, kind, weights[head], cmap=colours, **fonts))
+            images.append(_draw_panel(panel, kind, weights[head], cmap=colors, **fonts))
             if row == 0:
                 panel.set_title(f"head {head + 1}", fontsize=9)
             if head == 0:

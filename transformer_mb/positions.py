@@ -14,7 +14,7 @@ def sinusoid_table(num_positions: int, num_hiddens: int, layout: str = "interlea
     all cosines (fairseq, MarianMT).
     """
     if num_hiddens % 2:
-        raise ConfigError(f"num_hiddens must be even for sinusoidal positions, but {num_hiddens} came.")
+        raise ConfigError(f"num_hiddens must be even for sinusoidal positions, got {num_hiddens}.")
     rates = np.power(10000.0, np.arange(0, num_hiddens, 2) / num_hiddens)
     angles = np.arange(num_positions)[:, None] / rates
     table = np.empty((num_positions, num_hiddens))

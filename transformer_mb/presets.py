@@ -172,7 +172,7 @@ PRESETS = {preset.__name__: preset for preset in (d2l, notes_de_en, stepwise_pre
 
 def check_name(name: str) -> str:
     if name not in PRESETS:
-        raise ConfigError(f"The preset must be one of {', '.join(PRESETS)}, but {name!r} came.")
+        raise ConfigError(f"The preset must be one of {', '.join(PRESETS)}, got {name!r}.")
     return name
 
 

@@ -72,7 +72,7 @@ def load_backend_class(name: str) -> type[Backend]:
     """The class of a backend; raises BackendError with the reason and the remedy."""
     known = entries()
     if name not in known:
-        raise BackendError(f"The backend must be one of {', '.join(known)}, but {name!r} came.")
+        raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}.")
     entry = known[name]
     missing = [package for package in entry.requires if importlib.util.find_spec(package) is None]
     if missing:

@@ -35,17 +35,17 @@ def staged(parent: Path) -> Iterator[Path]:
 @contextmanager
 def unbroken() -> Iterator[None]:
     """A signal whose handler would raise, Ctrl-C for one, waits until the block has ended: half of it is not to be left."""
-    came: list[int] = []
+    received: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     waiting = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if main and callable(signal.getsignal(one))]
-    before = {one: signal.signal(one, lambda number, frame: came.append(number)) for one in waiting}
+    before = {one: signal.signal(one, lambda number, frame: received.append(number)) for one in waiting}
     try:
         yield
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int]:

@@ -35,7 +35,7 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mappi
     """Raises OSError when the file cannot be written, a full disk included; DtypeError for what it has no place for."""
     if wrong := [name for name, array in tensors.items() if array.dtype.newbyteorder("<") not in DTYPES.values()]:
         known = ", ".join(map(str, DTYPES.values()))
-        raise DtypeError(f"Tensor {wrong[0]} must be of {known} to be saved, but {tensors[wrong[0]].dtype} came.")
+        raise DtypeError(f"Tensor {wrong[0]} must be of {known} to be saved, got {tensors[wrong[0]].dtype}.")
     # The library writes memory as it lies: a transposed view would be stored in the wrong order.
     dense = {name: np.asarray(array, array.dtype.newbyteorder("="), order="C") for name, array in tensors.items()}
     try:
@@ -55,7 +55,7 @@ def read_tensors(path: Path, whole_numbers: Container[str] = ()) -> dict[str, np
     for name, dtype in found.dtypes.items():
         expected = ("I64",) if name in whole_numbers else FLOATS
         if dtype not in expected:
-            wrong.append(f"{name} must be {' or '.join(expected)}, but {dtype} came")
+            wrong.append(f"{name} must be {' or '.join(expected)}, got {dtype}")
     if wrong:
         raise CheckpointError(f"{path} holds tensors of a wrong dtype: {'; '.join(wrong)}.")
     return found.arrays
@@ -84,5 +84,5 @@ def read_tensor_file(path: Path) -> TensorFile:
 
 def _array(name: str, data: bytearray, dtype: str, shape: list[int]) -> np.ndarray:
     if dtype not in STORED:
-        raise ValueError(f"tensor {name!r:.80} must be of {', '.join(STORED)}, but {dtype!r:.40} came")
+        raise ValueError(f"tensor {name!r:.80} must be of {', '.join(STORED)}, got {dtype!r:.40}")
     return np.frombuffer(data, STORED[dtype]).reshape(shape)

@@ -57,17 +57,17 @@ class TrainerOptions:
 
     def __post_init__(self) -> None:
         if self.optimizer not in SLOTS:
-            raise ConfigError(f"optimizer must be one of {', '.join(SLOTS)}, but {self.optimizer!r} came.")
+            raise ConfigError(f"optimizer must be one of {', '.join(SLOTS)}, got {self.optimizer!r}.")
         if not self.learning_rate > 0.0:
-            raise ConfigError(f"learning_rate must be positive, but {self.learning_rate} came.")
+            raise ConfigError(f"learning_rate must be positive, got {self.learning_rate}.")
         if not all(0.0 <= beta < 1.0 for beta in (*self.betas, self.momentum)):
-            raise ConfigError(f"betas and momentum must be from 0 to below 1, but {self.betas} and {self.momentum} came.")
+            raise ConfigError(f"betas and momentum must be from 0 to below 1, got {self.betas} and {self.momentum}.")
         if self.clip_norm is not None and not self.clip_norm > 0.0:
-            raise ConfigError(f"clip_norm must be positive or None, but {self.clip_norm} came.")
+            raise ConfigError(f"clip_norm must be positive or None, got {self.clip_norm}.")
         if not 0.0 <= self.label_smoothing < 1.0:
-            raise ConfigError(f"label_smoothing must be from 0 to below 1, but {self.label_smoothing} came.")
+            raise ConfigError(f"label_smoothing must be from 0 to below 1, got {self.label_smoothing}.")
         if self.normalization not in ("steps", "tokens"):
-            raise ConfigError(f"normalization must be steps or tokens, but {self.normalization!r} came.")
+            raise ConfigError(f"normalization must be steps or tokens, got {self.normalization!r}.")
 
 
 class Trainer(ABC):

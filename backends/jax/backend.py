@@ -74,7 +74,7 @@ class JAXBackend(Backend):
         name = device.replace("cuda", "gpu")
         name = name if name in found else f"{name}:0"
         if name not in found:
-            raise DeviceError(f"The device of backend jax must be one of {', '.join(found)}, but {device!r} came.")
+            raise DeviceError(f"The device of backend jax must be one of {', '.join(found)}, got {device!r}.")
         return found[name]
 
     @property

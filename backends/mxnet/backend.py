@@ -55,7 +55,7 @@ class MXNetBackend(Backend):
     def find_device(self, device: str | None) -> mx.Context:
         name = "gpu:0" if device == "gpu" else device or "cpu"
         if name not in self.devices():
-            raise DeviceError(f"The device of backend mxnet must be one of {', '.join(self.devices())}, but {device!r} came.")
+            raise DeviceError(f"The device of backend mxnet must be one of {', '.join(self.devices())}, got {device!r}.")
         kind, _, number = name.partition(":")
         return mx.Context(kind, int(number or 0))
 

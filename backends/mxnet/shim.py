@@ -78,7 +78,7 @@ class _Tape:
         return result
 
     def _symbol(self, array: mnp.ndarray) -> _Symbol:
-        """What made the array, or a variable for one that came from outside."""
+        """What made the array, or a variable for one from outside."""
         if id(array) not in self._symbols:
             self._symbols[id(array)] = mx.sym.var(f"leaf{len(self.leaves)}").as_np_ndarray()
             self.leaves.append(array)

@@ -58,7 +58,7 @@ class NumPyBackend(Backend):
 
     def find_device(self, device: str | None) -> str:
         if device not in (None, "cpu"):
-            raise DeviceError(f"The device of backend numpy must be one of {', '.join(self.devices())}, but {device!r} came.")
+            raise DeviceError(f"The device of backend numpy must be one of {', '.join(self.devices())}, got {device!r}.")
         return "cpu"
 
     def layer(self, layer: str, *arguments: Any, **options: Any) -> Layer:
@@ -106,7 +106,7 @@ class NumPyBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        # Copies, so that an array that came twice counts as two inputs.
+        # Copies, so that an array given twice counts as two inputs.
         inputs, options = map_leaves(self.array, list(inputs)), map_leaves(self.array, options)
         layer = layer if isinstance(layer, Layer) else _Function(layer)
         layer.zero_gradients()

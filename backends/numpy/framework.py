@@ -124,7 +124,7 @@ class Layer:
             if parameter.value.dtype == dtype:
                 continue
             if parameter.value.base is not None:
-                raise DtypeError(f"A model that a trainer holds stays {parameter.value.dtype}, but {dtype} came.")
+                raise DtypeError(f"A model that a trainer holds stays {parameter.value.dtype}, got {dtype}.")
             parameter.value, parameter.gradient = parameter.value.astype(dtype), None
         return self
 
@@ -184,7 +184,7 @@ class Embedding(Layer):
     def forward(self, ids: np.ndarray) -> np.ndarray:
         low, high, rows = ids.min(), ids.max(), len(self.weight.value)
         if low < 0 or high >= rows:
-            raise TokenError(f"A token id must be from 0 to {rows - 1}, but {low if low < 0 else high} came.")
+            raise TokenError(f"A token id must be from 0 to {rows - 1}, got {low if low < 0 else high}.")
         self.remember(ids)
         return self.weight.value.take(ids, axis=0)
 

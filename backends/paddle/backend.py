@@ -54,7 +54,7 @@ class PaddleBackend(Backend):
     def find_device(self, device: str | None) -> Any:
         name = "gpu:0" if device == "gpu" else device or paddle.get_device()
         if name not in self.devices():
-            raise DeviceError(f"The device of backend paddle must be one of {', '.join(self.devices())}, but {device!r} came.")
+            raise DeviceError(f"The device of backend paddle must be one of {', '.join(self.devices())}, got {device!r}.")
         return paddle.CPUPlace() if name == "cpu" else paddle.CUDAPlace(int(name.removeprefix("gpu:")))
 
     @property

@@ -55,7 +55,7 @@ class TensorFlowBackend(Backend):
         first_gpu = "gpu:0" if device or "gpu:0" in names else "cpu"
         name = first_gpu if device in (None, "gpu", "cuda") else device
         if name not in names:
-            raise DeviceError(f"The device of backend tensorflow must be one of {', '.join(names)}, but {device!r} came.")
+            raise DeviceError(f"The device of backend tensorflow must be one of {', '.join(names)}, got {device!r}.")
         if name != "cpu":
             # TF32 would be the default for float32; the switch is the whole process's.
             tf.config.experimental.enable_tensor_float_32_execution(False)

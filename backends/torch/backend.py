@@ -53,7 +53,7 @@ class TorchBackend(Backend):
     def find_device(self, device: str | None) -> torch.device:
         name = "cuda:0" if device == "cuda" else device or "cpu"
         if name not in self.devices():
-            raise DeviceError(f"The device of backend torch must be one of {', '.join(self.devices())}, but {device!r} came.")
+            raise DeviceError(f"The device of backend torch must be one of {', '.join(self.devices())}, got {device!r}.")
         return torch.device(name)
 
     def layer(self, layer: str, *arguments: Any, **options: Any) -> nn.Module:

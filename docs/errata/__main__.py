@@ -13,7 +13,7 @@ DEMONSTRATIONS = {name: show for module in MODULES for name, show in module.DEMO
 def main(names: list[str]) -> int:
     unknown = [name for name in names if name not in DEMONSTRATIONS]
     if unknown:
-        print(f"The demonstrations are {', '.join(DEMONSTRATIONS)}, but {', '.join(unknown)} came.", file=sys.stderr)
+        print(f"The demonstrations are {', '.join(DEMONSTRATIONS)}, got {', '.join(unknown)}.", file=sys.stderr)
         return 1
     for name in names or DEMONSTRATIONS:
         print(f"[{name}]")

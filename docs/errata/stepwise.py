@@ -38,11 +38,11 @@ def divisor_overflow():
     first = int(published.isnan().any(dim=0).nonzero()[0])
     x = torch.zeros(3, WIDTH)
     x[:, 0::2] += published[:3]
-    normalised = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + EPSILON)
+    normalized = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + EPSILON)
     return {
         "first column that is not a number": 2 * first,
         "numbers that are none": f"{int(published.isnan().sum()):,} of {published.numel():,}",
-        "after the first norm": f"{int(normalised.isnan().sum()):,} of {normalised.numel():,}",
+        "after the first norm": f"{int(normalized.isnan().sum()):,} of {normalized.numel():,}",
         "ours": f"{int(np.isnan(added).sum())}",
     }
 
@@ -121,10 +121,10 @@ def source_mask_left_out():
 
 def norm_that_starts_at_one():
     X = _tokens(3)
-    normalised = (X - X.mean(-1, keepdim=True)) / (X.std(-1, keepdim=True) + EPSILON)
+    normalized = (X - X.mean(-1, keepdim=True)) / (X.std(-1, keepdim=True) + EPSILON)
     return {
-        "mean after the decoder's second norm": f"{(normalised + torch.ones(WIDTH)).mean().item():.2f}",
-        "after every other": f"{abs(normalised.mean().item()):.2f}",
+        "mean after the decoder's second norm": f"{(normalized + torch.ones(WIDTH)).mean().item():.2f}",
+        "after every other": f"{abs(normalized.mean().item()):.2f}",
     }
 
 

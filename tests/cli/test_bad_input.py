@@ -120,7 +120,7 @@ def test_a_line_that_is_too_long_is_named(cli, fails, trained, train_fails, data
     long.write_text(data.read_text() + "word " * 30 + "\tmot\n")
     assert "source of pair 41 must be at most 30 tokens long" in train_fails("--data", long)
     message = fails("translate", trained, "--max-steps", 31, stdin="go .")
-    assert "max_steps must be from 1 to max_len = 30, but 31 came" in message
+    assert "max_steps must be from 1 to max_len = 30, got 31" in message
 
 
 def test_standard_input_that_is_not_utf_8(fails, trained):
@@ -133,7 +133,7 @@ def test_standard_input_that_is_not_utf_8(fails, trained):
     [
         ("num_hiddens = 30", "num_hiddens must be divisible by encoder_num_heads, but 30 is not divisible by 4"),
         ("decoder_start_id = 999", "decoder_start_id must be from 0 to"),
-        ("colour = 3", "Unknown field(s) of [model]: colour"),
+        ("color = 3", "Unknown field(s) of [model]: color"),
         ("eos_id = 4", "[model] must leave out eos_id"),
         ('preset = "gpt9"', "The preset must be one of d2l"),
         ('architecture = "decoder"', "vocab_size"),

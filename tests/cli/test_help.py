@@ -39,7 +39,7 @@ def test_help_imports_neither_numpy_nor_any_framework():
 
 @pytest.mark.parametrize(
     "words",
-    ["translat", "--colour", "translate", "evaluate model", "train --epochs many", "translate model --beam 0"],
+    ["translat", "--color", "translate", "evaluate model", "train --epochs many", "translate model --beam 0"],
 )
 def test_wrong_usage_has_status_2(cli, words):
     outcome = cli(*words.split())

@@ -72,10 +72,10 @@ def test_flags_override_the_file_which_overrides_the_preset(tmp_path):
     [
         ("[modle]\n", r"unknown key\(s\): modle"),
         ("epochs = 3\n", r"unknown key\(s\): epochs"),
-        ("model = 3\n", "model must be a table, but 3 came"),
+        ("model = 3\n", "model must be a table, got 3"),
         ("[data]\nsauce = 'x'\n", r"unknown key\(s\) of \[data\]: sauce"),
-        ("[data]\nsource = 3\n", "data.source must be a string, but 3 came"),
-        ("save_every = 'often'\n", "save_every must be a whole number, but 'often' came"),
+        ("[data]\nsource = 3\n", "data.source must be a string, got 3"),
+        ("save_every = 'often'\n", "save_every must be a whole number, got 'often'"),
         ("[model\n", "must be TOML, but it is not"),
     ],
 )

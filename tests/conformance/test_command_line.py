@@ -59,7 +59,7 @@ def test_another_backend_reads_the_checkpoint(trained, oracle):
 def test_a_device_that_is_not_there(trained, backend_name, capsys):
     assert main(["translate", str(trained / "model"), "--backend", backend_name, "--device", "tpu:9"]) == 1
     message = capsys.readouterr().err
-    assert "must be one of cpu" in message and "'tpu:9' came" in message and "Traceback" not in message
+    assert "must be one of cpu" in message and "got 'tpu:9'" in message and "Traceback" not in message
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Bad input: one sentence that names what was expected and what came, the same in every backend."""
+"""Bad input: one sentence that names what was expected and what was got, the same in every backend."""
 
 import numpy as np
 import pytest
@@ -22,17 +22,17 @@ def changed(array, value):
 
 
 CALLS = {
-    "source id too large": (TokenError, (changed(SOURCE, 11), LENS, TARGET), "source must hold token ids from 0 to 10, but 11 came"),
-    "source id negative": (TokenError, (changed(SOURCE, -1), LENS, TARGET), "from 0 to 10, but -1 came"),
-    "target id too large": (TokenError, (SOURCE, LENS, changed(TARGET, 99)), "target must hold token ids from 0 to 12, but 99 came"),
-    "source too long": (TokenError, (np.ones((3, 21), int), None, TARGET), "at most max_len = 20 tokens long, but 21 came"),
-    "target too long": (TokenError, (SOURCE, LENS, np.ones((3, 21), int)), "at most max_len = 20 tokens long, but 21 came"),
-    "source not 2-D": (ShapeError, (SOURCE[0], None, TARGET), r"source must have shape \[B, steps\].*\[5\] came"),
-    "empty source": (ShapeError, (SOURCE[:, :0], None, TARGET), r"at least one token, but \[3, 0\] came"),
-    "source of floats": (TokenError, (SOURCE.astype(float), LENS, TARGET), "whole numbers, but dtype float64 came"),
-    "length beyond the source": (TokenError, (SOURCE, np.array([6, 2, 1]), TARGET), r"lengths from 0 to 5, but \[6, 2, 1\] came"),
-    "lengths of another batch": (ShapeError, (SOURCE, np.array([1, 2]), TARGET), r"source_valid_lens must have shape \[3\], but \[2\] came"),
-    "target of another batch": (ShapeError, (SOURCE, LENS, TARGET[:2]), "target must have batch size 3 as the source has, but 2 came"),
+    "source id too large": (TokenError, (changed(SOURCE, 11), LENS, TARGET), "source must hold token ids from 0 to 10, got 11"),
+    "source id negative": (TokenError, (changed(SOURCE, -1), LENS, TARGET), "from 0 to 10, got -1"),
+    "target id too large": (TokenError, (SOURCE, LENS, changed(TARGET, 99)), "target must hold token ids from 0 to 12, got 99"),
+    "source too long": (TokenError, (np.ones((3, 21), int), None, TARGET), "at most max_len = 20 tokens long, got 21"),
+    "target too long": (TokenError, (SOURCE, LENS, np.ones((3, 21), int)), "at most max_len = 20 tokens long, got 21"),
+    "source not 2-D": (ShapeError, (SOURCE[0], None, TARGET), r"source must have shape \[B, steps\].*got \[5\]"),
+    "empty source": (ShapeError, (SOURCE[:, :0], None, TARGET), r"at least one token, got \[3, 0\]"),
+    "source of floats": (TokenError, (SOURCE.astype(float), LENS, TARGET), "whole numbers, got dtype float64"),
+    "length beyond the source": (TokenError, (SOURCE, np.array([6, 2, 1]), TARGET), r"lengths from 0 to 5, got \[6, 2, 1\]"),
+    "lengths of another batch": (ShapeError, (SOURCE, np.array([1, 2]), TARGET), r"source_valid_lens must have shape \[3\], got \[2\]"),
+    "target of another batch": (ShapeError, (SOURCE, LENS, TARGET[:2]), "target must have batch size 3 as the source has, got 2"),
 }  # fmt: skip
 
 
@@ -44,15 +44,15 @@ def test_logits_refuses(name, backend, model):
 
 
 LAYERS = {
-    "width of queries": ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), [(2, 3, 7), (2, 3, 8), (2, 3, 8)], r"queries must have shape \[B, T, 8\], but \[2, 3, 7\] came"),
-    "width of values": ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), [(2, 3, 8), (2, 3, 8), (2, 3, 9)], r"values must have shape \[B, T, 8\], but \[2, 3, 9\] came"),
-    "rank of queries": ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), [(3, 8), (2, 3, 8), (2, 3, 8)], r"queries must have shape \[B, T, 8\], but \[3, 8\] came"),
+    "width of queries": ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), [(2, 3, 7), (2, 3, 8), (2, 3, 8)], r"queries must have shape \[B, T, 8\], got \[2, 3, 7\]"),
+    "width of values": ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), [(2, 3, 8), (2, 3, 8), (2, 3, 9)], r"values must have shape \[B, T, 8\], got \[2, 3, 9\]"),
+    "rank of queries": ("MultiHeadAttention", (8, 8, 8, 8, 2, 0.0), [(3, 8), (2, 3, 8), (2, 3, 8)], r"queries must have shape \[B, T, 8\], got \[3, 8\]"),
     "batch of keys": ("DotProductAttention", (0.0,), [(2, 3, 4), (3, 3, 4), (3, 3, 4)], "must share the batch"),
     "steps of values": ("DotProductAttention", (0.0,), [(2, 3, 4), (2, 3, 4), (2, 5, 4)], "and keys and values their steps"),
-    "residual": ("AddNorm", ([4], 0.0), [(2, 3, 4), (2, 1, 4)], r"X and Y must have the same shape, but \[2, 3, 4\] and \[2, 1, 4\] came"),
-    "norm shape": ("LayerNorm", ([3, 4],), [(2, 4, 4)], r"must end in the sizes \[3, 4\], but \[2, 4, 4\] came"),
-    "ffn width": ("PositionWiseFFN", (4, 5, 6), [(2, 3, 5)], r"must have shape \[B, T, 4\], but \[2, 3, 5\] came"),
-    "positions": ("PositionalEncoding", (4, 0.0, 5), [(2, 6, 4)], "at most max_len = 5 tokens long, but 6 came"),
+    "residual": ("AddNorm", ([4], 0.0), [(2, 3, 4), (2, 1, 4)], r"X and Y must have the same shape, got \[2, 3, 4\] and \[2, 1, 4\]"),
+    "norm shape": ("LayerNorm", ([3, 4],), [(2, 4, 4)], r"must end in the sizes \[3, 4\], got \[2, 4, 4\]"),
+    "ffn width": ("PositionWiseFFN", (4, 5, 6), [(2, 3, 5)], r"must have shape \[B, T, 4\], got \[2, 3, 5\]"),
+    "positions": ("PositionalEncoding", (4, 0.0, 5), [(2, 6, 4)], "at most max_len = 5 tokens long, got 6"),
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_a_layer_refuses(name, backend):
 def test_valid_lens_of_another_shape(backend):
     layer = backend.layer("MultiHeadAttention", 8, 8, 8, 8, 2, 0.0)
     X = np.ones((2, 3, 8))
-    with pytest.raises(ShapeError, match=r"valid_lens must have shape \[2\] or \[2, 3\], but \[2, 4\] came"):
+    with pytest.raises(ShapeError, match=r"valid_lens must have shape \[2\] or \[2, 3\], got \[2, 4\]"):
         backend.apply(layer, X, X, X, np.ones((2, 4), int))
 
 
@@ -77,7 +77,7 @@ def test_heads_must_divide(backend):
 
 
 def test_odd_width_has_no_sinusoids(backend):
-    with pytest.raises(ConfigError, match="num_hiddens must be even for sinusoidal positions, but 5 came"):
+    with pytest.raises(ConfigError, match="num_hiddens must be even for sinusoidal positions, got 5"):
         backend.layer("PositionalEncoding", 5, 0.0)
 
 
@@ -91,22 +91,22 @@ def test_weights_that_do_not_fit_are_all_listed(backend, model):
     message = str(caught.value)
     assert "missing encoder.blks.block0.attention.W_q.weight [8, 8]" in message
     assert "unexpected encoder.surprise [2]" in message
-    assert "decoder.dense.bias must have shape [13], but [5] came" in message
+    assert "decoder.dense.bias must have shape [13], got [5]" in message
 
 
 def test_unknown_dtype(backend_name):
-    with pytest.raises(DtypeError, match="must be one of float32, float64.*but 'int8' came"):
+    with pytest.raises(DtypeError, match="must be one of float32, float64.*got 'int8'"):
         load_backend_class(backend_name)(dtype="int8")
 
 
 def test_unknown_device(backend_name):
-    with pytest.raises(DeviceError, match="must be one of cpu.*but 'tpu:9' came"):
+    with pytest.raises(DeviceError, match="must be one of cpu.*got 'tpu:9'"):
         load_backend_class(backend_name)(device="tpu:9")
 
 
 @pytest.mark.parametrize("max_steps", [0, 21])
 def test_decoding_beyond_the_positions(max_steps, backend, model):
-    with pytest.raises(TokenError, match=f"max_steps must be from 1 to max_len = 20, but {max_steps} came"):
+    with pytest.raises(TokenError, match=f"max_steps must be from 1 to max_len = 20, got {max_steps}"):
         backend.greedy(model, SOURCE, LENS, max_steps)
 
 
@@ -124,7 +124,7 @@ def test_a_decoder_does_not_encode(backend):
 
 
 def test_token_types_out_of_range(backend):
-    with pytest.raises(TokenError, match="token_types must hold token ids from 0 to 1, but 2 came"):
+    with pytest.raises(TokenError, match="token_types must hold token ids from 0 to 1, got 2"):
         backend.encode(backend.build(ENCODER, seed=0), SOURCE, LENS, np.full(SOURCE.shape, 2))
 
 

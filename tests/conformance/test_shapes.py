@@ -19,7 +19,7 @@ def test_add_norm_of_ones_is_zero(backend32):
     np.testing.assert_array_equal(backend32.apply(layer, np.ones((2, 3, 4)), np.ones((2, 3, 4))), np.zeros((2, 3, 4)))
 
 
-def normalised(Y):
+def normalized(Y):
     """Over the last two axes: mean 0 and variance 1, as after the block's last layer norm."""
     return np.allclose(Y.mean(axis=(1, 2)), 0.0, atol=1e-5) and np.allclose(Y.var(axis=(1, 2)), 1.0, atol=1e-3)
 
@@ -27,21 +27,21 @@ def normalised(Y):
 def test_encoder_block(backend32, rng):
     block = backend32.layer("EncoderBlock", 24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
     Y = backend32.apply(block, rng.standard_normal((2, 100, 24)), np.array([3, 2]))
-    assert Y.shape == (2, 100, 24) and normalised(Y)
+    assert Y.shape == (2, 100, 24) and normalized(Y)
 
 
 def test_decoder_block(backend32, rng):
     X, valid_lens = rng.standard_normal((2, 100, 24)), np.array([3, 2])
     block = backend32.layer("DecoderBlock", 24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0)
     Y, state = backend32.apply(block, X, [rng.standard_normal((2, 100, 24)), valid_lens, [None]])
-    assert Y.shape == (2, 100, 24) and normalised(Y)
+    assert Y.shape == (2, 100, 24) and normalized(Y)
     assert len(state) == 3 and state[2][0] is not None
 
 
 def test_encoder_and_its_attention_weights(backend32, rng):
     encoder = backend32.layer("TransformerEncoder", 200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
     Y = backend32.apply(encoder, np.ones((2, 100), np.int64), np.array([3, 2]))
-    assert Y.shape == (2, 100, 24) and normalised(Y)
+    assert Y.shape == (2, 100, 24) and normalized(Y)
 
 
 def test_attention_weights(backend, rng):

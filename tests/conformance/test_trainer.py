@@ -162,8 +162,8 @@ def test_a_state_that_does_not_fit_is_refused(backend):
 
 
 BAD_OPTIONS = {
-    "optimizer": ({"optimizer": "adamw"}, "optimizer must be one of adam, sgd, but 'adamw' came"),
-    "rate": ({"learning_rate": 0.0}, "learning_rate must be positive, but 0.0 came"),
+    "optimizer": ({"optimizer": "adamw"}, "optimizer must be one of adam, sgd, got 'adamw'"),
+    "rate": ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
     "clip": ({"clip_norm": -1.0}, "clip_norm must be positive"),
 }
 

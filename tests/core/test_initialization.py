@@ -53,7 +53,7 @@ def test_xavier_biases_are_zero_and_a_tied_output_keeps_its_bias():
 
 
 def test_an_unknown_scheme_is_refused():
-    words = "initialization must be one of xavier, torch_default, but 'zeros' came"
+    words = "initialization must be one of xavier, torch_default, got 'zeros'"
     with pytest.raises(ConfigError, match=words):
         initial_weights(d2l(11, 13), 0, "zeros")
     with pytest.raises(ConfigError, match=words):

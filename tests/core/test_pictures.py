@@ -63,13 +63,13 @@ def test_masked_cells_are_white_and_zeros_are_not():
     canvas.draw()
     pixels, (panel,) = np.asarray(canvas.buffer_rgba()), panels(figure)
 
-    def colour(row, column):
+    def color(row, column):
         x, y = panel.transData.transform((column, row))
         return tuple(pixels[len(pixels) - 1 - round(y), round(x), :3])
 
     for row in range(3):
-        assert colour(row, 3) == (255, 255, 255)
-        assert all(sum(colour(row, column)) < 400 for column in range(3))
+        assert color(row, 3) == (255, 255, 255)
+        assert all(sum(color(row, column)) < 400 for column in range(3))
 
 
 def test_several_kinds_in_one_picture():
@@ -78,7 +78,7 @@ def test_several_kinds_in_one_picture():
 
 
 def test_weights_that_do_not_fit_the_tokens_are_refused():
-    with pytest.raises(PictureError, match=r"'cross-attention' must end in the sizes \[3, 3\].*\[2, 3, 4\] came"):
+    with pytest.raises(PictureError, match=r"'cross-attention' must end in the sizes \[3, 3\].*got .*\[2, 3, 4\]"):
         attention_figure([KIND._replace(keys=KEYS[:3])])
 
 
@@ -98,7 +98,7 @@ def test_files(ending, tmp_path):
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
-    with pytest.raises(PictureError, match=r"must end in one of \.png, \.svg, \.html, but .*a\.gif' came"):
+    with pytest.raises(PictureError, match=r"must end in one of \.png, \.svg, \.html, got .*a\.gif'"):
         save_figure(loss_figure([1.0, 0.5], "Training", "loss"), tmp_path / "a.gif")
     assert not list(tmp_path.iterdir())
 

@@ -35,7 +35,7 @@ def count(config):
 def test_there_is_one_of_each_kind():
     names = ["d2l", "notes_de_en", "stepwise_prenorm", "fused_embedding", "vaswani_base", "annotated"]
     assert list(PRESETS) == list(RECIPES) == list(ARCHITECTURES) == names
-    with pytest.raises(ConfigError, match=r"must be one of d2l, .*, annotated, but 'gpt9' came"):
+    with pytest.raises(ConfigError, match=r"must be one of d2l, .*, annotated, got 'gpt9'"):
         check_name("gpt9")
 
 

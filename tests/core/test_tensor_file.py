@@ -67,7 +67,7 @@ def test_what_is_read_may_be_changed_and_lies_at_its_multiples(tmp_path):
 
 
 def test_what_has_no_place_in_it(tmp_path):
-    with pytest.raises(DtypeError, match="Tensor w must be of float64, float32, .* but complex128 came"):
+    with pytest.raises(DtypeError, match="Tensor w must be of float64, float32, .*got complex128"):
         write_tensors(tmp_path / "x", {"w": np.zeros(2, complex)})
 
 

@@ -194,10 +194,10 @@ def test_what_cannot_be_resumed(tmp_path):
     with pytest.raises(ConfigError, match="batch_size was 8 and is 9"):
         run(backend, TrainingRecipe.from_dict({**RECIPE.to_dict(), "batch_size": 9}), resume=checkpoint)
     for damage, words in [
-        ({"step": 3}, "must be of one step, but 3 and 15 came"),
-        ({"epoch": -1}, "a whole number of at least 0 as epoch, but -1 came"),
+        ({"step": 3}, "must be of one step, got 3 and 15"),
+        ({"epoch": -1}, "a whole number of at least 0 as epoch, got -1"),
         ({"history": [{"loss": 1.0}]}, "must hold a history of rows"),
-        ({"recipe": {"colour": 1}}, "no valid recipe: Unknown training field"),
+        ({"recipe": {"color": 1}}, "no valid recipe: Unknown training field"),
     ]:
         checkpoint.trainer.update(damage)
         with pytest.raises(CheckpointError, match=words):

@@ -67,22 +67,22 @@ def test_a_recipe_survives_json():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"epochs": 0}, "epochs must be at least 1, but 0 came"),
-        ({"epochs": "3"}, "epochs must be a whole number, but '3' came"),
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"epochs": "3"}, "epochs must be a whole number, got '3'"),
         ({"epochs": 2.0}, "epochs must be a whole number"),
         ({"batch_size": True}, "batch_size must be a whole number"),
         ({"num_steps": 0}, "num_steps must be at least 1"),
         ({"learning_rate": 0}, "learning_rate must be positive"),
-        ({"learning_rate": "high"}, "learning_rate must be a number, but 'high' came"),
+        ({"learning_rate": "high"}, "learning_rate must be a number, got 'high'"),
         ({"betas": [0.9]}, "betas must be two numbers"),
         ({"betas": [0.9, 1.0]}, "betas and momentum must be from 0 to below 1"),
         ({"eps": 0}, "eps must be positive"),
-        ({"optimizer": "adagrad"}, "optimizer must be one of adam, sgd, but 'adagrad' came"),
+        ({"optimizer": "adagrad"}, "optimizer must be one of adam, sgd, got 'adagrad'"),
         ({"normalization": "mean"}, "normalization must be steps or tokens"),
         ({"schedule": "cosine"}, "schedule must be one of constant, linear, inverse_square_root, vaswani"),
-        ({"schedule": "vaswani"}, "schedule vaswani needs warmup_steps of at least 1, but 0 came"),
+        ({"schedule": "vaswani"}, "schedule vaswani needs warmup_steps of at least 1, got 0"),
         ({"pipeline": "bpe"}, "The text pipeline must be one of"),
-        ({"colour": 1, "lr": 2}, r"Unknown training field\(s\): colour, lr"),
+        ({"color": 1, "lr": 2}, r"Unknown training field\(s\): color, lr"),
     ],
 )
 def test_a_recipe_that_cannot_be(fields, words):

@@ -14,7 +14,7 @@ PAD, BOS, EOS = 1, 2, 3
 
 
 def corpus(count, longest=30):
-    """Pairs whose ids name the pair, so that a row can be recognised: 10, 20, ... of different lengths."""
+    """Pairs whose ids name the pair, so that a row can be recognized: 10, 20, ... of different lengths."""
     return [([10 + n] * (n * 7 % longest), [10 + n] * (n * 5 % longest)) for n in range(count)]
 
 
@@ -167,11 +167,11 @@ def test_a_too_long_sentence_is_refused_with_its_number():
 @pytest.mark.parametrize(
     ("pairs", "options", "words"),
     [
-        ([], {}, "Batches need at least one pair of sentences, but none came"),
-        ([([4], [4])], {"batch_size": 0}, "batch_size must be at least 1, but 0 came"),
-        ([([4], [4])], {"num_steps": 0}, "num_steps must be at least 1, but 0 came"),
-        ([([4], [4])], {"max_len": -1}, "max_len must be at least 1, but -1 came"),
-        ([([4], [4])], {"num_steps": 9, "max_len": 8}, "num_steps must be at most max_len = 8, but 9 came"),
+        ([], {}, "Batches need at least one pair of sentences, got none"),
+        ([([4], [4])], {"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ([([4], [4])], {"num_steps": 0}, "num_steps must be at least 1, got 0"),
+        ([([4], [4])], {"max_len": -1}, "max_len must be at least 1, got -1"),
+        ([([4], [4])], {"num_steps": 9, "max_len": 8}, "num_steps must be at most max_len = 8, got 9"),
         ([([4], [4])], {"bucket_widths": ()}, "bucket_widths must be whole numbers of at least 1"),
         ([([4], [4])], {"bucket_widths": (0, 8)}, "bucket_widths must be whole numbers of at least 1"),
         ([([4], [4])], {"bucket_widths": (7.5,)}, "bucket_widths must be whole numbers of at least 1"),

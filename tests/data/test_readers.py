@@ -99,7 +99,7 @@ def test_parallel_files(tmp_path, ending):
 def test_parallel_files_of_different_length_name_both_counts(tmp_path, left, right):
     sources, targets = written(tmp_path, "a.en", "Go.\n" * left), written(tmp_path, "a.fr", "Va !\n" * right)
     text = message(sources, targets)
-    assert text == f"{sources} and {targets} must have the same number of lines, but {left} and {right} came."
+    assert text == f"{sources} and {targets} must have the same number of lines, got {left} and {right}."
 
 
 def test_parallel_files_may_differ_after_the_lines_that_are_read(tmp_path):
@@ -130,13 +130,13 @@ def test_json_lines_with_other_fields(tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{'source': 1}", "a JSON object was expected, but \"{'source': 1}\" came"),
-        ('["Go.", "Va !"]', 'a JSON object was expected, but \'["Go.", "Va !"]\' came'),
+        ("{'source': 1}", "a JSON object was expected, got \"{'source': 1}\""),
+        ('["Go.", "Va !"]', 'a JSON object was expected, got \'["Go.", "Va !"]\''),
         ('{"source": "Go."}', "the field 'target' was expected, but the fields are: 'source'"),
         ("{}", "the field 'source' was expected, but the fields are: none"),
         ('{"translation": {"en": "Go."}}', "the field 'source' was expected, but the fields are: 'en'"),
-        ('{"source": "Go.", "target": null}', "the field 'target' must be a string, but 'null' came"),
-        ('{"source": ["Go."], "target": ""}', "the field 'source' must be a string, but '[\"Go.\"]' came"),
+        ('{"source": "Go.", "target": null}', "the field 'target' must be a string, got 'null'"),
+        ('{"source": ["Go."], "target": ""}', "the field 'source' must be a string, got '[\"Go.\"]'"),
         ('{"source": "Go.", "target": "\\ud800"}', "half of a surrogate pair"),
         ('{"source": "Go.", "target": " "}', "both sides must hold a sentence, but the target is blank"),
         ("[" * 100_000, "a JSON object was expected"),
@@ -208,12 +208,12 @@ def test_a_corrupt_gzip_file(tmp_path, damage):
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
-        (("a.tsv",), {"num_examples": 0}, "num_examples must be at least 1, or None for all, but 0 came."),
-        (("a.tsv",), {"fields": ("en", "fr")}, "fields belong to JSON lines (.jsonl, .jsonl.gz), but they came with a.tsv."),
-        (("a.jsonl",), {"fields": ("en",)}, "fields must be two different names, source first, but ('en',) came."),
-        (("a.jsonl",), {"fields": "en"}, "fields must be two different names, source first, but 'en' came."),
-        (("a.jsonl",), {"fields": ("en", "en")}, "fields must be two different names, source first, but ('en', 'en') came."),
-        (("a.en", "a.jsonl"), {}, "Two parallel files must be plain text, but a.jsonl came, whose name says JSON."),
+        (("a.tsv",), {"num_examples": 0}, "num_examples must be at least 1, or None for all, got 0."),
+        (("a.tsv",), {"fields": ("en", "fr")}, "fields belong to JSON lines (.jsonl, .jsonl.gz), got a.tsv."),
+        (("a.jsonl",), {"fields": ("en",)}, "fields must be two different names, source first, got ('en',)."),
+        (("a.jsonl",), {"fields": "en"}, "fields must be two different names, source first, got 'en'."),
+        (("a.jsonl",), {"fields": ("en", "en")}, "fields must be two different names, source first, got ('en', 'en')."),
+        (("a.en", "a.jsonl"), {}, "Two parallel files must be plain text, got a.jsonl, whose name says JSON."),
     ],
 )
 def test_wrong_arguments(arguments, options, words):

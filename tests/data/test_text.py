@@ -44,5 +44,5 @@ def test_detokenized_text_gives_the_tokens_again(name):
 
 
 def test_an_unknown_pipeline_is_named_with_those_that_exist():
-    with pytest.raises(DataError, match="must be one of d2l, words, but 'sentencepiece' came"):
+    with pytest.raises(DataError, match="must be one of d2l, words, got 'sentencepiece'"):
         text_pipeline("sentencepiece")

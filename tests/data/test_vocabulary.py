@@ -33,12 +33,12 @@ def test_ids_and_tokens():
 
 @pytest.mark.parametrize("wrong", [-1, 6])
 def test_an_id_outside_is_named(wrong):
-    with pytest.raises(TokenError, match=f"must be from 0 to 5, but {wrong} came"):
+    with pytest.raises(TokenError, match=f"must be from 0 to 5, got {wrong}"):
         Vocabulary.from_tokens(LISTS, 2).tokens([4, wrong])
 
 
 def test_a_text_where_tokens_belong_is_refused():
-    with pytest.raises(TokenError, match="a list of tokens, but the text 'a c' came"):
+    with pytest.raises(TokenError, match="a list of tokens, got the text 'a c'"):
         Vocabulary.from_tokens(LISTS).ids("a c")
 
 
@@ -66,21 +66,21 @@ def test_the_json_form_is_an_object_of_three_fields():
     [
         ("{", "The vocabulary is not JSON"),
         ("[" * 100_000, "The vocabulary is not JSON"),
-        ("[]", "the fields tokens, pipeline, special, but list came"),
-        ("{}", "the fields tokens, pipeline, special, but none came"),
-        ('{"tokens": []}', "the fields tokens, pipeline, special, but 'tokens' came"),
-        (fields(extra=1), "but 'tokens', 'pipeline', 'special', 'extra' came"),
-        (fields(tokens="abc"), "tokens must be a list, but 'abc' came"),
+        ("[]", "the fields tokens, pipeline, special, got list"),
+        ("{}", "the fields tokens, pipeline, special, got none"),
+        ('{"tokens": []}', "the fields tokens, pipeline, special, got 'tokens'"),
+        (fields(extra=1), "got 'tokens', 'pipeline', 'special', 'extra'"),
+        (fields(tokens="abc"), "tokens must be a list, got 'abc'"),
         (fields(tokens=[*SPECIALS, 5]), "Every token of a vocabulary must be a string, but token 4 is 5"),
         (fields(tokens=[*SPECIALS, ["a"]]), "Every token of a vocabulary must be a string, but token 4 is ['a']"),
         (fields(tokens=[*SPECIALS, "a", "a"]), "must differ, but 'a' has the ids 4 and 5"),
-        (fields(pipeline=3), "pipeline must be a str, but 3 came"),
-        (fields(pipeline="bpe"), "must be one of d2l, words, but 'bpe' came"),
-        (fields(special=[]), "special must be a dict, but [] came"),
-        (fields(special={"unk": 0}), "must be unk, pad, bos, eos, but 'unk' came"),
-        (fields(special={"unk": 0, "pad": 1, "bos": 2, "eos": 5}), "eos must be from 0 to 4, but 5 came"),
-        (fields(special={"unk": 0, "pad": 1, "bos": 2, "eos": True}), "eos must be from 0 to 4, but True came"),
-        (fields(special={"unk": 0, "pad": -1, "bos": 2, "eos": 3}), "pad must be from 0 to 4, but -1 came"),
+        (fields(pipeline=3), "pipeline must be a str, got 3"),
+        (fields(pipeline="bpe"), "must be one of d2l, words, got 'bpe'"),
+        (fields(special=[]), "special must be a dict, got []"),
+        (fields(special={"unk": 0}), "must be unk, pad, bos, eos, got 'unk'"),
+        (fields(special={"unk": 0, "pad": 1, "bos": 2, "eos": 5}), "eos must be from 0 to 4, got 5"),
+        (fields(special={"unk": 0, "pad": 1, "bos": 2, "eos": True}), "eos must be from 0 to 4, got True"),
+        (fields(special={"unk": 0, "pad": -1, "bos": 2, "eos": 3}), "pad must be from 0 to 4, got -1"),
     ],
 )
 def test_a_wrong_file_is_explained(text, words):

@@ -51,4 +51,4 @@ def test_one_by_name_and_an_unknown_name():
     done = run("nine-ids-for-eight-characters")
     assert done.stdout.splitlines()[1:] == CLAIMED["nine-ids-for-eight-characters"].splitlines()
     wrong = run("nonesuch")
-    assert wrong.returncode == 1 and "but nonesuch came" in wrong.stderr and "Traceback" not in wrong.stderr
+    assert wrong.returncode == 1 and "got nonesuch" in wrong.stderr and "Traceback" not in wrong.stderr

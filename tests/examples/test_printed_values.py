@@ -86,11 +86,11 @@ def test_the_steps_of_the_prenorm_notebook(figures, tmp_path):
     shapes = [(what, tuple(shape)) for what, shape in found["shapes"]]
     attention = [("q", (1, 8, 3, 64)), ("k", (1, 8, 3, 64)), ("v", (1, 8, 3, 64)), ("attention", (1, 8, 3, 3))]
     attention += [("mixed values", (1, 8, 3, 64)), ("heads joined", (1, 3, 512)), ("projected", (1, 3, 512))]
-    sublayer = [("normalised", (1, 3, 512)), *attention, ("residual added", (1, 3, 512))]
-    inner = [("normalised", (1, 3, 512)), ("feed-forward", (1, 3, 512)), ("residual added", (1, 3, 512))]
+    sublayer = [("normalized", (1, 3, 512)), *attention, ("residual added", (1, 3, 512))]
+    inner = [("normalized", (1, 3, 512)), ("feed-forward", (1, 3, 512)), ("residual added", (1, 3, 512))]
     side = [("{}: embeddings", (1, 3, 512)), ("{}: with positions", (1, 3, 512))]
-    encoder = [*side, *sublayer, *inner, ("normalised", (1, 3, 512)), ("hidden", (1, 3, 512))]
-    decoder = [*side, *sublayer, *sublayer, *inner, ("normalised", (1, 3, 512)), ("log-probabilities", (1, 3, 300))]
+    encoder = [*side, *sublayer, *inner, ("normalized", (1, 3, 512)), ("hidden", (1, 3, 512))]
+    decoder = [*side, *sublayer, *sublayer, *inner, ("normalized", (1, 3, 512)), ("log-probabilities", (1, 3, 300))]
     expected = [
         (what.format(name), shape) for name, part in (("encoder", encoder), ("decoder", decoder)) for what, shape in part
     ]

@@ -141,7 +141,7 @@ def test_a_copy_of_a_model_in_training_is_free_of_it(trained):
 
 def test_a_model_in_training_keeps_its_dtype(trained):
     _, model, _ = trained
-    with pytest.raises(DtypeError, match="stays float64, but float32 came"):
+    with pytest.raises(DtypeError, match="stays float64, got float32"):
         model.to("float32")
 
 

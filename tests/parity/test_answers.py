@@ -53,10 +53,10 @@ def test_W1_a_yardstick_that_is_not_finite_excuses_nothing(field):
 EXPECTED = {"output": np.ones((2, 3)), "loss": np.array(1.0), "tokens": np.ones((2, 2), np.int64)}
 WRONG = {
     "missing": ({"output": None}, r"output \[2, 3\] was expected, but it did not come"),
-    "unexpected": ({"other": np.ones(2, np.float32)}, r"other \[2\] came, but it was not asked for"),
-    "shape": ({"output": np.ones((1, 3), np.float32)}, r"output must have shape \[2, 3\], but \[1, 3\] came"),
-    "precision": ({"output": np.ones((2, 3))}, "output must be float32, but float64 came"),
-    "kind": ({"tokens": np.ones((2, 2), np.float32)}, "tokens must be int64, but float32 came"),
+    "unexpected": ({"other": np.ones(2, np.float32)}, r"other \[2\] was not asked for"),
+    "shape": ({"output": np.ones((1, 3), np.float32)}, r"output must have shape \[2, 3\], got \[1, 3\]"),
+    "precision": ({"output": np.ones((2, 3))}, "output must be float32, got float64"),
+    "kind": ({"tokens": np.ones((2, 2), np.float32)}, "tokens must be int64, got float32"),
     "NaN": ({"output": np.array([[1, 1, 1], [1, np.nan, 1]], np.float32)}, r"1 of 6 numbers .* not finite, .* at \[1, 1\]"),
     "infinity": ({"loss": np.array(-np.inf)}, "loss holds 1 of 1 numbers that are not finite"),
 }

@@ -177,9 +177,9 @@ def test_what_cannot_be_written_is_told_before_the_run(tmp_path, capsys, monkeyp
 
 WRONG = {
     "backend": (["--backends", "caffe"], "A backend must be one of numpy, torch"),
-    "dtype": (["--dtype", "float8"], "A dtype must be one of float64, float32, bfloat16, float16, but float8 came"),
+    "dtype": (["--dtype", "float8"], "A dtype must be one of float64, float32, bfloat16, float16, got float8"),
     "cases": (["--backends", "numpy", "--cases", "nothing"], "No cell was selected"),
-    "python": (["--python", "torch"], "--python must be NAME=VALUE, but 'torch' came"),
+    "python": (["--python", "torch"], "--python must be NAME=VALUE, got 'torch'"),
     "data": (["--backends", "numpy", "--data", "missing.tsv"], "missing.tsv"),
 }
 

@@ -23,7 +23,7 @@ def test_a_permuted_array_has_the_same_mean_and_is_an_error():
 
 
 def test_shapes_that_would_broadcast_do_not_pass():
-    with pytest.raises(AssertionError, match=r"shape \[2, 3\] was expected, but \[1, 3\] came"):
+    with pytest.raises(AssertionError, match=r"shape \[2, 3\] was expected, got \[1, 3\]"):
         error(np.zeros((1, 3)), np.zeros((2, 3)))
 
 

@@ -48,7 +48,7 @@ FAULTS = {
     "killed": "was ended by signal SIGKILL. Its last words: about to be killed",
     "hanging": "did not answer within 8 s and was ended",
     "nan": "numbers that are not finite",
-    "misshapen": r"output must have shape [3, 4, 8], but [1, 4, 8] came",
+    "misshapen": r"output must have shape [3, 4, 8], got [1, 4, 8]",
     "greedy_for_memory": "MemoryError",
     "absent": "not_there",
 }
@@ -187,9 +187,9 @@ def test_a_device_is_used_and_named(asked, used, worker, faulty_backends):
 
 
 def test_a_device_that_is_missing_fails(worker, faulty_backends):
-    with pytest.raises(WorkerError, match=r"must be one of cpu, cuda:0, cuda:1, but 'cuda:7' came"):
+    with pytest.raises(WorkerError, match=r"must be one of cpu, cuda:0, cuda:1, got 'cuda:7'"):
         worker("with_gpu", device="cuda:7")
-    with pytest.raises(WorkerError, match="must be one of cpu, but 'cuda' came"):
+    with pytest.raises(WorkerError, match="must be one of cpu, got 'cuda'"):
         worker("numpy", device="cuda")
 
 

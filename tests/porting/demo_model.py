@@ -69,7 +69,7 @@ def exact_logits(model, batch):
 
 
 def compared(demo, outputs):
-    """(largest logit error, near-ties, clear differences): the last two as rows with what was expected and what came."""
+    """(largest logit error, near-ties, clear differences): the last two as rows with what was expected and what was got."""
     error = float(np.abs(outputs["logits"] - exact_logits(demo.model, demo.batch)).max())
     ties, clear = [], []
     for row, (got, expected) in enumerate(zip(sentences(outputs["tokens"]), demo.tokens, strict=True)):

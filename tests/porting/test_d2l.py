@@ -82,7 +82,7 @@ def test_back_into_the_classes_of_d2l_in_others(d2l_made, tmp_path, framework):
     check_back(d2l_made(framework), framework, tmp_path)
 
 
-def test_the_layout_of_a_foreign_file_is_said_when_it_is_not_recognised(tmp_path):
+def test_the_layout_of_a_foreign_file_is_said_when_it_is_not_recognized(tmp_path):
     """Paddle's layout in a container that does not tell."""
     backend = tmb.get_backend("numpy")
     model = backend.build(tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12), seed=0)

@@ -39,7 +39,7 @@ def read_damaged(family, count):
         (folder / name).write_bytes(lying(files[name], chance) if lie else mutated(files[name], seed))
         started = time.monotonic()
         try:
-            module.recognise(folder)
+            module.recognize(folder)
             module.read(folder, {})
         except PortError:
             refused += 1

@@ -46,7 +46,7 @@ def test_W4_weights_that_change_in_an_export_are_seen_twice(checkpoint, tmp_path
     """In what is stored, and in what the engine computes."""
     name, changed = CHANGES[change]
     plant(monkeypatch, engine, lambda weights: {**weights, name: changed(weights[name])})
-    with pytest.raises(PortError, match=r"the error of (encoder|pooled) is .* tensors came back different: ") as raised:
+    with pytest.raises(PortError, match=r"the error of (encoder|pooled) is .* tensors read back different: ") as raised:
         tmb.port(checkpoint(SMALL), tmp_path / "out", to=engine)
     assert name in str(raised.value) and not (tmp_path / "out").exists()
 
@@ -61,7 +61,7 @@ def test_W4_one_bit_that_no_output_shows_is_seen(checkpoint, tmp_path, monkeypat
         return {**weights, name: array}
 
     plant(monkeypatch, engine, one_bit)
-    with pytest.raises(PortError, match=f"nothing is written: . tensors came back different: .*{name}"):
+    with pytest.raises(PortError, match=f"nothing is written: . tensors read back different: .*{name}"):
         tmb.port(checkpoint(CONFIGS["d2l"]), tmp_path / "out", to=engine)
 
 

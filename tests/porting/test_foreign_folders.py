@@ -50,16 +50,16 @@ def say(folder, **changes):
 
 @pytest.mark.parametrize("forced", [True, False])
 @pytest.mark.parametrize(
-    ("family", "came"),
+    ("family", "given"),
     [("bert", one) for one in ("roberta", "camembert", "xlm-roberta", "data2vec-text", "electra")]
     + [("marian", one) for one in ("bart", "mbart", "pegasus", "m2m_100")],
 )
-def test_W5_another_model_is_refused_even_when_the_family_is_said(family, came, forced, tmp_path):
+def test_W5_another_model_is_refused_even_when_the_family_is_said(family, given, forced, tmp_path):
     folder = folder_of(family, tmp_path / "folder")
-    say(folder, model_type=came, architectures=None)
+    say(folder, model_type=given, architectures=None)
     with pytest.raises(PortError) as caught:
         read_source(folder, family if forced else None, {})
-    assert repr(came) in str(caught.value) and "--from" not in str(caught.value)
+    assert repr(given) in str(caught.value) and "--from" not in str(caught.value)
     assert not forced or f"model_type must be {family!r}" in str(caught.value)
 
 

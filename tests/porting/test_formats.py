@@ -26,7 +26,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writable])
-def test_every_dtype_comes_back_and_is_recognised(tmp_path, name):
+def test_every_dtype_comes_back_and_is_recognized(tmp_path, name):
     path = tmp_path / "file"
     arrays = {key.replace(".", "/") if name in ("keras", "flax") else key: array for key, array in ARRAYS.items()}
     FORMATS[name].module.write(path, NativeFile(format=name, tensors=arrays))
@@ -68,7 +68,7 @@ mxnet.nd.save(sys.argv[1], {"w": mxnet.nd.arange(6).reshape((2, 3))})
 def test_sparse_arrays_of_mxnet_are_refused(tmp_path):
     data = mxnet.HEADER + struct.pack("<QIi", 1, mxnet.V2, 1) + bytes(40)
     (tmp_path / "x.params").write_bytes(data)
-    with pytest.raises(PortError, match="must be dense, but storage type 1 came"):
+    with pytest.raises(PortError, match="must be dense, got storage type 1"):
         read_native(tmp_path / "x.params")
 
 

@@ -61,7 +61,7 @@ def test_a_pytorch_file_that_would_execute_something_is_refused_by_name(tmp_path
 def test_object_arrays_in_an_npz_are_refused(tmp_path, trap):
     path = tmp_path / "model.npz"
     np.savez(path, weight=np.array([trap], dtype=object))
-    with pytest.raises(PortError, match="'weight' must be of float64, .*'object' came"):
+    with pytest.raises(PortError, match="'weight' must be of float64, .*got 'object'"):
         read_source(path, None, {})
 
 
@@ -133,7 +133,7 @@ def test_an_npz_whose_header_claims_more_than_it_holds(tmp_path):
     np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40, 1 << 20)})
     with zipfile.ZipFile(tmp_path / "model.npz", "w") as archive:
         archive.writestr("weight.npy", member.getvalue() + b"1234")
-    with pytest.raises(PortError, match="must hold 4611686018427387904 bytes, but 4 came"):
+    with pytest.raises(PortError, match="must hold 4611686018427387904 bytes, got 4"):
         read_source(tmp_path / "model.npz", None, {})
 
 
@@ -210,7 +210,7 @@ def test_all_that_does_not_fit_is_listed_at_once(good, tmp_path):
         "missing encoder.blks.block1.attention.W_k.weight [8, 8]",
         "unexpected surprise.weight [2, 3]",
         "unexpected decoder.dense.bias2 [13]",
-        "encoder.blks.block0.addnorm1.ln.weight must have shape [8], but [9] came",
+        "encoder.blks.block0.addnorm1.ln.weight must have shape [8], got [9]",
     ):
         assert words in str(caught.value)
 

@@ -127,10 +127,10 @@ def folder(small, tmp_path):
     return tmp_path
 
 
-def test_a_folder_is_recognised_by_its_model_type(folder, tmp_path_factory):
-    assert marian.recognise(folder)
+def test_a_folder_is_recognized_by_its_model_type(folder, tmp_path_factory):
+    assert marian.recognize(folder)
     (folder / "config.json").write_text('{"model_type": "bart"}')
-    assert not marian.recognise(folder) and not marian.recognise(tmp_path_factory.mktemp("empty"))
+    assert not marian.recognize(folder) and not marian.recognize(tmp_path_factory.mktemp("empty"))
 
 
 def test_the_vocabularies(small, tmp_path):
@@ -155,9 +155,9 @@ def spoil(folder, name, **changes):
     ("changes", "words"),
     [
         ({"scale_embedding": None}, "scale_embedding must be true or false, but it is not there"),
-        ({"eos_token_id": [0, 1]}, r"eos_token_id must be a whole number, but \[0, 1\] came"),
-        ({"decoder_start_token_id": 7}, "decoder_start_id must be from 0 to 6, but 7 came"),
-        ({"activation_function": "mish"}, "activation_function must be one of relu, .* but 'mish' came"),
+        ({"eos_token_id": [0, 1]}, r"eos_token_id must be a whole number, got \[0, 1\]"),
+        ({"decoder_start_token_id": 7}, "decoder_start_id must be from 0 to 6, got 7"),
+        ({"activation_function": "mish"}, "activation_function must be one of relu, .*got 'mish'"),
         ({"decoder_ffn_dim": 16}, "decoder_ffn_dim must be 12"),
         ({"encoder_layers": 3, "d_model": 16}, "missing model.encoder.layers.2.self_attn.q_proj.weight.* must have shape"),
         ({"decoder_layers": 1}, "unexpected model.decoder.layers.1.encoder_attn.k_proj.bias"),

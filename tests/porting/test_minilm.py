@@ -99,10 +99,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_folder_is_recognised_by_its_model_type(folder, tmp_path_factory):
-    assert bert.recognise(folder)
+def test_a_folder_is_recognized_by_its_model_type(folder, tmp_path_factory):
+    assert bert.recognize(folder)
     (folder / "config.json").write_text('{"model_type": "roberta"}')
-    assert not bert.recognise(folder) and not bert.recognise(tmp_path_factory.mktemp("empty"))
+    assert not bert.recognize(folder) and not bert.recognize(tmp_path_factory.mktemp("empty"))
 
 
 def test_names_of_older_files(folder):
@@ -159,14 +159,14 @@ def spoil_config(folder, **changes):
     ("changes", "words"),
     [
         ({"num_attention_heads": None}, "num_attention_heads must be a whole number, but it is not there"),
-        ({"num_attention_heads": "two"}, "num_attention_heads must be a whole number, but 'two' came"),
+        ({"num_attention_heads": "two"}, "num_attention_heads must be a whole number, got 'two'"),
         ({"num_attention_heads": 3}, "not divisible by 3"),
-        ({"hidden_act": "mish"}, "hidden_act must be one of relu, gelu, .* but 'mish' came"),
+        ({"hidden_act": "mish"}, "hidden_act must be one of relu, gelu, .*got 'mish'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type must be 'absolute'"),
         ({"is_decoder": True}, "is_decoder must be False"),
         ({"num_hidden_layers": 3}, "missing encoder.layer.2.attention.self.query.weight .*missing encoder.layer.2.output"),
         ({"num_hidden_layers": 1}, "unexpected encoder.layer.1.attention"),
-        ({"intermediate_size": 13}, r"must have shape \[13, 8\], but \[12, 8\] came.*layer.1.intermediate"),
+        ({"intermediate_size": 13}, r"must have shape \[13, 8\], got \[12, 8\].*layer.1.intermediate"),
     ],
 )
 def test_a_config_that_does_not_fit(changes, words, folder):
@@ -189,7 +189,7 @@ def test_weights_that_cannot_be_read(folder):
 
 def test_what_the_family_cannot_hold(tmp_path):
     model = small_bert()
-    with pytest.raises(PortError, match=r"norm_position must be 'post', but 'pre' came; final_norm must be False"):
+    with pytest.raises(PortError, match=r"norm_position must be 'post', got 'pre'; final_norm must be False"):
         bert.write(replace(model, config=model.config.replace(norm_position="pre", final_norm=True)), tmp_path)
     assert not list(tmp_path.iterdir())
 

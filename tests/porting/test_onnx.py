@@ -143,7 +143,7 @@ def test_weights_that_are_too_large_for_one_file_lie_beside_it(tmp_path, monkeyp
 def test_what_the_model_cannot_take(tmp_path):
     model = made(CASES["d2l"])
     onnx_export.export(model, tmp_path)
-    with pytest.raises(PortError, match="source must be at most max_len = 20 tokens long, but 21 came"):
+    with pytest.raises(PortError, match="source must be at most max_len = 20 tokens long, got 21"):
         run(tmp_path, model.config, {**BATCHES[0], "source": np.ones((3, 21), np.int64)})
     (tmp_path / "encoder.onnx").unlink()
     (tmp_path / "decoder.onnx").unlink()

@@ -84,7 +84,7 @@ def test_a_tensor_that_comes_back_different_is_seen(model, tmp_path, monkeypatch
         return true(type(model)(**{**vars(model), "weights": weights}), target, place, settings)
 
     monkeypatch.setattr(port_module, "write_target", one_bit)
-    with pytest.raises(PortError, match="1 tensors came back different: decoder.dense.bias"):
+    with pytest.raises(PortError, match="1 tensors read back different: decoder.dense.bias"):
         tmb.port(model, tmp_path / "out" / "model.npz", to="npz")
     assert os.listdir(tmp_path / "out") == []
 
@@ -141,7 +141,7 @@ def test_a_folder_is_not_replaced_by_a_file_nor_the_other_way(model, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"to": "nonesuch"}, "--to must be one of torch, paddle, .*'nonesuch' came"),
+        ({"to": "nonesuch"}, "--to must be one of torch, paddle, .*got 'nonesuch'"),
         ({"to": "npz", "from_": "nonesuch"}, "--from must be one of"),
         ({"to": "npz", "config": {"number_of_heads": 4}}, "Unknown setting.s.: number_of_heads. There are: "),
         ({"to": "tensorflow"}, "--to must be one of"),

@@ -1,4 +1,4 @@
-"""A file is recognised by its content, as what it is and as nothing else."""
+"""A file is recognized by its content, as what it is and as nothing else."""
 
 import json
 import struct
@@ -9,7 +9,7 @@ from safetensors.numpy import save
 
 from porting.conftest import CONTAINERS
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.sources import _recognised_format
+from transformer_mb.porting.sources import _recognized_format
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +28,9 @@ def test_S5_1_every_good_file_is_its_own_format(files):
     assert set(files) == set(FORMATS)
     for name, paths in files.items():
         for path in paths:
-            assert _recognised_format(path).name == name
-            claimed = [row.name for row in FORMATS.values() if row.module.recognise(path)]
-            assert claimed == [name], f"{path} is recognised as {claimed}"
+            assert _recognized_format(path).name == name
+            claimed = [row.name for row in FORMATS.values() if row.module.recognize(path)]
+            assert claimed == [name], f"{path} is recognized as {claimed}"
 
 
 def test_S5_1_safetensors_of_every_length_of_header(tmp_path):
@@ -40,7 +40,7 @@ def test_S5_1_safetensors_of_every_length_of_header(tmp_path):
         content = save({"w": np.zeros(2048, np.float32)}, {"note": "x" * (8 * count)})
         lengths.add(int.from_bytes(content[:8], "little"))
         path.write_bytes(content)
-        assert _recognised_format(path).name == "safetensors", struct.unpack("<Q", content[:8])
+        assert _recognized_format(path).name == "safetensors", struct.unpack("<Q", content[:8])
     assert len(lengths) == 400
 
 
@@ -50,10 +50,10 @@ def test_S5_1_safetensors_that_nothing_rounded(tmp_path):
     for length in (*range(70, 600), 0x0280, 0x0380, 0x0480, 0x0580, 0x0112, 0xA188, 0xD982, 0xDE01):
         header = json.dumps({"w": {"dtype": "F32", "shape": [16384], "data_offsets": [0, 65536]}}).encode()
         path.write_bytes(struct.pack("<Q", length) + header.ljust(length) + bytes(65536))
-        assert _recognised_format(path).name == "safetensors", hex(length)
+        assert _recognized_format(path).name == "safetensors", hex(length)
 
 
 def test_S5_1_one_byte_is_no_map_of_flax(tmp_path):
     for content in (b"\x88", b"\x88\x01\x00\x00", b"\xde\x00\x02", b"\x81\x01\x02"):
         (tmp_path / "x").write_bytes(content)
-        assert not FORMATS["flax"].module.recognise(tmp_path / "x")
+        assert not FORMATS["flax"].module.recognize(tmp_path / "x")

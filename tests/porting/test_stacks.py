@@ -105,7 +105,7 @@ def test_adam_travels_where_the_embeddings_do(family):
     model = PortedModel(config=config, weights=weights, optimizer={"step": np.array(5), **moments})
     module = FAMILIES[family].module
     native = module.write(model, FAMILIES[family].format)
-    assert module.recognise(native)
+    assert module.recognize(native)
     got = module.read(native, {"num_heads": 4})
     assert got.config == config
     for before, after in ((model.weights, got.weights), (model.optimizer, got.optimizer)):

@@ -19,7 +19,7 @@ def test_every_row_has_its_module():
     for kind, rows in (("formats", FORMATS), ("families", FAMILIES), ("exports", EXPORTS)):
         for name, row in rows.items():
             assert importlib.util.find_spec(f"transformer_mb.porting.{kind}.{name}"), (kind, name)
-            wanted = {"formats": ["recognise", "read"], "families": ["recognise", "read", "write"], "exports": ["export"]}[kind]
+            wanted = {"formats": ["recognize", "read"], "families": ["recognize", "read", "write"], "exports": ["export"]}[kind]
             assert all(callable(getattr(row.module, function)) for function in wanted)
             if kind == "formats":
                 assert hasattr(row.module, "write") == row.writable

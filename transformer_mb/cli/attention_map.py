@@ -54,7 +54,7 @@ def cross_attention(translator: Translator, line: str, translation: str) -> tupl
 
 
 def shade(weight: float) -> str:
-    """A weight from 0 to 1 as one of five steps of grey, which need no colour."""
+    """A weight from 0 to 1 as one of five steps of grey, which need no color."""
     return SHADES[round(weight * (len(SHADES) - 1))] * 3
 
 

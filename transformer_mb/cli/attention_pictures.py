@@ -28,7 +28,7 @@ def check_attention_path(path: Path | None) -> None:
         return
     known = (*LINES_ENDINGS, *ENDINGS)
     if path.suffix.lower() not in known:
-        raise PictureError(f"--attention must name a file that ends in one of {', '.join(known)}, but {str(path)!r} came.")
+        raise PictureError(f"--attention must name a file that ends in one of {', '.join(known)}, got {str(path)!r}.")
     if not path.absolute().parent.is_dir():
         raise PictureError(f"--attention must name a file in a folder that exists, but there is no {path.absolute().parent}.")
     check_writable(path)
@@ -67,7 +67,7 @@ class AttentionPictures:
                 continue
             if self._line > MOST:
                 raise PictureError(
-                    f"At most {MOST} sentences are drawn, but line {self._line} came. {LINES_ENDINGS[0]} files hold any number."
+                    f"At most {MOST} sentences are drawn, got line {self._line}. {LINES_ENDINGS[0]} files hold any number."
                 )
             figure = sentence_figure(self._translator, line, translation)
             if self._path.suffix.lower() == ".html":

@@ -101,7 +101,7 @@ def worker_specs(
     labels += [label for given in by_label.values() for label in given if label not in labels]
     unknown = sorted({label for label in labels if label.partition("@")[0] not in entries()})
     if unknown:
-        raise ParityError(f"A backend must be one of {', '.join(entries())}, but {', '.join(unknown)} came.")
+        raise ParityError(f"A backend must be one of {', '.join(entries())}, got {', '.join(unknown)}.")
     everywhere = next((device for device in devices if "=" not in device), None)
     own = _assigned([device for device in devices if "=" in device], "--device")
     return [
@@ -115,7 +115,7 @@ def _assigned(values: list[str], option: str) -> dict[str, str]:
 
     pairs = [value.partition("=") for value in values]
     if wrong := [value for value, (label, _, right) in zip(values, pairs, strict=True) if not label or not right]:
-        raise ParityError(f"{option} must be NAME=VALUE, but {wrong[0]!r} came.")
+        raise ParityError(f"{option} must be NAME=VALUE, got {wrong[0]!r}.")
     return {label: right for label, _, right in pairs}
 
 
@@ -125,7 +125,7 @@ def _dtypes(given: str | None) -> tuple[str, ...]:
 
     chosen = tuple(name.strip() for name in given.split(",")) if given else DTYPES
     if unknown := sorted(set(chosen) - set(DTYPES)):
-        raise ParityError(f"A dtype must be one of {', '.join(DTYPES)}, but {', '.join(unknown)} came.")
+        raise ParityError(f"A dtype must be one of {', '.join(DTYPES)}, got {', '.join(unknown)}.")
     return chosen
 
 

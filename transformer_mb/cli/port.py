@@ -15,7 +15,7 @@ Settings = Annotated[
     Path | None,
     typer.Option("--config", help="JSON or TOML: what no weight file holds, such as num_heads.", show_default=False),
 ]
-From = Annotated[str | None, typer.Option("--from", help="Format or family; else recognised.", show_default=False)]
+From = Annotated[str | None, typer.Option("--from", help="Format or family; else recognized.", show_default=False)]
 
 
 def command(

@@ -100,7 +100,7 @@ def read_validation(data: Mapping[str, Any]) -> list[tuple[str, str]] | None:
 
 def _destination(settings: Settings, resume: bool, force: bool) -> Path:
     if not settings.run.get("out"):
-        raise ConfigError("A folder for the checkpoint was expected (--out DIR), but none came.")
+        raise ConfigError("A folder for the checkpoint was expected (--out DIR), got none.")
     folder = Path(settings.run["out"])
     if resume:
         return folder
@@ -123,7 +123,7 @@ def _where(asked: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any
 
 def _read(data: Mapping[str, Any], num_examples: int | None, source: str, target: str) -> list[tuple[str, str]]:
     if not data.get(source):
-        raise ConfigError("A file of sentence pairs was expected (--data FILE, or source in [data]), but none came.")
+        raise ConfigError("A file of sentence pairs was expected (--data FILE, or source in [data]), got none.")
     return read_pairs(data[source], data.get(target), num_examples=num_examples, fields=data.get("fields"))
 
 
@@ -156,7 +156,7 @@ def _old_model(
     digest = ((checkpoint.trainer or {}).get("data") or {}).get("digest")
     if digest is not None and digest != described["digest"]:
         raise ConfigError(
-            f"Training is resumed with the sentence pairs it began with, but those of {described['source']} are others: "
-            f"{described['pairs']} pairs came, {(checkpoint.trainer or {})['data'].get('pairs')} there were."
+            f"A training must be resumed with the sentence pairs it began with, got others from {described['source']}: "
+            f"{described['pairs']} pairs, not {(checkpoint.trainer or {})['data'].get('pairs')}."
         )
     return config, both

@@ -76,7 +76,7 @@ def read_toml(path: Path) -> Settings:
         )
     for name in TABLES:
         if not isinstance(tables.get(name, {}), dict):
-            raise ConfigError(f"{path}: {name} must be a table, but {tables[name]!r} came.")
+            raise ConfigError(f"{path}: {name} must be a table, got {tables[name]!r}.")
     run = {name: tables[name] for name in RUN_FIELDS if name in tables}
     settings = Settings(**{name: tables.get(name, {}) for name in TABLES}, run=run)
     _check_data(settings, path)
@@ -94,7 +94,7 @@ def _check_data(settings: Settings, path: Path) -> None:
     for name, value in texts.items():
         kind = int if name == "save_every" else str
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, but {value!r} came.")
+            raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, got {value!r}.")
 
 
 def from_checkpoint(trainer: Mapping[str, Any]) -> Settings:

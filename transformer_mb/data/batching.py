@@ -82,9 +82,9 @@ class Batches:
     ):
         check_sizes(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
         if not pairs:
-            raise ConfigError("Batches need at least one pair of sentences, but none came.")
+            raise ConfigError("Batches need at least one pair of sentences, got none.")
         if num_steps is not None and max_len is not None and num_steps > max_len:
-            raise ConfigError(f"num_steps must be at most max_len = {max_len}, but {num_steps} came.")
+            raise ConfigError(f"num_steps must be at most max_len = {max_len}, got {num_steps}.")
         limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
         self.batch_size, self.seed, self.start_id, self.shuffle = batch_size, seed, start_id, shuffle
         self._sources = Sentences([source for source, _ in pairs], eos_id, pad_id, limit, cut, "source of pair")

@@ -17,7 +17,7 @@ from .demo_words import (
     ANY,
     BE,
     BEFORE_VOWEL,
-    COLOURS,
+    COLORS,
     CONTRACTIONS,
     CREATURES,
     GO,
@@ -111,7 +111,7 @@ def _action_on_pronoun(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Comple
 
 
 def _quality(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Complement]:
-    passing = manner not in (PLAIN, NOT)  # what is never or often so is a mood, and no size or colour
+    passing = manner not in (PLAIN, NOT)  # what is never or often so is a mood, and no size or color
     noun = draw.among([noun for noun in NOUNS if noun.kind in (CREATURES.split() if passing else BE.subjects.split())])
     fitting = MOODS if passing else [adjective for adjective in ADJECTIVES if noun.kind in adjective.kinds.split()]
     if noun.kind in CREATURES.split() and draw.once_in(2):
@@ -177,9 +177,9 @@ def _noun_phrase(draw: Draw, noun: Noun, determiner: Determiner, plural: bool, a
     if adjectives and draw.once_in(2):
         fitting = [adjective for adjective in ADJECTIVES if noun.kind in adjective.kinds.split()]
         chosen.append(draw.among(fitting))
-        colours = [adjective for adjective in fitting if adjective in COLOURS]
-        if chosen[0].before_noun and colours and draw.once_in(4):
-            chosen.append(draw.among(colours))
+        colors = [adjective for adjective in fitting if adjective in COLORS]
+        if chosen[0].before_noun and colors and draw.once_in(4):
+            chosen.append(draw.among(colors))
     english = [determiner.english_plural if plural else determiner.english, *(adjective.english for adjective in chosen)]
     english.append(noun.english_plural if plural else noun.english)
     french = _french_noun_phrase(noun, determiner, plural, chosen)

@@ -118,7 +118,7 @@ NOUNS = (
     Noun("church", "", "église", "", "f", "place"),
 )
 
-COLOURS = (
+COLORS = (
     Adjective("red", "rouge rouge rouges rouges", False, "thing"),
     Adjective("black", "noir noire noirs noires", False, "animal thing"),
     Adjective("white", "blanc blanche blancs blanches", False, "animal thing"),
@@ -137,7 +137,7 @@ ADJECTIVES = (
     Adjective("beautiful", "beau belle beaux belles bel", True, "adult child animal thing place"),
     Adjective("expensive", "cher chère chers chères", False, "food thing"),
     *MOODS,
-    *COLOURS,
+    *COLORS,
 )
 
 BE = Verb("be", "is", "être", "suis est sommes êtes sont", "adult child animal food thing text")

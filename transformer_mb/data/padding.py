@@ -69,7 +69,7 @@ def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Seq
         return np.full(len(lengths), num_steps)
     table = np.unique(np.asarray(bucket_widths))
     if not table.size or table.dtype.kind not in "iu" or table[0] < 1:
-        raise ConfigError(f"bucket_widths must be whole numbers of at least 1, but {bucket_widths!r} came.")
+        raise ConfigError(f"bucket_widths must be whole numbers of at least 1, got {bucket_widths!r}.")
     widest = table[-1]
     within = table[np.minimum(np.searchsorted(table, lengths), len(table) - 1)]
     widths = np.where(lengths <= widest, within, -(-lengths // widest) * widest)
@@ -80,4 +80,4 @@ def check_sizes(**sizes: int | None) -> None:
     """Refuse sizes below 1; None means that there is no such limit."""
     for name, size in sizes.items():
         if size is not None and size < 1:
-            raise ConfigError(f"{name} must be at least 1, but {size} came.")
+            raise ConfigError(f"{name} must be at least 1, got {size}.")

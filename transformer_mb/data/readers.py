@@ -43,7 +43,7 @@ def read_pairs(
         fields: the two field names of JSON lines, ``("source", "target")`` unless told; they are looked up in the
             object itself and in its ``translation`` field.
     Raises:
-        DataError: naming the file, the line, what was expected there and what came.
+        DataError: naming the file, the line, what was expected there and what was found.
     """
     _check_arguments(path, target_path, num_examples, fields)
     if target_path is not None:
@@ -69,18 +69,18 @@ def _check_arguments(path: Path, target_path: Path | None, num_examples: int | N
     if fields is not None:
         names = [fields] if isinstance(fields, str) else list(fields)
         if len(names) != 2 or names[0] == names[1] or not all(isinstance(name, str) for name in names):
-            raise ConfigError(f"fields must be two different names, source first, but {fields!r} came.")
+            raise ConfigError(f"fields must be two different names, source first, got {fields!r}.")
         if target_path is not None or not _is_json(path):
-            raise ConfigError(f"fields belong to JSON lines (.jsonl, .jsonl.gz), but they came with {fspath(path)}.")
+            raise ConfigError(f"fields belong to JSON lines (.jsonl, .jsonl.gz), got {fspath(path)}.")
     if target_path is not None:
         for side in (path, target_path):
             if _is_json(side):
-                raise ConfigError(f"Two parallel files must be plain text, but {fspath(side)} came, whose name says JSON.")
+                raise ConfigError(f"Two parallel files must be plain text, got {fspath(side)}, whose name says JSON.")
 
 
 def _check_count(num_examples: int | None) -> None:
     if num_examples is not None and num_examples < 1:
-        raise ConfigError(f"num_examples must be at least 1, or None for all, but {num_examples} came.")
+        raise ConfigError(f"num_examples must be at least 1, or None for all, got {num_examples}.")
 
 
 def _is_json(path: Path) -> bool:
@@ -114,9 +114,9 @@ def _from_json(line: str, fields: tuple[str, ...]) -> Pair:
     try:
         item = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"a JSON object was expected, but {_excerpt(line)} came ({error})") from None
+        raise DataError(f"a JSON object was expected, got {_excerpt(line)} ({error})") from None
     if not isinstance(item, dict):
-        raise DataError(f"a JSON object was expected, but {_excerpt(line)} came")
+        raise DataError(f"a JSON object was expected, got {_excerpt(line)}")
     nested = item.get("translation")
     source, target = (_field(item if name in item or not isinstance(nested, dict) else nested, name) for name in fields)
     return source, target
@@ -128,7 +128,7 @@ def _field(item: dict[str, Any], name: str) -> str:
         raise DataError(f"the field {name!r} was expected, but the fields are: {present} (choose with fields)")
     value = item[name]
     if not isinstance(value, str):
-        raise DataError(f"the field {name!r} must be a string, but {_excerpt(json.dumps(value))} came")
+        raise DataError(f"the field {name!r} must be a string, got {_excerpt(json.dumps(value))}")
     try:
         value.encode("utf-8")  # JSON can escape half of a surrogate pair, which no UTF-8 file could hold afterwards
     except UnicodeEncodeError:
@@ -143,8 +143,7 @@ def _parallel(path: Path, target_path: Path) -> Iterator[Pair]:
             shorter, longer = number - 1, number + sum(1 for _ in (targets if source is None else sources))
             counts = (shorter, longer) if source is None else (longer, shorter)
             raise DataError(
-                f"{fspath(path)} and {fspath(target_path)} must have the same number of lines, but {counts[0]} and "
-                f"{counts[1]} came."
+                f"{fspath(path)} and {fspath(target_path)} must have the same number of lines, got {counts[0]} and {counts[1]}."
             )
         try:
             pair = _checked((source[1], target[1]))

@@ -59,5 +59,5 @@ TEXT_PIPELINES = {
 def text_pipeline(name: str) -> TextPipeline:
     """The pipeline of that name; raises DataError that lists them."""
     if name not in TEXT_PIPELINES:
-        raise DataError(f"The text pipeline must be one of {', '.join(TEXT_PIPELINES)}, but {name!r} came.")
+        raise DataError(f"The text pipeline must be one of {', '.join(TEXT_PIPELINES)}, got {name!r}.")
     return TEXT_PIPELINES[name]

@@ -67,7 +67,7 @@ class Vocabulary:
     def ids(self, tokens: Iterable[str]) -> list[int]:
         """The id of each token, ``unk_id`` for those that are not here."""
         if isinstance(tokens, str):
-            raise TokenError(f"ids must be given a list of tokens, but the text {tokens!r} came; encode splits a text.")
+            raise TokenError(f"ids must be given a list of tokens, got the text {tokens!r}; encode splits a text.")
         return [self._id_of.get(token, self.unk_id) for token in tokens]
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
@@ -75,7 +75,7 @@ class Vocabulary:
         found = [int(number) for number in ids]
         for number in found:
             if not 0 <= number < len(self):
-                raise TokenError(f"Token ids must be from 0 to {len(self) - 1}, but {number} came.")
+                raise TokenError(f"Token ids must be from 0 to {len(self) - 1}, got {number}.")
         return [self.entries[number] for number in found]
 
     def encode(self, text: str) -> list[int]:
@@ -99,11 +99,11 @@ class Vocabulary:
         except (ValueError, RecursionError) as error:
             raise DataError(f"The vocabulary is not JSON: {error}.") from None
         if not isinstance(fields, dict) or set(fields) != set(FIELDS):
-            came = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
-            raise DataError(f"A vocabulary must be an object with the fields {', '.join(FIELDS)}, but {came or 'none'} came.")
+            got = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
+            raise DataError(f"A vocabulary must be an object with the fields {', '.join(FIELDS)}, got {got or 'none'}.")
         for name, kind in (("tokens", list), ("pipeline", str), ("special", dict)):
             if not isinstance(fields[name], kind):
-                raise DataError(f"The vocabulary's {name} must be a {kind.__name__}, but {fields[name]!r:.60} came.")
+                raise DataError(f"The vocabulary's {name} must be a {kind.__name__}, got {fields[name]!r:.60}.")
         return cls(fields["tokens"], fields["pipeline"], fields["special"])
 
     def _fields(self) -> dict[str, Any]:
@@ -138,9 +138,9 @@ def _numbered(entries: tuple[Any, ...]) -> dict[str, int]:
 def _check_special(special: Mapping[str, Any], size: int) -> None:
     if set(special) != set(SPECIAL_TOKENS):
         raise DataError(
-            f"The special tokens of a vocabulary must be {', '.join(SPECIAL_TOKENS)}, but "
-            f"{', '.join(map(repr, special)) or 'none'} came."
+            f"The special tokens of a vocabulary must be {', '.join(SPECIAL_TOKENS)}, got "
+            f"{', '.join(map(repr, special)) or 'none'}."
         )
     for role, number in special.items():
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < size:
-            raise DataError(f"The id of special token {role} must be from 0 to {size - 1}, but {number!r} came.")
+            raise DataError(f"The id of special token {role} must be from 0 to {size - 1}, got {number!r}.")

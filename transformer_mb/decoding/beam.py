@@ -31,7 +31,7 @@ def beam_search(
     penalty: a source is done when its best finished one is not below that.
     """
     if beam < 1 or length_penalty < 0.0:
-        raise ConfigError(f"beam must be at least 1 and length_penalty at least 0, but {beam} and {length_penalty} came.")
+        raise ConfigError(f"beam must be at least 1 and length_penalty at least 0, got {beam} and {length_penalty}.")
     rows = np.arange(batch)[:, None]
     scores = np.full((batch, beam), -np.inf)
     scores[:, 0] = 0.0  # all rows of a source start equal, so only one of them may branch

@@ -1,4 +1,4 @@
-"""What came back from a backend, checked before any error is computed from it.
+"""A backend's answer, checked before any error is computed from it.
 
 An error is a number, and a number can be lost on the way: ``max(0.0, nan)`` is 0.0. So an answer with an array too few or
 too many, of another shape or precision, or with a single number that is not finite, is refused as a whole.
@@ -29,13 +29,13 @@ def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
     float_type = np.dtype("float64" if dtype == "float64" else "float32")
     for name, value in got.items():
         if name not in expected:
-            raise Unusable(f"{name} {list(value.shape)} came, but it was not asked for")
+            raise Unusable(f"{name} {list(value.shape)} was not asked for")
         if value.shape != expected[name].shape:
-            raise Unusable(f"{name} must have shape {list(expected[name].shape)}, but {list(value.shape)} came")
+            raise Unusable(f"{name} must have shape {list(expected[name].shape)}, got {list(value.shape)}")
         kind = expected[name].dtype
         wanted = kind if name in FROM_PYTHON or kind.kind != "f" else float_type
         if value.dtype != wanted:
-            raise Unusable(f"{name} must be {wanted.name}, but {value.dtype} came")
+            raise Unusable(f"{name} must be {wanted.name}, got {value.dtype}")
         if wrong := np.flatnonzero(~np.isfinite(value)).tolist():
             where = [int(i) for i in np.unravel_index(wrong[0], value.shape)]
             raise Unusable(f"{name} holds {len(wrong)} of {value.size} numbers that are not finite, the first at {where}")

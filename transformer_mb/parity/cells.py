@@ -28,7 +28,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a cell in one backend. ``error`` and ``limit`` are None where nothing could be measured."""
+    """The result of a cell in one backend. ``error`` and ``limit`` are None where nothing could be measured."""
 
     row: str
     case: str

@@ -19,7 +19,7 @@ def error(got: np.ndarray, reference: np.ndarray, floor: float | None = None) ->
     Raises: AssertionError when the shapes differ, which no number could say. NaN in ``got`` gives NaN.
     """
     got, reference = np.asarray(got, np.float64), np.asarray(reference, np.float64)
-    assert got.shape == reference.shape, f"shape {list(reference.shape)} was expected, but {list(got.shape)} came"
+    assert got.shape == reference.shape, f"shape {list(reference.shape)} was expected, got {list(got.shape)}"
     floor = FLOOR * np.sqrt(reference.size) if floor is None else floor
     return float(np.linalg.norm(got - reference) / worst([float(np.linalg.norm(reference)), floor]))
 

@@ -104,7 +104,7 @@ def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = Fa
 
     found = Table("row", "dtype", "cells", *backends, title="Parity: worst error by row")
     for key, cells in _grouped(results, by_case).items():
-        columns = [_coloured([cell for cell in cells if cell.backend == backend]) for backend in backends]
+        columns = [_colored([cell for cell in cells if cell.backend == backend]) for backend in backends]
         found.add_row(key[0], key[1], str(len(cells)), *columns)
     return found
 
@@ -118,7 +118,7 @@ def _grouped(results: Sequence[Result], by_case: bool) -> dict[tuple[str, str], 
     return groups
 
 
-def _coloured(results: Sequence[Result]) -> Any:
+def _colored(results: Sequence[Result]) -> Any:
     from rich.text import Text
 
     failed = any(result.status in (FAILED, SURPRISING) for result in results)

@@ -1,4 +1,4 @@
-"""The folders that a port writes: how each kind is recognised, and the names of all files that one can hold.
+"""The folders that a port writes: how each kind is recognized, and the names of all files that one can hold.
 
 Whoever reads a folder takes what it finds under these names for the model's own, so that none of an old model may stay.
 """
@@ -50,8 +50,8 @@ EXPORTED: dict[str, Callable[[Path], bool]] = {"onnx": _holds_onnx, "ctranslate2
 
 def kind_of(folder: Path) -> str | None:
     """The name under which ``--to`` writes such a folder; None for what no port writes."""
-    families = {name: family.module.recognise for name, family in FAMILIES.items() if family.kind == "folder"}
-    return next((name for name, recognise in {**families, **EXPORTED}.items() if recognise(folder)), None)
+    families = {name: family.module.recognize for name, family in FAMILIES.items() if family.kind == "folder"}
+    return next((name for name, recognize in {**families, **EXPORTED}.items() if recognize(folder)), None)
 
 
 def title_of(name: str) -> str:

@@ -13,7 +13,7 @@ from ..errors import PortError
 from .families import FAMILIES
 from .origins import Origins, origins
 from .ported import Arrays
-from .sources import read_file, read_source, recognised_family, resolved, without_ignored
+from .sources import read_file, read_source, recognized_family, resolved, without_ignored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
     native = without_ignored(read_file(path, None if family else from_), settings)
     config, found, odd = None, {}, list(native.notes)
     try:
-        family = family or recognised_family(native, path)
+        family = family or recognized_family(native, path)
         model = family.module.read(native, settings)
         config, found = model.config.to_dict(), origins(model, native, settings)
         odd = list(model.notes)

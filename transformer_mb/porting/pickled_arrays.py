@@ -146,7 +146,7 @@ class _Machine:
     def fill(self, pairs: list[Any]) -> None:
         target = self.stack[-1]
         if type(target) is not dict or len(pairs) % 2 or not all(map(_is_key, pairs[::2])):
-            raise PortError(f"{self.what} must hold dictionaries with names as keys, but something else came.")
+            raise PortError(f"{self.what} must hold dictionaries with names as keys, got something else.")
         target.update(zip(pairs[::2], pairs[1::2], strict=True))
 
 
@@ -187,7 +187,7 @@ def _finished(value: Any, left: _Left, depth: int = 0) -> Any:
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
     """Those entries of a dictionary that are arrays, or Paddle's (name, array); raises PortError for no dictionary."""
     if type(tree) is not dict:
-        raise PortError(f"A dictionary of arrays by name must come, but a {type(tree).__name__} came.")
+        raise PortError(f"A dictionary of arrays by name must come, got a {type(tree).__name__}.")
     found = {}
     for name, value in tree.items():
         value = value[1] if type(value) is tuple and len(value) == 2 else value

@@ -34,14 +34,14 @@ def port(
     """Port a model and prove it.
 
     Args:
-        source_path: any readable file or folder; ``from_`` names its format or family, None recognises it.
+        source_path: any readable file or folder; ``from_`` names its format or family, None recognizes it.
         destination: a new file or folder. to: a format, a family or an export (see the tables of ``porting``).
         config: what no weight file holds: a mapping, or a JSON or TOML file (see ``settings``).
         force: replace a destination that is there: a file, or a folder of the kind that is written.
         report_file: where the report goes as JSON; where that cannot be written, neither is the destination.
     Returns: the report, which holds: the proof has been made.
     Raises:
-        PortError: naming what was expected and what came; the destination is then as it was.
+        PortError: naming what was expected and what was got; the destination is then as it was.
         OSError: the report's file cannot be written; likewise.
     """
     settings = dict(config) if isinstance(config, Mapping) else read_settings(None if config is None else Path(config))

@@ -31,7 +31,7 @@ class Proof:
         errors: by output, see ``agreement``.
         tokens: the source's greedy ids, row by row. near_ties: rows where the result chose another token at a tie.
         checksums: SHA-256 (16 digits) of each tensor in canonical layout, of those that were read back.
-        changed: tensors that came back different. failures: why it does not hold; empty when it does.
+        changed: tensors read back different. failures: why it does not hold; empty when it does.
     """
 
     source_ran: str
@@ -98,7 +98,7 @@ def _compared(
     ties, differing = token_differences(model, batch, expected, got)
     if comparison.changed:
         listed = ", ".join(comparison.changed[:5])
-        failures.append(f"{len(comparison.changed)} tensors came back different: {listed}")
+        failures.append(f"{len(comparison.changed)} tensors read back different: {listed}")
     return Proof(
         source_ran=source_ran,
         result_ran=result_ran,

@@ -37,7 +37,7 @@ def size_of(path: Path) -> int:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """What a format is recognised by; raises OSError."""
+    """What a format is recognized by; raises OSError."""
     with open_regular(path) as file:
         return file.read(count)
 
@@ -50,14 +50,14 @@ def unpacked_limit(size: int) -> int:
 def dtype_of(name: str, tensor: str) -> np.dtype:
     """The dtype of a tensor by its NumPy name; raises PortError for objects, strings and what else is no number."""
     if name not in DTYPES:
-        raise PortError(f"Tensor {tensor!r:.80} must be of {', '.join(DTYPES)}, but {name!r:.40} came.")
+        raise PortError(f"Tensor {tensor!r:.80} must be of {', '.join(DTYPES)}, got {name!r:.40}.")
     return np.dtype(name)
 
 
 def bytes_needed(shape: Sequence[Any], itemsize: int) -> int:
     """How many bytes an array takes; raises ValueError for a shape that NumPy cannot hold, empty or not."""
     if len(shape) > MOST_AXES or any(type(size) is not int or size < 0 for size in shape):
-        raise ValueError(f"a shape must be at most {MOST_AXES} whole sizes, but {list(shape)!r:.80} came")
+        raise ValueError(f"a shape must be at most {MOST_AXES} whole sizes, got {list(shape)!r:.80}")
     if math.prod(size or 1 for size in shape) * itemsize >= 1 << 63:
         raise ValueError(f"no array can have the shape {list(shape)!r:.80}")
     return math.prod(shape) * itemsize
@@ -73,7 +73,7 @@ def array_from_bytes(
         raise PortError(f"Tensor {tensor!r:.80}: {error}.") from None
     if len(raw) != expected:
         raise PortError(
-            f"Tensor {tensor!r:.80} of shape {list(shape)!r:.60} must hold {expected} bytes, but {len(raw)} came: damaged."
+            f"Tensor {tensor!r:.80} of shape {list(shape)!r:.60} must hold {expected} bytes, got {len(raw)}: damaged."
         )
     flat = np.frombuffer(raw, dtype).astype(dtype.newbyteorder("="), copy=False)
     return flat.reshape(tuple(shape), order="F" if fortran else "C")

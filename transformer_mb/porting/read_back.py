@@ -19,7 +19,7 @@ from .targets import Target
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Of each tensor that came back its checksum; names of those that did not, or not the same; what else is wrong."""
+    """Of each tensor read back its checksum; names of those that did not, or not the same; what else is wrong."""
 
     checksums: dict[str, str]
     changed: tuple[str, ...]
@@ -44,7 +44,7 @@ def compared_file(model: PortedModel, result: PortedModel, target: Target) -> Co
     failures = []
     if target.format is not None or target.name == "canonical":
         other = [name for name in FIELDS if getattr(model.config, name) != getattr(result.config, name)]
-        failures = [f"the configuration came back different: {', '.join(other)}"] if other else []
+        failures = [f"the configuration read back is different: {', '.join(other)}"] if other else []
     return Comparison(checksums=checksums, changed=tuple(changed), failures=tuple(failures))
 
 

@@ -1,6 +1,6 @@
 """What a file of weights may say of its own model: fields of a TransformerConfig, and nothing else.
 
-A setting of the user's may name other files, which are opened; a file that came from somebody else may not.
+A setting of the user's may name other files, which are opened; a file from somebody else may not.
 """
 
 from __future__ import annotations

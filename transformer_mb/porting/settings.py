@@ -57,7 +57,7 @@ def read_settings(path: Path | None) -> dict[str, Any]:
     if isinstance(found, dict) and isinstance(found.get("config"), dict) and "format" in found:
         found = found["config"]
     if not isinstance(found, dict):
-        raise PortError(f"The settings {path} must be fields and values, but a {type(found).__name__} came.")
+        raise PortError(f"The settings {path} must be fields and values, got a {type(found).__name__}.")
     for name in VOCABULARIES:
         if isinstance(found.get(name), str):
             found[name] = str(path.parent / found[name])

@@ -31,7 +31,7 @@ WEIGHT = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A model and where it came from; ``native`` is None for a family with a folder of its own."""
+    """A model and where it is from; ``native`` is None for a family with a folder of its own."""
 
     path: Path
     format: str
@@ -41,16 +41,16 @@ class Source:
 
 
 def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> Source:
-    """Read any readable path. ``from_`` names a format or a family; None recognises both. Raises PortError."""
+    """Read any readable path. ``from_`` names a format or a family; None recognizes both. Raises PortError."""
     path = resolved(path)
     family = FAMILIES.get(from_ or "")
     if from_ is not None and family is None and from_ not in FORMATS:
-        raise PortError(f"--from must be one of {', '.join([*FORMATS, *FAMILIES])}, but {from_!r} came.")
+        raise PortError(f"--from must be one of {', '.join([*FORMATS, *FAMILIES])}, got {from_!r}.")
     if path.is_dir() or (family is not None and family.kind == "folder"):
         family = family or _folder_family(path)
         return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
     native = without_ignored(read_file(path, None if family else from_), settings)
-    family = family or recognised_family(native, path)
+    family = family or recognized_family(native, path)
     return Source(
         path=path, format=native.format, family=family.name, model=family.module.read(native, settings), native=native
     )
@@ -60,7 +60,7 @@ def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFi
     """The file without the tensors that the setting ``ignore`` names, such as buffers; one that names none is a mistake."""
     starts = settings.get("ignore", [])
     if not isinstance(starts, list) or not all(isinstance(start, str) for start in starts):
-        raise PortError(f"ignore must be a list of names, but {starts!r:.80} came.")
+        raise PortError(f"ignore must be a list of names, got {starts!r:.80}.")
     ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
     if absent := [start for start, names in ignored.items() if not names]:
         raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
@@ -102,21 +102,21 @@ def resolved(path: Path) -> Path:
 
 
 def read_native(path: Path, format_name: str | None = None) -> NativeFile:
-    """The content of a container, recognised unless its format is named."""
+    """The content of a container, recognized unless its format is named."""
     if not path.is_file():
         raise PortError(f"{path} must be a file, but it is not.")
-    found = FORMATS[format_name] if format_name else _recognised_format(path)
+    found = FORMATS[format_name] if format_name else _recognized_format(path)
     missing = [package for package in found.requires if importlib.util.find_spec(package) is None]
     if missing:
         raise PortError(f"Reading {found.title} takes {', '.join(missing)}, which is not installed.")
     return found.module.read(path)
 
 
-def _recognised_format(path: Path) -> Format:
+def _recognized_format(path: Path) -> Format:
     # safetensors first: eight bytes of a length come before its own mark, and they may look like another's beginning.
     try:
         for found in sorted(FORMATS.values(), key=lambda row: row.name != "safetensors"):
-            if found.module.recognise(path):
+            if found.module.recognize(path):
                 return found
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise PortError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
@@ -131,17 +131,17 @@ def _folder_family(path: Path) -> Family:
         except OSError as error:
             raise PortError(f"{path / CONFIG} cannot be read: {error.strerror}.") from None
     for family in folders:
-        if importlib.util.find_spec(f"{__package__}.families.{family.name}") and family.module.recognise(path):
+        if importlib.util.find_spec(f"{__package__}.families.{family.name}") and family.module.recognize(path):
             return family
     raise PortError(
         f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{said_model(path)}."
     )
 
 
-def recognised_family(native: NativeFile, path: Path) -> Family:
+def recognized_family(native: NativeFile, path: Path) -> Family:
     families = [family for family in FAMILIES.values() if family.kind == "tensors"]
     for family in families:
-        if family.module.recognise(native):
+        if family.module.recognize(native):
             return family
     listed = ", ".join(list(native.tensors)[:5])
     raise PortError(

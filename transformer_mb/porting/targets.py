@@ -44,7 +44,7 @@ def find_target(name: str) -> Target:
         target = Target(name=name, title=EXPORTS[name].title, export=EXPORTS[name])
     else:
         names = ", ".join([*writable, *(family for family in FAMILIES if family != "d2l"), *EXPORTS])
-        raise PortError(f"--to must be one of {names}, but {name!r} came.")
+        raise PortError(f"--to must be one of {names}, got {name!r}.")
     missing = [package for package in target.requires if importlib.util.find_spec(package) is None]
     if missing:
         raise PortError(f"Writing {target.title} takes {', '.join(missing)}, which is not installed.")

@@ -102,8 +102,7 @@ def restore(backend: Backend, model: Any, trainer: Trainer, recipe: TrainingReci
     state = TrainingState.from_dict(resume.trainer)
     if state.step != int(resume.optimizer["step"]):
         raise CheckpointError(
-            f"trainer.json and optimizer.safetensors must be of one step, but {state.step} and "
-            f"{int(resume.optimizer['step'])} came."
+            f"trainer.json and optimizer.safetensors must be of one step, got {state.step} and {int(resume.optimizer['step'])}."
         )
     try:
         before = TrainingRecipe.from_dict(resume.trainer.get("recipe", {}))

@@ -33,7 +33,7 @@ class TrainingRecipe:
         schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
         seed: of initial weights, data order and dropout. initialization: see ``transformer_mb.initialization``.
     Raises:
-        ConfigError: naming the field, what it must be and what came.
+        ConfigError: naming the field, what it must be and what it is.
     """
 
     epochs: int = 10
@@ -69,13 +69,13 @@ class TrainingRecipe:
         }.items():
             value = getattr(self, name)
             if value is not None and value < least:
-                raise ConfigError(f"{name} must be at least {least}, but {value} came.")
+                raise ConfigError(f"{name} must be at least {least}, got {value}.")
         if not 0.0 < self.eps < float("inf"):
-            raise ConfigError(f"eps must be positive, but {self.eps} came.")
+            raise ConfigError(f"eps must be positive, got {self.eps}.")
         if self.schedule not in SCHEDULES:
-            raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, but {self.schedule!r} came.")
+            raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}.")
         if self.schedule in ("vaswani", "inverse_square_root") and not self.warmup_steps:
-            raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, but 0 came.")
+            raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, got 0.")
         check_scheme(self.initialization)
         try:
             text_pipeline(self.pipeline)
@@ -120,4 +120,4 @@ def _check_type(name: str, kind: str, value: Any) -> None:
         right = isinstance(value, (list, tuple)) and len(value) == 2
         right, expected = right and all(isinstance(item, (int, float)) for item in value), "two numbers"
     if not right:
-        raise ConfigError(f"{name} must be {expected}, but {value!r} came.")
+        raise ConfigError(f"{name} must be {expected}, got {value!r}.")

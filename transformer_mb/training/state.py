@@ -84,5 +84,5 @@ def _number(fields: dict[str, Any], name: str, whole: bool) -> Any:
     right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and value >= 0
     if not right:
         expected = "a whole number" if whole else "a number"
-        raise CheckpointError(f"trainer.json must hold {expected} of at least 0 as {name}, but {value!r} came.")
+        raise CheckpointError(f"trainer.json must hold {expected} of at least 0 as {name}, got {value!r}.")
     return value

@@ -31,7 +31,7 @@ def export(model: PortedModel, destination: Path) -> None:
     """
     config = model.config
     wrong = [
-        f"{name} must be {value}, but {getattr(config, name)} came"
+        f"{name} must be {value}, got {getattr(config, name)}"
         for name, value in NEEDED.items()
         if getattr(config, name) != value
     ]

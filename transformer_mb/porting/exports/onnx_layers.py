@@ -35,11 +35,11 @@ class Layers:
             shift = graph.table("no_shift", np.zeros(config.num_hiddens))
         if config.norm_kind == "layer_norm":
             return graph.add("LayerNormalization", X, scale, shift, axis=-1, epsilon=config.norm_eps)
-        centred = graph.add("Sub", X, graph.add("ReduceMean", X, axes=[-1], keepdims=1))
-        squares = graph.add("ReduceSumSquare", centred, axes=[-1], keepdims=1)
+        centered = graph.add("Sub", X, graph.add("ReduceMean", X, axes=[-1], keepdims=1))
+        squares = graph.add("ReduceSumSquare", centered, axes=[-1], keepdims=1)
         variance = graph.add("Div", squares, graph.constant(config.num_hiddens - 1, np.float32))
         deviation = graph.add("Add", graph.add("Sqrt", variance), graph.constant(config.norm_eps, np.float32))
-        return graph.add("Add", graph.add("Mul", graph.add("Div", centred, deviation), scale), shift)
+        return graph.add("Add", graph.add("Mul", graph.add("Div", centered, deviation), scale), shift)
 
     def activation(self, X: str) -> str:
         add, constant = self.graph.add, self.graph.constant

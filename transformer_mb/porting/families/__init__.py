@@ -1,8 +1,8 @@
 """The model families, as data.
 
-A family of kind ``tensors`` lives in any container; its module offers ``recognise(native: NativeFile) -> bool``,
+A family of kind ``tensors`` lives in any container; its module offers ``recognize(native: NativeFile) -> bool``,
 ``read(native: NativeFile, settings) -> PortedModel`` and ``write(model: PortedModel, format_name: str) -> NativeFile``.
-A family of kind ``folder`` has files of its own: ``recognise(folder: Path) -> bool``,
+A family of kind ``folder`` has files of its own: ``recognize(folder: Path) -> bool``,
 ``read(folder: Path, settings) -> PortedModel`` and ``write(model: PortedModel, folder: Path) -> None``, which fills an
 empty folder that the caller puts in place. ``settings`` is what ``--config`` holds; all raise PortError.
 """

@@ -77,7 +77,7 @@ NEEDED = {
 }
 
 
-def recognise(folder: Path) -> bool:
+def recognize(folder: Path) -> bool:
     return is_model(folder, "bert")
 
 
@@ -106,7 +106,7 @@ def write(model: PortedModel, folder: Path) -> None:
     config = model.config
     check_holds(config, NEEDED, "A BERT folder")
     if not config.token_types:
-        raise PortError("A BERT folder cannot hold this model: token_types must be at least 1, but 0 came.")
+        raise PortError("A BERT folder cannot hold this model: token_types must be at least 1, got 0.")
     fields = {
         "architectures": ["BertModel"],
         "model_type": "bert",

@@ -15,7 +15,7 @@ from ..settings import made_config, vocabularies
 PROGRESS = "How far the training is (trainer.json) stays behind: the optimizer goes on, the epochs count from the start."
 
 
-def recognise(folder: Path) -> bool:
+def recognize(folder: Path) -> bool:
     return holds_checkpoint(folder)
 
 

@@ -24,7 +24,7 @@ UNTOLD = ("npz", "safetensors")  # containers that are of no framework, and so o
 SLOTS = ("m", "v")
 
 
-def recognise(native: NativeFile) -> bool:
+def recognize(native: NativeFile) -> bool:
     names = [canonical_name(name, native.format).name for name in native.tensors]
     return any(re.match(r"(encoder|decoder)\.blks\.block\d+\.attention1?\.W_q\.weight$", name) for name in names)
 
@@ -78,7 +78,7 @@ def _canonical(native: NativeFile, settings: Mapping[str, Any]) -> tuple[dict[st
     """Arrays by canonical name, and what each native name became."""
     layout = settings.get("linear_layout")
     if layout not in (None, "out_in", "in_out"):
-        raise PortError(f"linear_layout must be out_in or in_out, but {layout!r} came.")
+        raise PortError(f"linear_layout must be out_in or in_out, got {layout!r}.")
     weights: dict[str, np.ndarray] = {}
     natives = {}
     for name, array in native.tensors.items():
@@ -100,7 +100,7 @@ def _check_layout(weights: Mapping[str, np.ndarray]) -> None:
         bias = weights.get(f"{name.removesuffix('.weight')}.bias") if is_matrix(name) else None
         if bias is not None and array.ndim == 2 and bias.shape != (array.shape[0],) and bias.shape == (array.shape[1],):
             raise PortError(
-                f"{name} must lie [out, in], but {list(array.shape)} came with a bias of {bias.shape[0]}: the Linear weights "
+                f"{name} must lie [out, in], got {list(array.shape)} with a bias of {bias.shape[0]}: the Linear weights "
                 'of this file lie the other way round. Say "linear_layout": "in_out" (or "out_in") in --config.'
             )
 
@@ -199,13 +199,13 @@ def write(model: PortedModel, format_name: str, settings: Mapping[str, Any] | No
     """The file that the D2L code of this framework loads; ``block_names`` of the settings changes ``blks.{i}``."""
     version = (settings or {}).get("keras_version", 3)
     if version not in (2, 3):
-        raise PortError(f"keras_version must be 2 or 3, but {version!r} came.")
+        raise PortError(f"keras_version must be 2 or 3, got {version!r}.")
     dialect = DIALECTS["keras 2" if format_name == "keras" and version == 2 else format_name]
     block_names = (settings or {}).get("block_names")
     said = block_names if isinstance(block_names, str) else ""
     if block_names is not None and ("{i}" not in said or set("{}") & set(said.replace("{i}", ""))):
         raise PortError(
-            f"block_names must be a text with {{i}} and no other braces in it, such as block{{i}}, but {block_names!r} came."
+            f"block_names must be a text with {{i}} and no other braces in it, such as block{{i}}, got {block_names!r}."
         )
 
     def native(name: str) -> str:

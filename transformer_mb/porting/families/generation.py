@@ -117,9 +117,9 @@ def _one(value: Any) -> Any:
 def check_ids(decoding: Decoding, config: Mapping[str, Any]) -> None:
     """Both files must mean the same tokens, and one token must end a sentence."""
     said = decoding.fields
-    came = {name: said.get(name, config.get(name)) for name in ("pad_token_id", "eos_token_id")}
-    came["decoder_start_token_id"] = said.get("decoder_start_token_id", said.get("bos_token_id"))
-    for name, value in came.items():
+    given = {name: said.get(name, config.get(name)) for name in ("pad_token_id", "eos_token_id")}
+    given["decoder_start_token_id"] = said.get("decoder_start_token_id", said.get("bos_token_id"))
+    for name, value in given.items():
         if isinstance(value, list):
             raise PortError(f"{decoding.path}: {name} must be a single token for a model to be ported, got {value!r:.60}.")
         if value != config.get(name):
@@ -129,7 +129,7 @@ def check_ids(decoding: Decoding, config: Mapping[str, Any]) -> None:
 def _suppressed(path: Path, said: Mapping[str, Any]) -> tuple[list[list[int]], list[int]]:
     words, tokens = (said.get(name, []) for name in SUPPRESSED)
     if not isinstance(words, list) or not all(isinstance(one, list) and one for one in words):
-        raise PortError(f"{path}: bad_words_ids must be a list of lists of token ids, but {words!r:.60} came.")
+        raise PortError(f"{path}: bad_words_ids must be a list of lists of token ids, got {words!r:.60}.")
     if not isinstance(tokens, list):
         raise PortError(f"{path}: suppress_tokens must be a list of token ids, got {tokens!r:.60}.")
     if not all(type(number) is int for one in (*words, tokens) for number in one):

@@ -67,10 +67,10 @@ def said_model(folder: Path) -> str:
 
 def _another_model(values: Mapping[str, Any], model_type: str) -> str:
     """Why a config.json is not of this family, or ""; kin such as RoBERTa name the same tensors and mean something else."""
-    came, classes = values.get("model_type"), values.get("architectures") or None
-    if came not in (None, model_type):
-        return f"model_type must be {model_type!r} for this family, got {came!r:.60}"
-    if classes is None and came is None:
+    got, classes = values.get("model_type"), values.get("architectures") or None
+    if got not in (None, model_type):
+        return f"model_type must be {model_type!r} for this family, got {got!r:.60}"
+    if classes is None and got is None:
         return f"model_type must be {model_type!r} for this family, but it is not there"
     known = MODELS[model_type]
     if classes is not None and (not isinstance(classes, list) or any(one not in known for one in classes)):
@@ -114,15 +114,15 @@ class Fields:
             return default
         right = isinstance(value, (int, float) if kind is float else kind) and (kind is bool) == isinstance(value, bool)
         if not right:
-            came = "it is not there" if name not in self.values else f"{value!r:.60} came"
-            raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, but {came}.")
+            got = "nothing" if name not in self.values else f"{value!r:.60}"
+            raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, got {got}.")
         return value  # type: ignore[return-value]
 
     def require(self, name: str, expected: Any, default: Any) -> None:
         """Refuse a variant that the canonical form does not have."""
-        came = self.values.get(name, default)
-        if came != expected:
-            raise PortError(f"{self.path}: {name} must be {expected!r} for this family, but {came!r:.60} came.")
+        got = self.values.get(name, default)
+        if got != expected:
+            raise PortError(f"{self.path}: {name} must be {expected!r} for this family, got {got!r:.60}.")
 
     def native(self, names: Iterable[str], known: Iterable[str] = ()) -> tuple[dict[str, Any], tuple[str, ...]]:
         """These fields as they stand, for the library that wrote them; and a note of those that nobody knows."""
@@ -132,12 +132,12 @@ class Fields:
         return {name: said[name] for name in names if name in said}, (note,) if unknown else ()
 
     def activation(self, name: str) -> str:
-        came = self.get(name, str)
+        got = self.get(name, str)
         for ours, theirs in ACTIVATIONS.items():
-            if came in theirs:
+            if got in theirs:
                 return ours
         known = ", ".join(one for theirs in ACTIVATIONS.values() for one in theirs)
-        raise PortError(f"{self.path}: {name} must be one of {known}, but {came!r:.60} came.")
+        raise PortError(f"{self.path}: {name} must be one of {known}, got {got!r:.60}.")
 
 
 def read_weights(folder: Path) -> NativeFile:
@@ -178,7 +178,7 @@ def take(
     missing = [f"missing {names[name]} {list(shape)}" for name, shape in shapes.items() if names[name] not in found]
     unexpected = [f"unexpected {name} {list(found[name].shape)}" for name in sorted(set(found) - set(names.values()))]
     wrong = [
-        f"{names[name]} must have shape {list(shape)}, but {list(found[names[name]].shape)} came"
+        f"{names[name]} must have shape {list(shape)}, got {list(found[names[name]].shape)}"
         for name, shape in shapes.items()
         if names[name] in found and found[names[name]].shape != tuple(shape)
     ]
@@ -207,7 +207,7 @@ def vocabulary_of(ids: Mapping[str, int], size: int, special: Mapping[str, int],
 def check_holds(config: Any, needed: Mapping[str, Any], family: str) -> None:
     """Refuse to write a model that a family cannot express, naming every field."""
     wrong = [
-        f"{name} must be {value!r}, but {getattr(config, name)!r} came"
+        f"{name} must be {value!r}, got {getattr(config, name)!r}"
         for name, value in needed.items()
         if getattr(config, name) != value
     ]

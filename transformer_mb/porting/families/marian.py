@@ -78,7 +78,7 @@ FIXED = {
 }
 
 
-def recognise(folder: Path) -> bool:
+def recognize(folder: Path) -> bool:
     return is_model(folder, "marian")
 
 

@@ -11,7 +11,7 @@ from . import stacks
 CROSS = "cross_attn"
 
 
-def recognise(native: NativeFile) -> bool:
+def recognize(native: NativeFile) -> bool:
     separate = any(name.endswith(".self_attn.q_proj.weight") for name in native.tensors)
     return separate and stacks.prefix_of(native.tensors) is not None
 

@@ -137,7 +137,7 @@ def _with_stand_ins(weights: dict[str, np.ndarray], settings: Mapping[str, Any])
     width = norms[0].size if norms else 0
     dtype = norms[0].dtype if norms else np.dtype(np.float32)
     if not 4 <= width <= 1 << 16:
-        raise PortError(f"The width must be from 4 to {1 << 16} for unit vectors to stand in for embeddings, but {width} came.")
+        raise PortError(f"The width must be from 4 to {1 << 16} for unit vectors to stand in for embeddings, got {width}.")
     found = dict(weights)
     for side in sides:
         found[f"{side}.embedding.weight"] = np.eye(width, dtype=dtype)

@@ -17,7 +17,7 @@ PACKED = ("in_proj_weight", "in_proj_bias")
 PROJECTIONS = ("q_proj", "k_proj", "v_proj")
 
 
-def recognise(native: NativeFile) -> bool:
+def recognize(native: NativeFile) -> bool:
     packed = any(name.endswith(".self_attn.in_proj_weight") for name in native.tensors)
     return packed and stacks.prefix_of(native.tensors) is not None
 
@@ -40,7 +40,7 @@ def _split(tensors: Arrays) -> dict[str, np.ndarray]:
             found[name] = array
             continue
         if array.ndim not in (1, 2) or array.shape[0] % 3:
-            raise PortError(f"{name} must hold the rows of q, k and v, but shape {list(array.shape)} came.")
+            raise PortError(f"{name} must hold the rows of q, k and v, got shape {list(array.shape)}.")
         for projection, part in zip(PROJECTIONS, np.split(array, 3), strict=True):
             found[f"{layer}.{projection}.{leaf.removeprefix('in_proj_')}"] = part
     return found

@@ -1,4 +1,4 @@
-"""The containers, as data. Each module offers ``recognise(path) -> bool``, ``read(path) -> NativeFile`` and, where it is
+"""The containers, as data. Each module offers ``recognize(path) -> bool``, ``read(path) -> NativeFile`` and, where it is
 written, ``write(path, native)``; all raise PortError. Reading executes nothing that a file holds."""
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MODEL_KEYS, OPTIMIZER_KEYS = ("params", "model"), ("opt_state", "optimizer")
 SLOTS = {"m": "mu", "v": "nu"}
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     """A map whose first key is a text."""
     head = first_bytes(path, 6)
     key = head[{0xDE: 3, 0xDF: 5}.get(head[0], 1) :] if head else b""
@@ -83,10 +83,10 @@ def _array(code: int, data: bytes) -> np.ndarray:
     import msgpack
 
     if code not in (ARRAY, SCALAR):
-        raise PortError(f"msgpack extension 1 or 3 was expected, but {code} came.")
+        raise PortError(f"msgpack extension 1 or 3 was expected, got {code}.")
     shape, name, raw = msgpack.unpackb(data, raw=False, max_array_len=MOST_AXES)
     if type(shape) is not list or type(name) is not str or type(raw) is not bytes:
-        raise PortError("An array must be its shape, its dtype's name and its bytes, but something else came.")
+        raise PortError("An array must be its shape, its dtype's name and its bytes, got something else.")
     if name == "bfloat16":
         return widened_bfloat16(array_from_bytes(raw, np.dtype("uint16"), shape, "of the file"))
     return array_from_bytes(raw, dtype_of(name, "of the file"), shape, "of the file")
@@ -107,7 +107,7 @@ def _joined(tree: Any, what: str, depth: int = 0) -> Any:
         or type(pieces) is not dict
         or not all(isinstance(p, np.ndarray) for p in pieces.values())
     ):
-        raise PortError(f"{what}: an array in pieces must have a shape and chunks, but something else came.")
+        raise PortError(f"{what}: an array in pieces must have a shape and chunks, got something else.")
     flat = np.concatenate([pieces[str(i)].reshape(-1) for i in range(len(pieces)) if str(i) in pieces] or [np.zeros(0)])
     sizes: list[int] = [shape.get(str(i), -1) for i in range(len(shape))]
     return array_from_bytes(flat.view(np.uint8).data, flat.dtype, sizes, "in pieces")
@@ -154,7 +154,7 @@ def _packed(value: Any) -> Any:
     import msgpack
 
     if not isinstance(value, np.ndarray):
-        raise PortError(f"flax msgpack holds arrays, but a {type(value).__name__} came.")
+        raise PortError(f"flax msgpack holds arrays, got a {type(value).__name__}.")
     if value.nbytes > LARGEST:
         size = LARGEST // value.itemsize
         flat = value.reshape(-1)

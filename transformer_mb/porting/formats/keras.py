@@ -19,7 +19,7 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CONFIG = "transformer_mb.config"
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     return first_bytes(path, len(SIGNATURE)) == SIGNATURE
 
 

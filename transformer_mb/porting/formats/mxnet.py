@@ -23,7 +23,7 @@ DENSE, CPU = 0, (1, 0)
 PREFIXES = ("arg:", "aux:")  # of a symbolic model's file
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     return first_bytes(path, len(HEADER)) == HEADER
 
 
@@ -36,7 +36,7 @@ def read(path: Path) -> NativeFile:
     if cursor.left:
         raise PortError(f"{path} must end after its names, but {cursor.left} bytes follow.")
     if len(names) != len(arrays) or len(set(names)) != len(names):
-        raise PortError(f"{path} must name each of its {len(arrays)} arrays once, but {len(set(names))} names came.")
+        raise PortError(f"{path} must name each of its {len(arrays)} arrays once, got {len(set(names))} names.")
     tensors = dict(zip(names, arrays, strict=True))
     check_names(tensors, path)
     return NativeFile(format="mxnet", tensors=tensors)
@@ -45,17 +45,17 @@ def read(path: Path) -> NativeFile:
 def _array(cursor: _Cursor, number: int) -> np.ndarray:
     version = cursor.number("I")
     if version not in (V1, V2, V3):
-        raise PortError(f"{cursor.path}: array {number} must be of MXNet's versions 1 to 3, but {version:#x} came.")
+        raise PortError(f"{cursor.path}: array {number} must be of MXNet's versions 1 to 3, got {version:#x}.")
     if version != V1 and (storage := cursor.number("i")) != DENSE:
-        raise PortError(f"{cursor.path}: array {number} must be dense, but storage type {storage} came.")
+        raise PortError(f"{cursor.path}: array {number} must be dense, got storage type {storage}.")
     axes = cursor.number("i")
     if not 0 <= axes <= 32 or (axes == 0 and version != V3):
-        raise PortError(f"{cursor.path}: array {number} must have 1 to 32 axes, but {axes} came.")
+        raise PortError(f"{cursor.path}: array {number} must have 1 to 32 axes, got {axes}.")
     shape = [cursor.number("q") for _ in range(axes)]
     cursor.take(8)
     code = cursor.number("i")
     if not 0 <= code < len(DTYPES):
-        raise PortError(f"{cursor.path}: array {number} must be of {', '.join(DTYPES)}, but MXNet's type {code} came.")
+        raise PortError(f"{cursor.path}: array {number} must be of {', '.join(DTYPES)}, got MXNet's type {code}.")
     dtype = dtype_of(DTYPES[code], f"number {number}")
     size = dtype.itemsize
     for length in shape:

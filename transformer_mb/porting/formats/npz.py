@@ -19,7 +19,7 @@ PIECE = 1 << 20  # bytes
 OPTIMIZER = "optimizer."
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     with open_regular(path) as file:
         if not zipfile.is_zipfile(file):
             return False
@@ -61,19 +61,19 @@ def _array(file: IO[bytes], size: int, name: str) -> np.ndarray:
     """``size`` is the directory's claim; the archive stops reading there, and checks the sum."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
-        raise PortError(f"Tensor {name!r:.80} must be of .npy version 1 or 2, but {version} came.")
+        raise PortError(f"Tensor {name!r:.80} must be of .npy version 1 or 2, got {version}.")
     shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
     dtype_of(dtype.newbyteorder("=").name, name)
     left = size - file.tell()
     if (needed := bytes_needed(shape, dtype.itemsize)) != left:
-        raise PortError(f"Tensor {name!r:.80} of shape {list(shape)!r:.60} must hold {needed} bytes, but {left} came: damaged.")
+        raise PortError(f"Tensor {name!r:.80} of shape {list(shape)!r:.60} must hold {needed} bytes, got {left}: damaged.")
     raw = bytearray(left)
     with memoryview(raw) as place:
         for start in range(0, left, PIECE):  # in pieces, so that only one of them is in memory twice
             piece = file.read(min(PIECE, left - start))
             place[start : start + len(piece)] = piece
     if file.read(1):  # this is where the sum is checked
-        raise PortError(f"Tensor {name!r:.80} must end after its numbers, but more came: damaged.")
+        raise PortError(f"Tensor {name!r:.80} must end after its numbers, got more: damaged.")
     return array_from_bytes(raw, dtype, shape, name, fortran)
 
 

@@ -29,7 +29,7 @@ MODEL_KEYS, OPTIMIZER_KEYS = ("model", "state_dict", "net"), ("optimizer", "opt"
 PREFIXES = {"norm": "layer_norm", "linear": "linear", "embedding": "embedding"}
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     head = first_bytes(path, 2)
     return len(head) == 2 and head[0] == 0x80 and 2 <= head[1] <= 5
 
@@ -86,7 +86,7 @@ def _steps_taken(arrays: dict[str, np.ndarray]) -> int:
     powers = [array for name, array in arrays.items() if name.endswith(ending) and array.size == 1]
     power = float(powers[0].reshape(())) if powers else math.nan
     if not 0.0 < power < 1.0:
-        raise PortError(f"The optimizer's file must hold beta2 to a power from 0 to 1 as NAME{ending}, but {power} came.")
+        raise PortError(f"The optimizer's file must hold beta2 to a power from 0 to 1 as NAME{ending}, got {power}.")
     return max(round(math.log(power) / math.log(beta)) - 1, 0)
 
 

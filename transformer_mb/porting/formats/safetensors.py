@@ -15,7 +15,7 @@ from ..recorded import recorded_fields
 CONFIG = "transformer_mb.config"
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     head = first_bytes(path, 9)
     return len(head) == 9 and head[8:] == b"{" and int.from_bytes(head[:8], "little") < regular_size(path)
 

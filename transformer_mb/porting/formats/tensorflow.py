@@ -13,7 +13,7 @@ from ..raw_arrays import check_names
 MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of a table of LevelDB
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     """The ``.index`` file."""
     with open_regular(path) as file:
         size = file.seek(0, 2)
@@ -23,7 +23,7 @@ def recognise(path: Path) -> bool:
 
 def read(path: Path) -> NativeFile:
     if path.suffix != ".index":
-        raise PortError(f"A TensorFlow checkpoint is named by its .index file, but {path} came.")
+        raise PortError(f"A TensorFlow checkpoint is named by its .index file, got {path}.")
     prefix = str(path.resolve()).removesuffix(".index")
     tensors, facts = worker.call("tensorflow_files:read", {}, {"prefix": prefix})
     check_names(tensors, path)

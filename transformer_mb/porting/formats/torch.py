@@ -17,7 +17,7 @@ from ..raw_arrays import check_names, size_of
 LEGACY = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # the number that files before torch 1.6 begin with
 
 
-def recognise(path: Path) -> bool:
+def recognize(path: Path) -> bool:
     with open_regular(path) as file:
         if not zipfile.is_zipfile(file):
             file.seek(0)

@@ -82,7 +82,7 @@ def import_d2l(name: str) -> Any:
 
 
 def through_block(block: Any, X: Any, state: Any, joined: Callable[..., Any], lens: Any, **options: Any) -> Any:
-    """Self-attention over all that came before, cross-attention, FFN, each with its residual and norm."""
+    """Self-attention over all earlier steps, cross-attention, FFN, each with its residual and norm."""
     outputs, valid_lens, seen = state
     seen[block.index] = X if seen.get(block.index) is None else joined(seen[block.index], X)
     keys = seen[block.index]

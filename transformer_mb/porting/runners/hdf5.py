@@ -68,9 +68,9 @@ def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: lis
 
 def _check(name: str, dataset: Any, size: int, left: int) -> None:
     if dataset.dtype.newbyteorder("=").name not in DTYPES:
-        raise PortError(f"Tensor {name!r:.80} must be of {', '.join(DTYPES)}, but {dataset.dtype!s:.40} came.")
+        raise PortError(f"Tensor {name!r:.80} must be of {', '.join(DTYPES)}, got {dataset.dtype!s:.40}.")
     if dataset.shape is None or len(dataset.shape) > MOST_AXES:
-        raise PortError(f"Tensor {name!r:.80} must have at most {MOST_AXES} axes, but {dataset.shape!s:.80} came.")
+        raise PortError(f"Tensor {name!r:.80} must have at most {MOST_AXES} axes, got {dataset.shape!s:.80}.")
     if dataset.is_virtual or dataset.external:
         raise PortError(f"Tensor {name!r:.80} must be in the file itself, but it points to another: refused.")
     stored = dataset.id.get_storage_size()

@@ -53,7 +53,7 @@ def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]
             continue
         dtype = dtypes[name]
         if dtype.name not in DTYPES:
-            raise PortError(f"Tensor {name!r:.80} must be of {', '.join(DTYPES)}, but {dtype.name} came.")
+            raise PortError(f"Tensor {name!r:.80} must be of {', '.join(DTYPES)}, got {dtype.name}.")
         left -= tf.TensorShape(shape).num_elements() * dtype.size
         if left < 0:
             raise PortError(f"Tensor {name!r:.80} of shape {shape} claims more numbers than the files hold: refused.")

@@ -69,7 +69,7 @@ def parts(torch: Any, loaded: Any, path: Path) -> tuple[dict[str, Any], Any]:
 
 def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray:
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex():
-        raise PortError(f"Tensor {name!r:.80} must be a dense array of real numbers, but {tensor.dtype}, {tensor.layout} came.")
+        raise PortError(f"Tensor {name!r:.80} must be a dense array of real numbers, got {tensor.dtype}, {tensor.layout}.")
     if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
         raise PortError(f"Tensor {name!r:.80} of shape {list(tensor.shape)} claims more numbers than the file holds: refused.")
     if tensor.dtype == torch.bfloat16:

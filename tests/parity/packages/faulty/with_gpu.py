@@ -14,9 +14,7 @@ class WithGPUBackend(NumPyBackend):
     def find_device(self, device):
         name = {None: "cpu", "cuda": "cuda:0", "gpu:1": "cuda:1"}.get(device, device)
         if name not in self.devices():
-            raise DeviceError(
-                f"The device of backend with_gpu must be one of {', '.join(self.devices())}, but {device!r} came."
-            )
+            raise DeviceError(f"The device of backend with_gpu must be one of {', '.join(self.devices())}, got {device!r}.")
         return name
 
 
