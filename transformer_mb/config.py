@@ -17,6 +17,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "position": ("sinusoidal", "learned"),
     "sinusoid_layout": ("interleaved", "halves"),
     "compat_decode": ("correct", "d2l"),
+    "normalization": ("steps", "tokens"),  # of the loss
 }
 LARGEST = 1 << 53  # every framework and every reader of JSON holds the whole numbers below
 LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds
@@ -122,17 +123,6 @@ class TransformerConfig:
     def attention_dropout_rate(self) -> float:
         return self.dropout if self.attention_dropout is None else self.attention_dropout
 
-    def block_options(self) -> dict[str, Any]:
-        """The keyword-only arguments of EncoderBlock and DecoderBlock."""
-        names = ("norm_position", "norm_eps", "norm_kind", "norm_affine", "activation", "ffn_bias", "ffn_dropout")
-        return {**{name: getattr(self, name) for name in names}, "attention_dropout": self.attention_dropout_rate}
-
-    def stack_options(self) -> dict[str, Any]:
-        """The keyword-only arguments that TransformerEncoder and TransformerDecoder share."""
-        names = ("max_len", "position", "sinusoid_layout", "position_offset", "embedding_scale", "embedding_norm", "final_norm")
-        padding_id = self.pad_id if self.padding_vector_zero else None
-        return {**self.block_options(), **{name: getattr(self, name) for name in names}, "padding_id": padding_id}
-
     def replace(self, **changes: Any) -> TransformerConfig:
         """A copy with some fields changed, checked again."""
         return dataclasses.replace(self, **changes)
@@ -186,9 +176,9 @@ def _check_types(config: TransformerConfig) -> None:
 
 
 def _check_values(config: TransformerConfig) -> None:
-    for name, allowed in CHOICES.items():
-        if getattr(config, name) not in allowed:
-            raise ConfigError(f"{name} must be one of {', '.join(allowed)}, got {getattr(config, name)!r}.")
+    for name in CHOICES:
+        if hasattr(config, name):
+            check_choice(name, getattr(config, name))
     for name in (
         "num_hiddens",
         "ffn_num_hiddens",
@@ -242,6 +232,12 @@ def _check_combinations(config: TransformerConfig) -> None:
     if config.norm_kind == "std_norm" and config.num_hiddens < 2:
         raise ConfigError("std_norm needs num_hiddens of at least 2: one number has no unbiased deviation.")
     _check_ids(config)
+
+
+def check_choice(option: str, value: str, name: str | None = None) -> None:
+    """Refuse what is not among ``CHOICES[option]``; every layer asks, in these words. ``name`` is what the layer calls it."""
+    if value not in CHOICES[option]:
+        raise ConfigError(f"{name or option} must be one of {', '.join(CHOICES[option])}, got {value!r}.")
 
 
 def check_heads(num_hiddens: int, num_heads: int, present: bool = True, name: str = "num_heads") -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .config import check_choice
 from .errors import ConfigError
 from .parameters import check_weights
 
@@ -66,8 +67,7 @@ class TrainerOptions:
             raise ConfigError(f"clip_norm must be positive or None, got {self.clip_norm}.")
         if not 0.0 <= self.label_smoothing < 1.0:
             raise ConfigError(f"label_smoothing must be from 0 to below 1, got {self.label_smoothing}.")
-        if self.normalization not in ("steps", "tokens"):
-            raise ConfigError(f"normalization must be steps or tokens, got {self.normalization!r}.")
+        check_choice("normalization", self.normalization)
 
 
 class Trainer(ABC):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.config import TransformerConfig
+from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache, KeyValueCache
@@ -33,53 +33,22 @@ class DecoderBlock(nnx.Module):
         i: int,
         use_bias: bool = False,
         *,
-        norm_position: str = "post",
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        activation: str = "relu",
-        ffn_bias: bool = True,
-        ffn_dropout: float = 0.0,
-        attention_dropout: float | None = None,
-        cross_attention: bool = True,
-        compat_decode: str = "correct",
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
+        **options: Unpack[DecoderBlockOptions],
     ):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
+        chosen = Chosen(DecoderBlockOptions, options, dropout)
         self.i = i
-        self.compat_decode = compat_decode
+        self.compat_decode = chosen.compat_decode
         self.deterministic = False  # train() and eval() set it wherever it is, as in nnx.Dropout
-        norm: dict[str, Any] = {
-            "norm_position": norm_position,
-            "norm_eps": norm_eps,
-            "norm_kind": norm_kind,
-            "norm_affine": norm_affine,
-            **created,
-        }
-        attention_dropout = dropout if attention_dropout is None else attention_dropout
-        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias)
+        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
         self.attention1 = MultiHeadAttention(*sizes, **created)
-        self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
-        self.attention2 = MultiHeadAttention(*sizes, **created) if cross_attention else None
-        self.addnorm2 = AddNorm(norm_shape, dropout, **norm) if cross_attention else None
-        self.ffn = PositionWiseFFN(
-            ffn_num_input,
-            ffn_num_hiddens,
-            num_hiddens,
-            activation=activation,
-            dropout=ffn_dropout,
-            use_bias=ffn_bias,
-            **created,
-        )
-        self.addnorm3 = AddNorm(norm_shape, dropout, **norm)
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, i: int, **created: Any) -> DecoderBlock:
-        D = config.num_hiddens
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.decoder_num_heads, config.dropout)
-        options = {"cross_attention": config.has_encoder, "compat_decode": config.compat_decode}
-        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options, **created)
+        self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
+        self.attention2 = MultiHeadAttention(*sizes, **created) if chosen.cross_attention else None
+        self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created) if chosen.cross_attention else None
+        self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, **created)
+        self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
         enc_outputs, enc_valid_lens, caches = state
@@ -118,59 +87,21 @@ class TransformerDecoder(SequenceEmbedding):
         dropout: float,
         use_bias: bool = False,
         *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        padding_id: int | None = None,
-        final_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        output_bias: bool = True,
-        compat_decode: str = "correct",
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
-        **block_options: Any,
+        **options: Unpack[DecoderOptions],
     ):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
-        norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
-        super().__init__(
-            vocab_size,
-            num_hiddens,
-            dropout,
-            max_len=max_len,
-            position=position,
-            sinusoid_layout=sinusoid_layout,
-            position_offset=position_offset,
-            embedding_scale=embedding_scale,
-            embedding_norm=embedding_norm,
-            padding_id=padding_id,
-            **norm,
-            **created,
-        )
-        self.compat_decode = compat_decode
+        chosen = Chosen(DecoderOptions, options, dropout)
+        embedding = chosen.of(EmbeddingOptions)
+        super().__init__(vocab_size, num_hiddens, dropout, **embedding, **created)
+        self.compat_decode = chosen.compat_decode
         self.deterministic = False
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        options = {**norm, "compat_decode": compat_decode, **block_options, **created}
-        self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **options) for i in range(num_layers)])
-        options = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, **created}
-        self.norm = LayerNorm(norm_shape, **options) if final_norm else None
-        self.dense = nnx.Linear(num_hiddens, vocab_size, use_bias=output_bias, **created)
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, **created: Any) -> TransformerDecoder:
-        D, heads, layers = config.num_hiddens, config.decoder_num_heads, config.decoder_num_layers
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
-        options = {
-            **config.stack_options(),
-            "output_bias": config.output_bias,
-            "cross_attention": config.has_encoder,
-            "compat_decode": config.compat_decode,
-        }
-        return cls(config.target_vocab_size, *sizes, config.decoder_attention_bias, **options, **created)
+        block_options = {**chosen.of(DecoderBlockOptions), **created}
+        self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
+        self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
+        self.dense = nnx.Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
 
     @property
     def attention_weights(self) -> list[list[Array | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,9 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
+from transformer_mb.config import check_choice
 from transformer_mb.inputs import check_positions
+from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
@@ -34,6 +36,7 @@ class PositionalEncoding(nnx.Module):
         layout: str = "interleaved",
         rngs: nnx.Rngs | None = None,
     ):
+        check_choice("sinusoid_layout", layout, "layout")
         self.dropout = Dropout(dropout, rngs=rngs)
         self.max_len = max_len
         self.layout = layout
@@ -70,38 +73,29 @@ class SequenceEmbedding(nnx.Module):
         num_hiddens: int,
         dropout: float,
         *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
         token_types: int = 0,
-        padding_id: int | None = None,
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
+        **options: Unpack[EmbeddingOptions],
     ):
+        chosen = Chosen(EmbeddingOptions, options, dropout)
         rngs = rngs or nnx.Rngs(0)
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs}
-        self.max_len = max_len
-        self.position_offset = position_offset
-        self.padding_id = padding_id
-        self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
-        rows = max_len + position_offset
+        self.max_len = chosen.max_len
+        self.position_offset = chosen.position_offset
+        self.padding_id = chosen.padding_id
+        self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
+        rows = chosen.max_len + chosen.position_offset
         self.embedding = nnx.Embed(vocab_size, num_hiddens, **created)
-        if padding_id is not None:
+        if chosen.padding_id is not None:
             # The pad row is zero and learns nothing; nnx.Embed has no padding_idx.
-            self.embedding.embedding[padding_id] = 0.0
-        self.pos_embedding = nnx.Embed(rows, num_hiddens, **created) if position == "learned" else None
+            self.embedding.embedding[chosen.padding_id] = 0.0
+        self.pos_embedding = nnx.Embed(rows, num_hiddens, **created) if chosen.position == "learned" else None
         self.pos_encoding = (
-            None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
+            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
         self.type_embedding = nnx.Embed(token_types, num_hiddens, **created) if token_types else None
-        norm: dict[str, Any] = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, **created}
-        self.embedding_norm = LayerNorm(num_hiddens, **norm) if embedding_norm else None
+        self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout, rngs=rngs)
 
     def embed(self, tokens: Array, offset: Any = 0, token_types: Array | None = None) -> Array:

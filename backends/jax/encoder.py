@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.config import TransformerConfig
+from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention
 from .embedding import SequenceEmbedding
@@ -31,46 +31,18 @@ class EncoderBlock(nnx.Module):
         dropout: float,
         use_bias: bool = False,
         *,
-        norm_position: str = "post",
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        activation: str = "relu",
-        ffn_bias: bool = True,
-        ffn_dropout: float = 0.0,
-        attention_dropout: float | None = None,
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
+        **options: Unpack[BlockOptions],
     ):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
-        norm: dict[str, Any] = {
-            "norm_position": norm_position,
-            "norm_eps": norm_eps,
-            "norm_kind": norm_kind,
-            "norm_affine": norm_affine,
-            **created,
-        }
-        attention_dropout = dropout if attention_dropout is None else attention_dropout
+        chosen = Chosen(BlockOptions, options, dropout)
         self.attention = MultiHeadAttention(
-            key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias, **created
+            key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, **created
         )
-        self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
-        self.ffn = PositionWiseFFN(
-            ffn_num_input,
-            ffn_num_hiddens,
-            num_hiddens,
-            activation=activation,
-            dropout=ffn_dropout,
-            use_bias=ffn_bias,
-            **created,
-        )
-        self.addnorm2 = AddNorm(norm_shape, dropout, **norm)
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, **created: Any) -> EncoderBlock:
-        D = config.num_hiddens
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.encoder_num_heads, config.dropout)
-        return cls(*sizes, config.encoder_attention_bias, **config.block_options(), **created)
+        self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
+        self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, **created)
+        self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
 
     def __call__(
         self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
@@ -96,51 +68,18 @@ class TransformerEncoder(SequenceEmbedding):
         dropout: float,
         use_bias: bool = False,
         *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        token_types: int = 0,
-        padding_id: int | None = None,
-        final_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
-        **block_options: Any,
+        **options: Unpack[EncoderOptions],
     ):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
-        norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
-        super().__init__(
-            vocab_size,
-            num_hiddens,
-            dropout,
-            max_len=max_len,
-            position=position,
-            sinusoid_layout=sinusoid_layout,
-            position_offset=position_offset,
-            embedding_scale=embedding_scale,
-            embedding_norm=embedding_norm,
-            token_types=token_types,
-            padding_id=padding_id,
-            **norm,
-            **created,
-        )
+        chosen = Chosen(EncoderOptions, options, dropout)
+        embedding = chosen.of(EmbeddingOptions)
+        super().__init__(vocab_size, num_hiddens, dropout, token_types=chosen.token_types, **embedding, **created)
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        options = {**norm, **block_options, **created}
-        self.blks = nnx.List([EncoderBlock(*sizes, dropout, use_bias, **options) for _ in range(num_layers)])
-        options = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, **created}
-        self.norm = LayerNorm(norm_shape, **options) if final_norm else None
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, **created: Any) -> TransformerEncoder:
-        D, heads, layers = config.num_hiddens, config.encoder_num_heads, config.encoder_num_layers
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
-        options = {**config.stack_options(), "token_types": config.token_types}
-        return cls(config.source_vocab_size, *sizes, config.encoder_attention_bias, **options, **created)
+        block_options = {**chosen.of(BlockOptions), **created}
+        self.blks = nnx.List([EncoderBlock(*sizes, dropout, use_bias, **block_options) for _ in range(num_layers)])
+        self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
 
     @property
     def attention_weights(self) -> list[Array | None]:

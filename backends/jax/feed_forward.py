@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
@@ -36,6 +37,7 @@ class PositionWiseFFN(nnx.Module):
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
     ):
+        check_choice("activation", activation)
         rngs = rngs or nnx.Rngs(0)
         linear = partial(nnx.Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
         self.dense1 = linear(ffn_num_input, ffn_num_hiddens)

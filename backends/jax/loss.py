@@ -7,9 +7,12 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.config import check_choice
+
 
 class MaskedSoftmaxCELoss(nnx.Module):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
+        check_choice("normalization", normalization)
         self.label_smoothing = label_smoothing
         self.normalization = normalization
 

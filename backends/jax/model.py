@@ -10,6 +10,7 @@ from flax import nnx
 from jax import Array
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
@@ -56,8 +57,8 @@ class EncoderDecoder(nnx.Module):
         cls, config: TransformerConfig, *, param_dtype: Any = jnp.float32, rngs: nnx.Rngs | None = None
     ) -> EncoderDecoder:
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
-        encoder = TransformerEncoder.from_config(config, **created) if config.has_encoder else None
-        decoder = TransformerDecoder.from_config(config, **created) if config.has_decoder else None
+        encoder = TransformerEncoder(**encoder_arguments(config), **created) if config.has_encoder else None
+        decoder = TransformerDecoder(**decoder_arguments(config), **created) if config.has_decoder else None
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
@@ -27,6 +28,7 @@ class LayerNorm(nnx.Module):
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,  # nothing here is random, but every nnx layer takes it
     ):
+        check_choice("norm_kind", kind, "kind")
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.eps = eps
         self.kind = kind
@@ -68,6 +70,7 @@ class AddNorm(nnx.Module):
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
     ):
+        check_choice("norm_position", norm_position)
         self.pre = norm_position == "pre"
         self.dropout = Dropout(dropout, rngs=rngs)
         self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine, param_dtype=param_dtype, rngs=rngs)

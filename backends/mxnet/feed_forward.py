@@ -8,6 +8,7 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
@@ -52,6 +53,7 @@ class PositionWiseFFN(Block):
         dropout: float = 0.0,
         use_bias: bool = True,
     ):
+        check_choice("activation", activation)
         super().__init__()
         self.dense1 = nn.Dense(ffn_num_hiddens, in_units=ffn_num_input, use_bias=use_bias, flatten=False)
         self.activation = ACTIVATIONS[activation]

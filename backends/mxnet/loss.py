@@ -5,9 +5,12 @@ from __future__ import annotations
 from mxnet import gluon, npx
 from mxnet import np as mnp
 
+from transformer_mb.config import check_choice
+
 
 class MaskedSoftmaxCELoss(gluon.loss.Loss):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
+        check_choice("normalization", normalization)
         super().__init__(weight=None, batch_axis=0)
         self.label_smoothing = label_smoothing
         self.normalization = normalization

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_features
 
 from .activations import Activation
@@ -22,6 +23,7 @@ class PositionWiseFFN(Layer):
         dropout: float = 0.0,
         use_bias: bool = True,
     ):
+        check_choice("activation", activation)
         self.dense1 = Linear(ffn_num_input, ffn_num_hiddens, bias=use_bias)
         self.activation = Activation(activation)
         self.dropout = Dropout(dropout)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from transformer_mb.config import check_choice
+
 from .framework import Layer, row_sums, softmax_shift
 
 
 class MaskedSoftmaxCELoss(Layer):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
+        check_choice("normalization", normalization)
         self.label_smoothing = label_smoothing
         self.normalization = normalization
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
@@ -41,8 +42,8 @@ class EncoderDecoder(Layer):
 
     @classmethod
     def from_config(cls, config: TransformerConfig) -> EncoderDecoder:
-        encoder = TransformerEncoder.from_config(config) if config.has_encoder else None
-        decoder = TransformerDecoder.from_config(config) if config.has_decoder else None
+        encoder = TransformerEncoder(**encoder_arguments(config)) if config.has_encoder else None
+        decoder = TransformerDecoder(**decoder_arguments(config)) if config.has_decoder else None
         if config.share_embeddings:
             # The table alone: each side remembers its own ids for backward.
             decoder.embedding.weight = encoder.embedding.weight

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
@@ -15,6 +16,7 @@ from .framework import Layer, Parameter, column_sums, row_sums
 
 class LayerNorm(Layer):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
+        check_choice("norm_kind", kind, "kind")
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.size = prod(self.norm_shape)
         self.eps = eps
@@ -75,6 +77,7 @@ class AddNorm(Layer):
         norm_kind: str = "layer_norm",
         norm_affine: bool = True,
     ):
+        check_choice("norm_position", norm_position)
         self.pre = norm_position == "pre"
         self.dropout = Dropout(dropout)
         self.ln = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine)

@@ -7,6 +7,7 @@ from functools import partial
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
@@ -25,6 +26,7 @@ class PositionWiseFFN(nn.Layer):
         dropout: float = 0.0,
         use_bias: bool = True,
     ):
+        check_choice("activation", activation)
         super().__init__()
         self.dense1 = nn.Linear(ffn_num_input, ffn_num_hiddens, bias_attr=use_bias)
         self.activation = ACTIVATIONS[activation]

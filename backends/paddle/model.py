@@ -8,6 +8,7 @@ import paddle
 from paddle import Tensor, nn
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
@@ -35,8 +36,8 @@ class EncoderDecoder(nn.Layer):
 
     @classmethod
     def from_config(cls, config: TransformerConfig) -> EncoderDecoder:
-        encoder = TransformerEncoder.from_config(config) if config.has_encoder else None
-        decoder = TransformerDecoder.from_config(config) if config.has_decoder else None
+        encoder = TransformerEncoder(**encoder_arguments(config)) if config.has_encoder else None
+        decoder = TransformerDecoder(**decoder_arguments(config)) if config.has_decoder else None
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:

@@ -9,6 +9,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
@@ -16,6 +17,7 @@ from .dropout import Dropout
 
 class LayerNorm(nn.Layer):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
+        check_choice("norm_kind", kind, "kind")
         super().__init__()
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.eps = eps
@@ -61,6 +63,7 @@ class AddNorm(nn.Layer):
         norm_kind: str = "layer_norm",
         norm_affine: bool = True,
     ):
+        check_choice("norm_position", norm_position)
         super().__init__()
         self.pre = norm_position == "pre"
         self.dropout = Dropout(dropout)

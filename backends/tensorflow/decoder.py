@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import tensorflow as tf
 
-from transformer_mb.config import TransformerConfig
+from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache
@@ -33,46 +33,24 @@ class DecoderBlock(keras.layers.Layer):
         i: int,
         use_bias: bool = False,
         *,
-        norm_position: str = "post",
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        activation: str = "relu",
-        ffn_bias: bool = True,
-        ffn_dropout: float = 0.0,
-        attention_dropout: float | None = None,
-        cross_attention: bool = True,
-        compat_decode: str = "correct",
-        **kwargs: Any,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **options: Unpack[DecoderBlockOptions],
     ):
-        super().__init__(**kwargs)
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        chosen = Chosen(DecoderBlockOptions, options, dropout)
         self.i = i
-        self.compat_decode = compat_decode
+        self.compat_decode = chosen.compat_decode
         dtype = self.dtype_policy
-        norm: dict[str, Any] = {
-            "norm_position": norm_position,
-            "norm_eps": norm_eps,
-            "norm_kind": norm_kind,
-            "norm_affine": norm_affine,
-            "dtype": dtype,
-        }
-        attention_dropout = dropout if attention_dropout is None else attention_dropout
-        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias)
+        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
         self.attention1 = MultiHeadAttention(*sizes, dtype=dtype)
-        self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
-        self.attention2 = MultiHeadAttention(*sizes, dtype=dtype) if cross_attention else None
-        self.addnorm2 = AddNorm(norm_shape, dropout, **norm) if cross_attention else None
-        ffn: dict[str, Any] = {"activation": activation, "dropout": ffn_dropout, "use_bias": ffn_bias, "dtype": dtype}
-        self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **ffn)
-        self.addnorm3 = AddNorm(norm_shape, dropout, **norm)
+        self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
+        self.attention2 = MultiHeadAttention(*sizes, dtype=dtype) if chosen.cross_attention else None
+        self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype) if chosen.cross_attention else None
+        self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, dtype=dtype)
+        self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
         self.built = True
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, i: int, **kwargs: Any) -> DecoderBlock:
-        D = config.num_hiddens
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.decoder_num_heads, config.dropout)
-        options = {"cross_attention": config.has_encoder, "compat_decode": config.compat_decode, **kwargs}
-        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options)
 
     def call(
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
@@ -113,63 +91,21 @@ class TransformerDecoder(SequenceEmbedding):
         dropout: float,
         use_bias: bool = False,
         *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        padding_id: int | None = None,
-        final_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        output_bias: bool = True,
-        compat_decode: str = "correct",
         name: str | None = None,
         dtype: Any = None,
-        **block_options: Any,
+        trainable: bool = True,
+        **options: Unpack[DecoderOptions],
     ):
-        norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
-        super().__init__(
-            vocab_size,
-            num_hiddens,
-            dropout,
-            max_len=max_len,
-            position=position,
-            sinusoid_layout=sinusoid_layout,
-            position_offset=position_offset,
-            embedding_scale=embedding_scale,
-            embedding_norm=embedding_norm,
-            padding_id=padding_id,
-            name=name,
-            dtype=dtype,
-            trainable=block_options.pop("trainable", True),
-            **norm,
-        )
-        self.compat_decode = compat_decode
+        chosen = Chosen(DecoderOptions, options, dropout)
+        embedding = chosen.of(EmbeddingOptions)
+        super().__init__(vocab_size, num_hiddens, dropout, **embedding, name=name, dtype=dtype, trainable=trainable)
+        self.compat_decode = chosen.compat_decode
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        options = {**norm, "compat_decode": compat_decode, "dtype": self.dtype_policy, **block_options}
-        self.blks = [DecoderBlock(*sizes, dropout, i, use_bias, name=f"block{i}", **options) for i in range(num_layers)]
-        final = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, "dtype": self.dtype_policy}
-        self.norm = LayerNorm(norm_shape, **final) if final_norm else None
-        self.dense = keras.layers.Dense(vocab_size, use_bias=output_bias, dtype=self.dtype_policy)
+        block_options = {**chosen.of(DecoderBlockOptions), "dtype": self.dtype_policy}
+        self.blks = [DecoderBlock(*sizes, dropout, i, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]
+        self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
+        self.dense = keras.layers.Dense(vocab_size, use_bias=chosen.output_bias, dtype=self.dtype_policy)
         self.dense.build((None, num_hiddens))
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, **kwargs: Any) -> TransformerDecoder:
-        if not isinstance(config, TransformerConfig):
-            # Keras, when it loads a model.
-            return super().from_config(config)
-        D, heads, layers = config.num_hiddens, config.decoder_num_heads, config.decoder_num_layers
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
-        options = {
-            **config.stack_options(),
-            "output_bias": config.output_bias,
-            "cross_attention": config.has_encoder,
-            "compat_decode": config.compat_decode,
-        }
-        return cls(config.target_vocab_size, *sizes, config.decoder_attention_bias, **options, **kwargs)
 
     @property
     def attention_weights(self) -> list[list[tf.Tensor | None]]:

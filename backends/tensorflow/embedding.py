@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import tensorflow as tf
 
+from transformer_mb.config import check_choice
 from transformer_mb.inputs import check_positions
+from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
@@ -20,6 +22,7 @@ class PositionalEncoding(keras.layers.Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved", **kwargs: Any):
+        check_choice("sinusoid_layout", layout, "layout")
         super().__init__(**kwargs)
         self.supports_masking = True
         self.autocast = False  # without weights, the dtype is that of the input
@@ -57,36 +60,31 @@ class SequenceEmbedding(keras.layers.Layer):
         num_hiddens: int,
         dropout: float,
         *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
         token_types: int = 0,
-        padding_id: int | None = None,
-        **kwargs: Any,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **options: Unpack[EmbeddingOptions],
     ):
-        super().__init__(**kwargs)
-        self.max_len = max_len
-        self.position_offset = position_offset
-        self.padding_id = padding_id
-        self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
-        rows = max_len + position_offset
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        chosen = Chosen(EmbeddingOptions, options, dropout)
+        self.max_len = chosen.max_len
+        self.position_offset = chosen.position_offset
+        self.padding_id = chosen.padding_id
+        self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
+        rows = chosen.max_len + chosen.position_offset
         self.embedding = self._table(vocab_size, num_hiddens)
-        if padding_id is not None:
+        if chosen.padding_id is not None:
             table = self.embedding.embeddings
-            table.assign(table * tf.one_hot(padding_id, vocab_size, 0.0, 1.0, dtype=table.dtype)[:, None])
-        self.pos_embedding = self._table(rows, num_hiddens) if position == "learned" else None
+            table.assign(table * tf.one_hot(chosen.padding_id, vocab_size, 0.0, 1.0, dtype=table.dtype)[:, None])
+        self.pos_embedding = self._table(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = (
-            None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
+            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
         self.type_embedding = self._table(token_types, num_hiddens) if token_types else None
-        norm = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, "dtype": self.dtype_policy}
-        self.embedding_norm = LayerNorm(num_hiddens, **norm) if embedding_norm else None
+        self.embedding_norm = (
+            LayerNorm(num_hiddens, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.embedding_norm else None
+        )
         self.dropout = Dropout(dropout)
         self.built = True
 

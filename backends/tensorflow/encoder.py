@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import tensorflow as tf
 
-from transformer_mb.config import TransformerConfig
+from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention
 from .embedding import SequenceEmbedding
@@ -31,43 +31,21 @@ class EncoderBlock(keras.layers.Layer):
         dropout: float,
         use_bias: bool = False,
         *,
-        norm_position: str = "post",
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        activation: str = "relu",
-        ffn_bias: bool = True,
-        ffn_dropout: float = 0.0,
-        attention_dropout: float | None = None,
-        **kwargs: Any,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **options: Unpack[BlockOptions],
     ):
-        super().__init__(**kwargs)
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
         dtype = self.dtype_policy
-        norm: dict[str, Any] = {
-            "norm_position": norm_position,
-            "norm_eps": norm_eps,
-            "norm_kind": norm_kind,
-            "norm_affine": norm_affine,
-            "dtype": dtype,
-        }
-        attention_dropout = dropout if attention_dropout is None else attention_dropout
+        chosen = Chosen(BlockOptions, options, dropout)
         self.attention = MultiHeadAttention(
-            key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias, dtype=dtype
+            key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, dtype=dtype
         )
-        self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
-        ffn: dict[str, Any] = {"activation": activation, "dropout": ffn_dropout, "use_bias": ffn_bias, "dtype": dtype}
-        self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **ffn)
-        self.addnorm2 = AddNorm(norm_shape, dropout, **norm)
+        self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
+        self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn, dtype=dtype)
+        self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
         self.built = True
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, **kwargs: Any) -> EncoderBlock:
-        if not isinstance(config, TransformerConfig):
-            # Keras, when it loads a model.
-            return super().from_config(config)
-        D = config.num_hiddens
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.encoder_num_heads, config.dropout)
-        return cls(*sizes, config.encoder_attention_bias, **config.block_options(), **kwargs)
 
     def call(
         self,
@@ -108,55 +86,27 @@ class TransformerEncoder(SequenceEmbedding):
         dropout: float,
         use_bias: bool = False,
         *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        token_types: int = 0,
-        padding_id: int | None = None,
-        final_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
         name: str | None = None,
         dtype: Any = None,
-        **block_options: Any,
+        trainable: bool = True,
+        **options: Unpack[EncoderOptions],
     ):
-        norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
+        chosen = Chosen(EncoderOptions, options, dropout)
+        embedding = {**chosen.of(EmbeddingOptions), "token_types": chosen.token_types}
         super().__init__(
             vocab_size,
             num_hiddens,
             dropout,
-            max_len=max_len,
-            position=position,
-            sinusoid_layout=sinusoid_layout,
-            position_offset=position_offset,
-            embedding_scale=embedding_scale,
-            embedding_norm=embedding_norm,
-            token_types=token_types,
-            padding_id=padding_id,
+            token_types=chosen.token_types,
+            **embedding,
             name=name,
             dtype=dtype,
-            trainable=block_options.pop("trainable", True),
-            **norm,
+            trainable=trainable,
         )
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        options = {**norm, "dtype": self.dtype_policy, **block_options}
-        self.blks = [EncoderBlock(*sizes, dropout, use_bias, name=f"block{i}", **options) for i in range(num_layers)]
-        final = {"eps": norm_eps, "kind": norm_kind, "affine": norm_affine, "dtype": self.dtype_policy}
-        self.norm = LayerNorm(norm_shape, **final) if final_norm else None
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, **kwargs: Any) -> TransformerEncoder:
-        if not isinstance(config, TransformerConfig):
-            # Keras, when it loads a model.
-            return super().from_config(config)
-        D, heads, layers = config.num_hiddens, config.encoder_num_heads, config.encoder_num_layers
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
-        options = {**config.stack_options(), "token_types": config.token_types}
-        return cls(config.source_vocab_size, *sizes, config.encoder_attention_bias, **options, **kwargs)
+        block_options = {**chosen.of(BlockOptions), "dtype": self.dtype_policy}
+        self.blks = [EncoderBlock(*sizes, dropout, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]
+        self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
 
     @property
     def attention_weights(self) -> list[tf.Tensor | None]:

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
@@ -38,6 +39,7 @@ class PositionWiseFFN(keras.layers.Layer):
         use_bias: bool = True,
         **kwargs: Any,
     ):
+        check_choice("activation", activation)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.ffn_num_input = ffn_num_input

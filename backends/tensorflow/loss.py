@@ -7,12 +7,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from transformer_mb.config import check_choice
+
 
 @keras.saving.register_keras_serializable("transformer_mb")
 class MaskedSoftmaxCELoss(keras.layers.Layer):
     """A layer rather than a keras.losses.Loss, whose call has no place for ``valid_len``."""
 
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps", **kwargs: Any):
+        check_choice("normalization", normalization)
         super().__init__(**kwargs)
         self.autocast = False  # the dtype is that of ``pred``
         self.label_smoothing = label_smoothing

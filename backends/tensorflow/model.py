@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
@@ -71,8 +72,8 @@ class EncoderDecoder(keras.Model):
         if not isinstance(config, TransformerConfig):
             # Keras, when it loads a model: what get_config gave.
             return cls.from_config(TransformerConfig.from_dict(config["config"]), dtype=config["dtype"])
-        encoder = TransformerEncoder.from_config(config, **kwargs) if config.has_encoder else None
-        decoder = TransformerDecoder.from_config(config, **kwargs) if config.has_decoder else None
+        encoder = TransformerEncoder(**encoder_arguments(config), **kwargs) if config.has_encoder else None
+        decoder = TransformerDecoder(**decoder_arguments(config), **kwargs) if config.has_decoder else None
         if config.share_embeddings:
             _replace(decoder, "embedding", encoder.embedding)
         if config.tie_output:

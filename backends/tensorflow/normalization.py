@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
@@ -27,6 +28,7 @@ class LayerNorm(keras.layers.Layer):
         affine: bool = True,
         **kwargs: Any,
     ):
+        check_choice("norm_kind", kind, "kind")
         super().__init__(**kwargs)
         self.supports_masking = True
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
@@ -69,6 +71,7 @@ class AddNorm(keras.layers.Layer):
         norm_affine: bool = True,
         **kwargs: Any,
     ):
+        check_choice("norm_position", norm_position)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.pre = norm_position == "pre"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from torch import Tensor, nn
 
-from transformer_mb.config import TransformerConfig
+from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache, KeyValueCache
@@ -30,44 +30,19 @@ class DecoderBlock(nn.Module):
         dropout: float,
         i: int,
         use_bias: bool = False,
-        *,
-        norm_position: str = "post",
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        activation: str = "relu",
-        ffn_bias: bool = True,
-        ffn_dropout: float = 0.0,
-        attention_dropout: float | None = None,
-        cross_attention: bool = True,
-        compat_decode: str = "correct",
+        **options: Unpack[DecoderBlockOptions],
     ):
         super().__init__()
+        chosen = Chosen(DecoderBlockOptions, options, dropout)
         self.i = i
-        self.compat_decode = compat_decode
-        norm: dict[str, Any] = {
-            "norm_position": norm_position,
-            "norm_eps": norm_eps,
-            "norm_kind": norm_kind,
-            "norm_affine": norm_affine,
-        }
-        attention_dropout = dropout if attention_dropout is None else attention_dropout
-        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, attention_dropout, use_bias)
+        self.compat_decode = chosen.compat_decode
+        sizes = (key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias)
         self.attention1 = MultiHeadAttention(*sizes)
-        self.addnorm1 = AddNorm(norm_shape, dropout, **norm)
-        self.attention2 = MultiHeadAttention(*sizes) if cross_attention else None
-        self.addnorm2 = AddNorm(norm_shape, dropout, **norm) if cross_attention else None
-        self.ffn = PositionWiseFFN(
-            ffn_num_input, ffn_num_hiddens, num_hiddens, activation=activation, dropout=ffn_dropout, use_bias=ffn_bias
-        )
-        self.addnorm3 = AddNorm(norm_shape, dropout, **norm)
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig, i: int) -> DecoderBlock:
-        D = config.num_hiddens
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, config.decoder_num_heads, config.dropout)
-        options = {"cross_attention": config.has_encoder, "compat_decode": config.compat_decode}
-        return cls(*sizes, i, config.decoder_attention_bias, **config.block_options(), **options)
+        self.addnorm1 = AddNorm(norm_shape, dropout, **chosen.add_norm)
+        self.attention2 = MultiHeadAttention(*sizes) if chosen.cross_attention else None
+        self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm) if chosen.cross_attention else None
+        self.ffn = PositionWiseFFN(ffn_num_input, ffn_num_hiddens, num_hiddens, **chosen.ffn)
+        self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
         enc_outputs, enc_valid_lens, caches = state
@@ -102,56 +77,18 @@ class TransformerDecoder(SequenceEmbedding):
         num_layers: int,
         dropout: float,
         use_bias: bool = False,
-        *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        padding_id: int | None = None,
-        final_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
-        output_bias: bool = True,
-        compat_decode: str = "correct",
-        **block_options: Any,
+        **options: Unpack[DecoderOptions],
     ):
-        norm: dict[str, Any] = {"norm_eps": norm_eps, "norm_kind": norm_kind, "norm_affine": norm_affine}
-        super().__init__(
-            vocab_size,
-            num_hiddens,
-            dropout,
-            max_len=max_len,
-            position=position,
-            sinusoid_layout=sinusoid_layout,
-            position_offset=position_offset,
-            embedding_scale=embedding_scale,
-            embedding_norm=embedding_norm,
-            padding_id=padding_id,
-            **norm,
-        )
-        self.compat_decode = compat_decode
+        chosen = Chosen(DecoderOptions, options, dropout)
+        super().__init__(vocab_size, num_hiddens, dropout, **chosen.of(EmbeddingOptions))
+        self.compat_decode = chosen.compat_decode
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        options = {**norm, "compat_decode": compat_decode, **block_options}
+        block_options = chosen.of(DecoderBlockOptions)
         self.blks = nn.Sequential()
         for i in range(num_layers):
-            self.blks.add_module(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **options))
-        self.norm = LayerNorm(norm_shape, eps=norm_eps, kind=norm_kind, affine=norm_affine) if final_norm else None
-        self.dense = nn.Linear(num_hiddens, vocab_size, bias=output_bias)
-
-    @classmethod
-    def from_config(cls, config: TransformerConfig) -> TransformerDecoder:
-        D, heads, layers = config.num_hiddens, config.decoder_num_heads, config.decoder_num_layers
-        sizes = (D, D, D, D, [D], D, config.ffn_num_hiddens, heads, layers, config.dropout)
-        options = {
-            **config.stack_options(),
-            "output_bias": config.output_bias,
-            "cross_attention": config.has_encoder,
-            "compat_decode": config.compat_decode,
-        }
-        return cls(config.target_vocab_size, *sizes, config.decoder_attention_bias, **options)
+            self.blks.add_module(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
+        self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
+        self.dense = nn.Linear(num_hiddens, vocab_size, bias=chosen.output_bias)
 
     @property
     def attention_weights(self) -> list[list[Tensor | None]]:

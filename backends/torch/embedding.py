@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 
+from transformer_mb.config import check_choice
 from transformer_mb.inputs import check_positions
+from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
@@ -18,6 +21,7 @@ class PositionalEncoding(nn.Module):
     """P is no parameter and is never saved; it is made anew when the input's dtype or device changes."""
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
+        check_choice("sinusoid_layout", layout, "layout")
         super().__init__()
         self.dropout = Dropout(dropout)
         self.max_len = max_len
@@ -42,32 +46,22 @@ class SequenceEmbedding(nn.Module):
         num_hiddens: int,
         dropout: float,
         *,
-        max_len: int = 1000,
-        position: str = "sinusoidal",
-        sinusoid_layout: str = "interleaved",
-        position_offset: int = 0,
-        embedding_scale: bool = True,
-        embedding_norm: bool = False,
-        norm_eps: float = 1e-5,
-        norm_kind: str = "layer_norm",
-        norm_affine: bool = True,
         token_types: int = 0,
-        padding_id: int | None = None,
+        **options: Unpack[EmbeddingOptions],
     ):
         super().__init__()
-        self.max_len = max_len
-        self.position_offset = position_offset
-        self.scale = math.sqrt(num_hiddens) if embedding_scale else 1.0
-        rows = max_len + position_offset
-        self.embedding = nn.Embedding(vocab_size, num_hiddens, padding_idx=padding_id)
-        self.pos_embedding = nn.Embedding(rows, num_hiddens) if position == "learned" else None
+        chosen = Chosen(EmbeddingOptions, options, dropout)
+        self.max_len = chosen.max_len
+        self.position_offset = chosen.position_offset
+        self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
+        rows = chosen.max_len + chosen.position_offset
+        self.embedding = nn.Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
+        self.pos_embedding = nn.Embedding(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = (
-            None if position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=sinusoid_layout)
+            None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
         self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
-        self.embedding_norm = (
-            LayerNorm(num_hiddens, eps=norm_eps, kind=norm_kind, affine=norm_affine) if embedding_norm else None
-        )
+        self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout)
 
     def embed(self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None) -> Tensor:

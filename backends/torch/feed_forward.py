@@ -7,6 +7,7 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
@@ -25,6 +26,7 @@ class PositionWiseFFN(nn.Module):
         dropout: float = 0.0,
         use_bias: bool = True,
     ):
+        check_choice("activation", activation)
         super().__init__()
         self.dense1 = nn.Linear(ffn_num_input, ffn_num_hiddens, bias=use_bias)
         self.activation = ACTIVATIONS[activation]

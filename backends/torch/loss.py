@@ -6,9 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_mb.config import check_choice
+
 
 class MaskedSoftmaxCELoss(nn.Module):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
+        check_choice("normalization", normalization)
         super().__init__()
         self.label_smoothing = label_smoothing
         self.normalization = normalization

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_mb.config import check_choice
 from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
@@ -15,6 +16,7 @@ from .dropout import Dropout
 
 class LayerNorm(nn.Module):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
+        check_choice("norm_kind", kind, "kind")
         super().__init__()
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.eps = eps
@@ -43,6 +45,7 @@ class AddNorm(nn.Module):
         norm_kind: str = "layer_norm",
         norm_affine: bool = True,
     ):
+        check_choice("norm_position", norm_position)
         super().__init__()
         self.pre = norm_position == "pre"
         self.dropout = Dropout(dropout)

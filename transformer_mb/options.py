@@ -1,0 +1,157 @@
+"""The keyword-only options of blocks and stacks, declared once for all backends.
+
+Names and types are here, defaults in ``TransformerConfig``, choices in ``config.CHOICES``. A new switch is a line in
+each, and the layer that obeys it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from .config import CHOICES, TransformerConfig, check_choice
+from .errors import ConfigError
+
+
+class NormOptions(TypedDict, total=False):
+    """What every normalization inside a block or a stack obeys; see ``interface.LayerNorm``."""
+
+    norm_eps: float
+    norm_kind: str
+    norm_affine: bool
+
+
+class BlockOptions(NormOptions, total=False):
+    """EncoderBlock's. ``attention_dropout``: on attention weights; None is the block's own rate."""
+
+    norm_position: str
+    activation: str
+    ffn_bias: bool
+    ffn_dropout: float
+    attention_dropout: float | None
+
+
+class DecoderBlockOptions(BlockOptions, total=False):
+    """DecoderBlock's. Without ``cross_attention`` the block attends to its own sequence alone."""
+
+    cross_attention: bool
+    compat_decode: str
+
+
+class EmbeddingOptions(NormOptions, total=False):
+    """How a stack makes vectors of tokens. ``padding_id``: the row that is zero and gets no gradient."""
+
+    max_len: int
+    position: str
+    sinusoid_layout: str
+    position_offset: int
+    embedding_scale: bool
+    embedding_norm: bool
+    padding_id: int | None
+
+
+class EncoderOptions(EmbeddingOptions, BlockOptions, total=False):
+    """TransformerEncoder's. ``token_types``: rows of the token-type table, 0 for none."""
+
+    token_types: int
+    final_norm: bool
+
+
+class DecoderOptions(EmbeddingOptions, DecoderBlockOptions, total=False):
+    """TransformerDecoder's."""
+
+    final_norm: bool
+    output_bias: bool
+
+
+DEFAULTS: dict[str, Any] = {
+    **{field.name: field.default for field in dataclasses.fields(TransformerConfig)},
+    "cross_attention": True,
+    "padding_id": None,
+}
+
+
+class Chosen:
+    """A layer's options with the defaults filled in, also as the groups of arguments that its parts take.
+
+    Args:
+        declared: the TypedDict of the layer. options: what the caller gave.
+        dropout: the layer's own rate, which ``attention_dropout`` falls back to.
+    Raises: ConfigError for an unknown name or choice.
+    """
+
+    def __init__(self, declared: type, options: Mapping[str, Any], dropout: float):
+        names = declared.__annotations__
+        unknown = sorted(set(options) - set(names))
+        if unknown:
+            raise ConfigError(f"Unknown option(s): {', '.join(unknown)}. The options are: {', '.join(sorted(names))}.")
+        self.values = {name: options.get(name, DEFAULTS[name]) for name in names}
+        for name in CHOICES.keys() & self.values.keys():
+            check_choice(name, self.values[name])
+        if "attention_dropout" in names and self.values["attention_dropout"] is None:
+            self.values["attention_dropout"] = dropout
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["values"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def of(self, declared: type) -> dict[str, Any]:
+        """Those that a part with options of its own takes."""
+        return {name: self.values[name] for name in declared.__annotations__}
+
+    @property
+    def layer_norm(self) -> dict[str, Any]:
+        """The arguments of LayerNorm."""
+        return {name: self.values[f"norm_{name}"] for name in ("eps", "kind", "affine")}
+
+    @property
+    def add_norm(self) -> dict[str, Any]:
+        """The arguments of AddNorm."""
+        return {**self.of(NormOptions), "norm_position": self.norm_position}
+
+    @property
+    def ffn(self) -> dict[str, Any]:
+        """The arguments of PositionWiseFFN."""
+        return {"activation": self.activation, "dropout": self.ffn_dropout, "use_bias": self.ffn_bias}
+
+
+def encoder_block_arguments(config: TransformerConfig) -> dict[str, Any]:
+    """All arguments of the encoder's blocks, by name."""
+    return _arguments(config, "encoder", BlockOptions)
+
+
+def decoder_block_arguments(config: TransformerConfig, i: int) -> dict[str, Any]:
+    """All arguments of the decoder's block ``i``, by name."""
+    return {**_arguments(config, "decoder", DecoderBlockOptions), "i": i}
+
+
+def encoder_arguments(config: TransformerConfig) -> dict[str, Any]:
+    """All arguments of TransformerEncoder, by name."""
+    sizes = {"vocab_size": config.source_vocab_size, "num_layers": config.encoder_num_layers}
+    return {**sizes, **_arguments(config, "encoder", EncoderOptions)}
+
+
+def decoder_arguments(config: TransformerConfig) -> dict[str, Any]:
+    """All arguments of TransformerDecoder, by name."""
+    sizes = {"vocab_size": config.target_vocab_size, "num_layers": config.decoder_num_layers}
+    return {**sizes, **_arguments(config, "decoder", DecoderOptions)}
+
+
+def _arguments(config: TransformerConfig, side: str, declared: type) -> dict[str, Any]:
+    D = config.num_hiddens
+    derived = {
+        "cross_attention": config.has_encoder,
+        "padding_id": config.pad_id if config.padding_vector_zero else None,
+    }
+    return {
+        **dict.fromkeys(("key_size", "query_size", "value_size", "num_hiddens", "ffn_num_input"), D),
+        "norm_shape": [D],
+        "ffn_num_hiddens": config.ffn_num_hiddens,
+        "num_heads": getattr(config, f"{side}_num_heads"),
+        "dropout": config.dropout,
+        "use_bias": getattr(config, f"{side}_attention_bias"),
+        **{name: derived[name] if name in derived else getattr(config, name) for name in declared.__annotations__},
+    }
