@@ -6,7 +6,14 @@ Names load on first use: importing this package imports no framework, and not ev
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import presets
+    from .checkpoint import load, save
+    from .config import TransformerConfig
+    from .porting.port import port
+    from .registry import get_backend
 
 __version__ = "0.1.0"
 

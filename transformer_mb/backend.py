@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from . import interface
 from .config import TransformerConfig
 from .decoding.beam import BeamSession, beam_search
 from .errors import DtypeError
@@ -36,6 +37,32 @@ class Backend(ABC):
 
     name: ClassVar[str]
     dtypes: ClassVar[tuple[str, ...]]
+
+    LayerNorm: ClassVar[type[interface.LayerNorm]]
+    AddNorm: ClassVar[type[interface.AddNorm]]
+    PositionWiseFFN: ClassVar[type[interface.PositionWiseFFN]]
+    DotProductAttention: ClassVar[type[interface.DotProductAttention]]
+    MultiHeadAttention: ClassVar[type[interface.MultiHeadAttention]]
+    PositionalEncoding: ClassVar[type[interface.PositionalEncoding]]
+    EncoderBlock: ClassVar[type[interface.EncoderBlock]]
+    DecoderBlock: ClassVar[type[interface.DecoderBlock]]
+    TransformerEncoder: ClassVar[type[interface.TransformerEncoder]]
+    TransformerDecoder: ClassVar[type[interface.TransformerDecoder]]
+    EncoderDecoder: ClassVar[type[interface.EncoderDecoder]]
+    MaskedSoftmaxCELoss: ClassVar[type[interface.MaskedSoftmaxCELoss]]
+    sequence_mask: ClassVar[interface.SequenceMask]
+    masked_softmax: ClassVar[interface.MaskedSoftmax]
+    transpose_qkv: ClassVar[interface.TransposeHeads]
+    transpose_output: ClassVar[interface.TransposeHeads]
+
+    def __init_subclass__(cls, **options: Any):
+        """Give the layers their contract's docstring, for ``help``: shapes are said once, in ``interface``."""
+        super().__init_subclass__(**options)
+        for name, contract in {**interface.LAYERS, **interface.FUNCTIONS}.items():
+            layer = getattr(cls, name, None)
+            if layer is not None and contract.__doc__ not in (layer.__doc__ or ""):
+                particular = f"\n\n    In this backend: {layer.__doc__}" if layer.__doc__ else ""
+                layer.__doc__ = f"{str(contract.__doc__).rstrip()}{particular}"
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         if dtype not in self.dtypes:
@@ -63,7 +90,7 @@ class Backend(ABC):
         return str(self.device)
 
     @abstractmethod
-    def layer(self, layer: str, *arguments: Any, **options: Any) -> Any:
+    def layer(self, name: str, *arguments: Any, **options: Any) -> Any:
         """A layer of ``interface.LAYERS`` by name, on this device and in this dtype."""
 
     @abstractmethod
@@ -128,7 +155,11 @@ class Backend(ABC):
 
     @abstractmethod
     def run_loss_and_gradients(
-        self, model: Any, batch: Any, loss: Any, dropout_masks: Weights | None
+        self,
+        model: Any,
+        batch: tuple[np.ndarray | None, ...],
+        loss: interface.MaskedSoftmaxCELoss,
+        dropout_masks: Weights | None,
     ) -> tuple[float, dict[str, np.ndarray]]: ...
 
     @abstractmethod
@@ -200,7 +231,7 @@ class Backend(ABC):
         source, valid_lens, target = self._model_inputs(model, "loss_and_gradients", source, source_valid_lens, target_in)
         labels = check_target(model.config, target_out, target.shape[0], "target_out")
         target_valid_lens = check_lengths("target_valid_lens", target_valid_lens, *labels.shape)
-        loss = type(self).MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)  # type: ignore[attr-defined]
+        loss = self.MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)
         return self.run_loss_and_gradients(model, (source, valid_lens, target, labels, target_valid_lens), loss, dropout_masks)
 
     def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:

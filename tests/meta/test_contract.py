@@ -1,0 +1,82 @@
+"""Every backend offers what ``interface`` says, by names, order and defaults; beyond it, all offer the same."""
+
+import ast
+
+import pytest
+
+from meta.backend_sources import BACKENDS, ROOT, differences, public
+from transformer_mb.interface import FUNCTIONS, LAYERS
+from transformer_mb.registry import BUILT_IN
+
+MODEL = "torch"  # what others are compared with where the interface is silent: caches, trainers, weights
+PREFIX = {"numpy": "NumPy", "torch": "Torch", "tensorflow": "TensorFlow", "paddle": "Paddle", "mxnet": "MXNet", "jax": "JAX"}
+
+# Files that one backend needs and no other has, with the reason.
+EXTRA_FILES = {
+    ("numpy", "framework.py"): "parameters, modules and linear layers, which the others' frameworks bring",
+    ("numpy", "activations.py"): "activations with their derivatives, and an erf, which the others' frameworks bring",
+    ("numpy", "rounding.py"): "what lower precision loses, measured on NumPy, which has none itself",
+    ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
+    ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
+}
+
+
+def files(name):
+    return {path.name for path in (BACKENDS / name).glob("*.py") if (name, path.name) not in EXTRA_FILES}
+
+
+def offered_by(name):
+    """Everything public of a backend's layer files, and of it what the interface speaks of."""
+    everything = {}
+    for file in sorted(files(name) - {"__init__.py"}):
+        everything |= public((BACKENDS / name / file).read_text(), PREFIX[name])
+    return everything, {key: value for key, value in everything.items() if key.split(".")[0] in {**LAYERS, **FUNCTIONS}}
+
+
+def contract():
+    parsed = {}
+    for path in sorted((ROOT / "transformer_mb" / "interface").glob("*.py")):
+        parsed |= public(path.read_text())
+    expected = {key: value for key, value in parsed.items() if key.split(".")[0] in LAYERS}
+    return {**expected, **{name: parsed[f"{protocol.__name__}.__call__"] for name, protocol in FUNCTIONS.items()}}
+
+
+def test_every_backend_is_known_here():
+    assert set(BUILT_IN) <= set(PREFIX), "add the prefix of the backend's own classes to PREFIX in this file"
+    assert all((BACKENDS / name / file).is_file() for name, file in EXTRA_FILES if name in BUILT_IN)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_backend_offers_the_contract(name):
+    expected, (_, offered) = contract(), offered_by(name)
+    assert len(expected) >= 40 and not differences(offered, expected)
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if name != MODEL])
+def test_beyond_the_contract_all_backends_offer_the_same(name):
+    assert files(name) == files(MODEL) and len(files(MODEL)) >= 15
+    (expected, _), (offered, _) = offered_by(MODEL), offered_by(name)
+    # A backend may have a method more on a class of its own, never a class or a function.
+    offered = {key: value for key, value in offered.items() if "." not in key or key in expected}
+    assert not differences(offered, expected)
+
+
+CHANGES = {
+    "a default": ("use_bias: bool = False", "use_bias: bool = True", "MultiHeadAttention.__init__ must take"),
+    "an argument's name": ("num_heads: int,\n        dropout", "heads: int,\n        dropout", "MultiHeadAttention.__init__"),
+    "the order": ("key_size: int,\n        query_size: int", "query_size: int,\n        key_size: int", "MultiHeadAttention.__init__"),
+    "a method's name": ("def attend(", "def attend_to(", "MultiHeadAttention.attend is missing"),
+    "a public method": ("def attend(", "def project(self, X):\n        ...\n\n    def attend(", "project is not expected"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_difference_is_named(change):
+    before, after, sentence = CHANGES[change]
+    source = (BACKENDS / MODEL / "attention.py").read_text()
+    assert before in source
+    changed = source.replace(before, after, 1)
+    ast.parse(changed)
+    expected = {key: value for key, value in contract().items() if key.split(".")[0] == "MultiHeadAttention"}
+    offered = {key: value for key, value in public(changed, "Torch").items() if key.split(".")[0] == "MultiHeadAttention"}
+    assert any(sentence in named for named in differences(offered, expected))

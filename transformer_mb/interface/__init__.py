@@ -1,0 +1,67 @@
+"""The contracts of the layers: what each takes, returns and raises, with shapes.
+
+A backend's layers are native objects of its framework; these protocols say what they share, and a test compares every
+backend with them: names, order, defaults and keyword-only options of constructors and calls. Names and order are those
+of Dive into Deep Learning as its package d2l 0.17 has them (chapter 10). Shape letters: B batch, T query steps, S key
+steps, H heads, D num_hiddens, F ffn_num_hiddens, V vocabulary. A layer also takes what its framework requires of a
+constructor, keyword-only (Keras ``name`` and ``dtype``, nnx ``rngs`` and ``param_dtype``). The options of blocks and
+stacks are in ``options.py``, the contract of a whole backend in ``backend.py``, that of its trainer in ``trainer.py``.
+"""
+
+from .layers import (
+    AddNorm,
+    DotProductAttention,
+    LayerNorm,
+    MaskedSoftmax,
+    MaskedSoftmaxCELoss,
+    MultiHeadAttention,
+    PositionalEncoding,
+    PositionWiseFFN,
+    SequenceMask,
+    TransposeHeads,
+)
+from .models import DecoderBlock, EncoderBlock, EncoderDecoder, TransformerDecoder, TransformerEncoder
+
+LAYERS = {
+    contract.__name__: contract
+    for contract in (
+        LayerNorm,
+        AddNorm,
+        PositionWiseFFN,
+        DotProductAttention,
+        MultiHeadAttention,
+        PositionalEncoding,
+        EncoderBlock,
+        DecoderBlock,
+        TransformerEncoder,
+        TransformerDecoder,
+        EncoderDecoder,
+        MaskedSoftmaxCELoss,
+    )
+}
+FUNCTIONS = {
+    "sequence_mask": SequenceMask,
+    "masked_softmax": MaskedSoftmax,
+    "transpose_qkv": TransposeHeads,
+    "transpose_output": TransposeHeads,
+}
+
+__all__ = [
+    "FUNCTIONS",
+    "LAYERS",
+    "AddNorm",
+    "DecoderBlock",
+    "DotProductAttention",
+    "EncoderBlock",
+    "EncoderDecoder",
+    "LayerNorm",
+    "MaskedSoftmax",
+    "MaskedSoftmaxCELoss",
+    "MultiHeadAttention",
+    "PositionWiseFFN",
+    "PositionalEncoding",
+    "SequenceMask",
+    "TransformerDecoder",
+    "TransformerEncoder",
+    "TransposeHeads",
+]

@@ -1,0 +1,197 @@
+"""Contracts of the functions and of the layers that blocks are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+Array = Any  # the framework's own array or tensor
+Shape = int | Sequence[int]
+
+
+class SequenceMask(Protocol):
+    """A copy of X [B, S, ...] with ``value`` at steps >= valid_len [B] (D2L 9.7)."""
+
+    def __call__(self, X: Array, valid_len: Array, value: float = 0) -> Array: ...
+
+
+class MaskedSoftmax(Protocol):
+    """Softmax over the last axis of X [B, T, S] or [B, H, T, S], with weight only where attending is allowed.
+
+    ``valid_lens`` is None, [B] or [B, T]; ``mask`` is boolean, True = may attend, broadcastable to X. They combine
+    by AND. A row that may attend to nothing gets zeros (and its gradient is zero), never NaN.
+    """
+
+    def __call__(self, X: Array, valid_lens: Array | None = None, mask: Array | None = None) -> Array: ...
+
+
+class TransposeHeads(Protocol):
+    """``transpose_qkv``: [B, T, D] -> [B, H, T, D/H]; ``transpose_output`` reverses it.
+
+    D2L folds B and H into one axis; here they stay apart, so that masks broadcast over heads and fused kernels apply.
+    """
+
+    def __call__(self, X: Array, num_heads: int) -> Array: ...
+
+
+class LayerNorm(Protocol):
+    """Normalization over the last ``len(norm_shape)`` axes (Ba et al. 2016), of the kind that is asked for.
+
+    Args:
+        norm_shape: trailing sizes (an int or a sequence), as in PyTorch; never axes as in Keras.
+        eps: inside the root for kind ``layer_norm``; added to the deviation for ``std_norm``.
+        kind: ``layer_norm`` (biased variance) or ``std_norm`` (unbiased standard deviation).
+        affine: whether there are ``weight`` and ``bias``, each of shape ``norm_shape``.
+    Raises: ShapeError when X does not end in ``norm_shape``; ConfigError for an unknown kind.
+    """
+
+    def __init__(self, norm_shape: Shape, *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True): ...
+    def __call__(self, X: Array) -> Array: ...
+
+
+class AddNorm(Protocol):
+    """Residual connection, dropout and normalization around a sublayer (D2L 10.7.3).
+
+    ``post``: the call gives ln(X + dropout(Y)) and the sublayer reads X itself. ``pre``: the call gives
+    X + dropout(Y) and the sublayer reads ln(X). ``sublayer_input`` gives what the sublayer reads, so that a block
+    is written once for both orders.
+
+    Raises: ShapeError when X and Y differ in shape; ConfigError for an unknown norm_position or norm_kind.
+    """
+
+    def __init__(
+        self,
+        norm_shape: Shape,
+        dropout: float,
+        *,
+        norm_position: str = "post",
+        norm_eps: float = 1e-5,
+        norm_kind: str = "layer_norm",
+        norm_affine: bool = True,
+    ): ...
+    def sublayer_input(self, X: Array) -> Array: ...
+    def __call__(self, X: Array, Y: Array) -> Array: ...
+
+
+class PositionWiseFFN(Protocol):
+    """Position-wise feed-forward network (Vaswani et al. 2017, section 3.3): dense2(dropout(activation(dense1(X)))).
+
+    X [B, T, ffn_num_input] -> [B, T, ffn_num_outputs].
+
+    Raises: ShapeError for another rank or width; ConfigError for an unknown activation.
+    """
+
+    def __init__(
+        self,
+        ffn_num_input: int,
+        ffn_num_hiddens: int,
+        ffn_num_outputs: int,
+        *,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        use_bias: bool = True,
+    ): ...
+    def __call__(self, X: Array) -> Array: ...
+
+
+class DotProductAttention(Protocol):
+    """softmax(Q K^T / sqrt(d)) V (Vaswani et al. 2017, section 3.2.1), with dropout on the weights.
+
+    Args:
+        queries: [B, T, d] or [B, H, T, d]; keys, values: the same with S steps.
+        valid_lens: None, [B] or [B, T] int: how many leading keys each query may attend to.
+        mask: boolean, True = may attend, broadcastable to [B, H, T, S].
+        causal: query t may attend to keys up to t + (S - T), S - T being what a cache already holds.
+        need_weights: keep the weights (before dropout) in ``attention_weights``, [B, H, T, S] (or [B, T, S]);
+            else ``attention_weights`` is None and a fused kernel may be used.
+    Returns: the shape of queries. A fully masked row gives zeros.
+    """
+
+    attention_weights: Array | None
+
+    def __init__(self, dropout: float): ...
+    def __call__(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Array: ...
+
+
+class MultiHeadAttention(Protocol):
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2).
+
+    Args:
+        queries: [B, T, query_size]; keys: [B, S, key_size]; values: [B, S, value_size].
+        valid_lens, mask, causal, need_weights: as in DotProductAttention, the same for every head.
+    Returns: [B, T, num_hiddens], the dtype of queries. A fully masked row gives W_o's bias, or zeros without one.
+    Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D.
+
+    ``project_keys_values(keys, values)`` gives the projected [B, H, S, D/H] pair that a cache holds, and
+    ``attend(queries, projected_keys, projected_values, ...)`` the rest of the call.
+    """
+
+    def __init__(
+        self,
+        key_size: int,
+        query_size: int,
+        value_size: int,
+        num_hiddens: int,
+        num_heads: int,
+        dropout: float,
+        use_bias: bool = False,
+    ): ...
+    @property
+    def attention_weights(self) -> Array | None: ...
+    def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]: ...
+    def attend(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Array: ...
+    def __call__(
+        self,
+        queries: Array,
+        keys: Array,
+        values: Array,
+        valid_lens: Array | None = None,
+        *,
+        mask: Array | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
+    ) -> Array: ...
+
+
+class PositionalEncoding(Protocol):
+    """dropout(X + P): sinusoids added to X [B, T, D], the first step being position ``offset`` (D2L 10.6.3).
+
+    Raises: TokenError when offset + T exceeds ``max_len``; ConfigError for an unknown layout.
+    """
+
+    def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"): ...
+    def __call__(self, X: Array, offset: Any = 0) -> Array: ...
+
+
+class MaskedSoftmaxCELoss(Protocol):
+    """Cross-entropy masked by valid length (D2L 9.7.3): pred [B, T, V], label [B, T], valid_len [B] -> [B].
+
+    With p the softmax of pred and q = (1 - label_smoothing) * onehot(label) + label_smoothing / V, a step's loss is
+    -sum(q log p); steps >= valid_len count nothing. normalization ``steps`` divides each sequence's sum by T (D2L);
+    ``tokens`` divides by the batch's number of valid tokens, so that the sum over the batch is the mean per token.
+
+    Raises: ConfigError for an unknown normalization.
+    """
+
+    def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"): ...
+    def __call__(self, pred: Array, label: Array, valid_len: Array) -> Array: ...
