@@ -1,10 +1,12 @@
-"""Keeps what ``transformer-mb parity --json`` wrote under results/, and puts its table into the README."""
+"""Keeps what ``transformer-mb parity --json`` wrote under results/, puts its table into the README and draws docs/parity.png."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
+
+from parity_picture import draw
 
 from transformer_mb.parity.report import markdown
 
@@ -26,6 +28,7 @@ def main(source: str) -> None:
     if devices == ["cpu"]:
         readme = ROOT / "README.md"
         before, _, rest = readme.read_text().partition(BEGIN)
+        draw(target, ROOT / "docs" / "parity.png")
         readme.write_text(before + BEGIN + markdown(json.loads(target.read_text())) + END + rest.partition(END)[2])
 
 

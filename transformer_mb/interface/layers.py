@@ -179,6 +179,8 @@ class PositionalEncoding(Protocol):
     Raises: TokenError when offset + T exceeds ``max_len``; ConfigError for an unknown layout.
     """
 
+    P: Array  # the table, [max_len, D]
+
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"): ...
     def __call__(self, X: Array, offset: Any = 0) -> Array: ...
 

@@ -1,0 +1,40 @@
+"""What the README's first screen says, and that its programs run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_mb.registry import BUILT_IN
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+FIRST_SCREEN = "\n".join(README.splitlines()[:40])
+SPOKEN = {
+    "numpy": "NumPy",
+    "torch": "PyTorch",
+    "tensorflow": "TensorFlow",
+    "paddle": "PaddlePaddle",
+    "mxnet": "MXNet",
+    "jax": "JAX",
+}
+PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_first_screen_names_the_framework(name):
+    assert SPOKEN[name] in FIRST_SCREEN, f"name the backend {name} in the README's first 40 lines and in SPOKEN here"
+
+
+def test_the_first_screen_installs_shows_both_programs_and_a_picture():
+    assert "pip install" in FIRST_SCREEN and FIRST_SCREEN.count("```python") == 2 and FIRST_SCREEN.count("```") == 4
+    (picture,) = re.findall(r"!\[.+?\]\((.+?)\)", FIRST_SCREEN)
+    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_a_program_of_the_readme_runs(number, tmp_path):
+    done = subprocess.run([sys.executable, "-c", PROGRAMS[number]], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
