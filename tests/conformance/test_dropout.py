@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import ShapeError
-from transformer_mb.parity.measure import error
-from transformer_mb.parity.model_cases import CONFIGS
+from transformer_mb.parity.rows.model_cases import CONFIGS
+from transformer_mb.parity.verdict.measure import error
 
 
 def test_rate_and_scale(backend32):
@@ -44,7 +44,7 @@ INJECTED = {
 
 @pytest.mark.parametrize("name", INJECTED)
 def test_injected_masks(name, backend, oracle, rng):
-    from transformer_mb.parity.measure import random_weights
+    from transformer_mb.parity.rows.weights import random_weights
 
     arguments, shapes, sites = INJECTED[name]
     options = {"dropout": 0.5} if name == "PositionWiseFFN" else {}

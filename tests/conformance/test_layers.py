@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.layer_cases import CASES, prepare
-from transformer_mb.parity.measure import error, gradient_errors
+from transformer_mb.parity.rows.layer_cases import CASES, prepare
+from transformer_mb.parity.verdict.measure import error, gradient_errors
 
 # Cases by name, so that test ids read as sentences; for ill-conditioned inputs the parity matrix finds the limits.
 WELL_CONDITIONED = [case for case in CASES if not case.ill_conditioned]

@@ -5,8 +5,9 @@ import pytest
 
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.measure import error, gradient_errors, random_weights
-from transformer_mb.parity.model_cases import BATCH, CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.verdict.measure import error, gradient_errors
 
 each_config = pytest.mark.parametrize("name", CONFIGS)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.parity.oracle import Oracle
+from transformer_mb.parity.computing.reference import Oracle
 from transformer_mb.parity.workers import Worker, WorkerSpec
 
 PACKAGES = Path(__file__).parent / "packages"

@@ -5,17 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from transformer_mb.parity import spoiling
-from transformer_mb.parity.answers import Unusable, check_answer, judged
-from transformer_mb.parity.hand_over_rows import Arrival, Departure
-from transformer_mb.parity.job import Recording, make_job
+from transformer_mb.parity.controls import answers as spoiling
+from transformer_mb.parity.controls.answers import Replay, kinds, spoil
 from transformer_mb.parity.matrix import run_matrix
-from transformer_mb.parity.measure import gradient_errors, worst
 from transformer_mb.parity.plan import Plan, Selection
 from transformer_mb.parity.report import ROWS
-from transformer_mb.parity.spoiling import Replay, kinds, spoil
-from transformer_mb.parity.trajectory_rows import FreeRunning
-from transformer_mb.parity.verdict import Yardsticks, judge
+from transformer_mb.parity.rows.hand_over import Arrival, Departure
+from transformer_mb.parity.rows.training import FreeRunning
+from transformer_mb.parity.rows.training_job import Recording, make_job
+from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
+from transformer_mb.parity.verdict.limits import Yardsticks, judge
+from transformer_mb.parity.verdict.measure import gradient_errors, worst
 from transformer_mb.parity.workers import WorkerSpec
 
 BOTH = ("float64", "float32")

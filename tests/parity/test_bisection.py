@@ -6,10 +6,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from transformer_mb.parity.bisection import bisect, can_bisect
-from transformer_mb.parity.controls import perturbed, times
-from transformer_mb.parity.model_cases import SMALL
-from transformer_mb.parity.model_rows import model_experiments
-from transformer_mb.parity.oracle import Oracle
+from transformer_mb.parity.computing.reference import Oracle
+from transformer_mb.parity.controls.requests import perturbed, times
+from transformer_mb.parity.rows.model_cases import SMALL
+from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.registry import BUILT_IN
 
 HEAD = SMALL["num_hiddens"] // SMALL["decoder_num_heads"]

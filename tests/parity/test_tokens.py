@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.answers import judged
-from transformer_mb.parity.oracle import Oracle
-from transformer_mb.parity.token_models import HYPOTHESES, MISTAKES, ROWS, SHOWN, drawn, is_telling
-from transformer_mb.parity.token_rows import BEAMS, CASES, Decoding
+from transformer_mb.parity.computing.reference import Oracle
+from transformer_mb.parity.rows.token_models import HYPOTHESES, MISTAKES, ROWS, SHOWN, drawn, is_telling
+from transformer_mb.parity.rows.tokens import BEAMS, CASES, Decoding
+from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
 
 

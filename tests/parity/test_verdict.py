@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.bands import Curve, band, divergence
-from transformer_mb.parity.measure import error, gradient_errors
-from transformer_mb.parity.verdict import PROOF, Yardsticks, judge
+from transformer_mb.parity.verdict.bands import Curve, band, divergence
+from transformer_mb.parity.verdict.limits import PROOF, Yardsticks, judge
+from transformer_mb.parity.verdict.measure import error, gradient_errors
 
 EPS32 = 2.0**-23
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import ParityError, WorkerError
-from transformer_mb.parity.controls import Control
-from transformer_mb.parity.layer_cases import CASES
-from transformer_mb.parity.layer_rows import layer_request
+from transformer_mb.parity.controls.requests import Control
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
-from transformer_mb.parity.token_rows import Decoding
+from transformer_mb.parity.rows.layer_cases import CASES
+from transformer_mb.parity.rows.layers import layer_request
+from transformer_mb.parity.rows.tokens import Decoding
 from transformer_mb.parity.workers import Worker, WorkerSpec
 
 LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=("float64", "float32"))

@@ -13,12 +13,12 @@ from safetensors.numpy import save_file
 
 from ..config import TransformerConfig
 from ..errors import WorkerError
-from .answers import judged
 from .cells import FAILED, Ask
-from .comparisons import Comparison
-from .measure import error, gradient_floor
-from .messages import Arrays, Request, under, without_arrays
-from .oracle import Oracle
+from .computing.messages import Arrays, Request, under, without_arrays
+from .computing.reference import Oracle
+from .verdict.answers import judged
+from .verdict.comparison import Comparison
+from .verdict.measure import error, gradient_floor
 
 BISECTED = ("model", "step", "decode")
 # path, method, inputs, keyword arguments -> the sublayer's output

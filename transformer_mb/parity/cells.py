@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .messages import Request
+from .computing.messages import Request
 
 PASSED, FAILED, EXPECTED, SURPRISING = "passed", "failed", "expected failure", "passes though expected to fail"
 Ask = Callable[[Request], Mapping[str, np.ndarray]]

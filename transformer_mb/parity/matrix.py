@@ -15,10 +15,10 @@ from typing import Any
 from ..divergences import DIVERGENCES
 from ..errors import ParityError, WorkerError
 from ..registry import entries
-from .answers import judged
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, Experiment, Result
+from .controls.answers import Replay, spoil
 from .plan import TRAINED_IN, Plan, Selection
-from .spoiling import Replay, spoil
+from .verdict.answers import judged
 from .workers import PATIENCE, Worker, WorkerSpec
 
 # Compiling takes longest; whoever takes longest starts first.

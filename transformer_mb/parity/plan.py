@@ -10,14 +10,14 @@ from pathlib import Path
 from ..registry import EVERY_DTYPE as DTYPES
 from ..registry import PLAIN_DTYPES as TRAINED_IN
 from .cells import Cell, Experiment
-from .controls import Control, make_controls
-from .hand_over_rows import Arrival, Departure
-from .job import Recording, make_job
-from .layer_rows import layer_experiments
-from .model_rows import model_experiments, optimizer_experiments
-from .oracle import Oracle
-from .token_rows import token_experiments
-from .trajectory_rows import FreeRunning, stepwise_experiments
+from .computing.reference import Oracle
+from .controls.requests import Control, make_controls
+from .rows.hand_over import Arrival, Departure
+from .rows.layers import layer_experiments
+from .rows.models import model_experiments, optimizer_experiments
+from .rows.tokens import token_experiments
+from .rows.training import FreeRunning, stepwise_experiments
+from .rows.training_job import Recording, make_job
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import Backend
-from ..config import TransformerConfig
-from ..decoding.beam import BeamSession
-from ..dropout_masks import dropout_masks
-from ..interface import FUNCTIONS
-from ..trainer import Batch, Trainer
+from ...backend import Backend
+from ...config import TransformerConfig
+from ...decoding.beam import BeamSession
+from ...dropout_masks import dropout_masks
+from ...interface import FUNCTIONS
+from ...trainer import Batch, Trainer
 from .messages import Arrays, named, under, with_arrays
 
 Spec = Mapping[str, Any]

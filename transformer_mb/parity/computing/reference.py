@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import threading
 
-import numpy as np
-
-from ..backend import Backend
-from ..random_streams import stream
-from ..registry import get_backend, load_backend_class
-from ..rounding import rounded
+from ...backend import Backend
+from ...registry import get_backend, load_backend_class
 from .computations import COMPUTATIONS, Result
 from .messages import Request
-from .verdict import EPS
 
 
 class Oracle:
@@ -36,22 +31,3 @@ class Oracle:
     def _run(self, backend: Backend, request: Request) -> Result:
         with self.lock:
             return COMPUTATIONS[request.computation](backend, request.spec, request.arrays)
-
-
-def twin(request: Request, number: int) -> Request:
-    """The request with every float off by one unit in the last place of its dtype, up or down at random."""
-    signs = stream("twin", number)
-    arrays = {name: _nudge(value, request.dtype, signs) for name, value in request.arrays.items()}
-    return Request(request.computation, request.dtype, request.spec, rounded_arrays(arrays, request.dtype))
-
-
-def _nudge(array: np.ndarray, dtype: str, signs: np.random.Generator) -> np.ndarray:
-    if array.dtype.kind != "f":
-        return array
-    array = array.astype(np.float64)
-    return array + EPS[dtype] * np.abs(array) * signs.choice([-1.0, 1.0], array.shape)
-
-
-def rounded_arrays(arrays: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:
-    """Floats rounded to the dtype, so that every backend and the oracle start from the same numbers."""
-    return {name: rounded(np.asarray(value), dtype) for name, value in arrays.items()}

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..backend import Backend
+    from ...backend import Backend
 
 
 def source_digest() -> str:
     """A fingerprint of this library's code: two processes with the same one compute by the same rules."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     folders = (package, package / "backends", package.parent / "backends")
     files = {path for folder in folders for path in folder.rglob("*.py")}
     digest = hashlib.sha256()
@@ -29,7 +29,7 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
 
     An answer is ``(text, bytes)``: an empty text and arrays, or an error's words.
     """
-    from ..registry import load_backend_class
+    from ...registry import load_backend_class
 
     made: dict[str, Backend] = {}
     loaded = load_backend_class(backend)

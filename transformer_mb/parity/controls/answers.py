@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from .answers import judged
-from .cells import FAILED, Ask, Experiment, Result
-from .messages import Request
+from ..cells import FAILED, Ask, Experiment, Result
+from ..computing.messages import Request
+from ..verdict.answers import judged
 
 WRONG = {"NaN": np.nan, "infinity": np.inf}
 

@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from .answers import judged
-from .cells import FAILED, Ask, Cell, Experiment, Result
-from .comparisons import LIMITS, Comparison
-from .hand_over_rows import FIRST, REST
-from .job import CONTINUED, HANDED_OVER_AT, Recording
-from .messages import Request
-from .model_cases import SMALL
-from .oracle import Oracle
-from .token_models import MISTAKES as SEARCH_MISTAKES
-from .trajectory_rows import FreeRunning, step_request
+from ..cells import FAILED, Ask, Cell, Experiment, Result
+from ..computing.messages import Request
+from ..computing.reference import Oracle
+from ..rows.hand_over import FIRST, REST
+from ..rows.model_cases import SMALL
+from ..rows.token_models import MISTAKES as SEARCH_MISTAKES
+from ..rows.training import FreeRunning, step_request
+from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
+from ..verdict.answers import judged
+from ..verdict.comparison import LIMITS, Comparison
 
 Alter = Callable[[Request], Request]
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]

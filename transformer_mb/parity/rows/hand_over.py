@@ -9,17 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ..checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from ..errors import WorkerError
-from .answers import Unusable, check_answer
-from .bands import Bands, Curve, divergence
-from .cells import FAILED, Ask, Cell, Result
-from .comparisons import LIMITS, Comparison
-from .job import CONTINUED, HANDED_OVER_AT, Recording
-from .measure import worst
-from .messages import Arrays, Request, named, under
-from .oracle import Oracle, rounded_arrays
-from .trajectory_rows import FreeRunning, step_request
+from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from ...errors import WorkerError
+from ..cells import FAILED, Ask, Cell, Result
+from ..computing.messages import Arrays, Request, named, under
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Oracle
+from ..verdict.answers import Unusable, check_answer
+from ..verdict.bands import Bands, Curve, divergence
+from ..verdict.comparison import LIMITS, Comparison
+from ..verdict.measure import worst
+from .training import FreeRunning, step_request
+from .training_job import CONTINUED, HANDED_OVER_AT, Recording
 
 FIRST, REST = "hand-over, first step", "hand-over, going on"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..interface import FUNCTIONS
-from .measure import random_weights
+from ...interface import FUNCTIONS
+from .weights import random_weights
 
 B, T, S, D, H, F, V = 3, 4, 5, 8, 2, 12, 11
 BLOCK = (D, D, D, D, [D], D, F, H, 0.0)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..interface import FUNCTIONS
-from ..random_streams import stream
-from .comparisons import Comparison
+from ...interface import FUNCTIONS
+from ...random_streams import stream
+from ..computing.messages import Request, named, without_arrays
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Oracle
+from ..verdict.comparison import Comparison
 from .layer_cases import CASES, Case, made, make
-from .measure import random_weights
-from .messages import Request, named, without_arrays
-from .oracle import Oracle, rounded_arrays
+from .weights import random_weights
 
 IN_LOW_PRECISION = (
     "layer norm",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..presets import PRESETS, RECIPES
+from ...config import TransformerConfig
+from ...presets import PRESETS, RECIPES
 
 SMALL: dict[str, Any] = {
     "source_vocab_size": 11,

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..dropout_masks import dropout_masks
-from ..parameters import parameter_shapes
-from ..random_streams import stream
-from ..trainer import SLOTS
-from .comparisons import Comparison
-from .measure import random_weights
-from .messages import Request, named
+from ...dropout_masks import dropout_masks
+from ...random_streams import stream
+from ...trainer import SLOTS
+from ..computing.messages import Request, named
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Oracle
+from ..verdict.comparison import Comparison
 from .model_cases import MODELS, OPTIMIZERS, ModelCase, OptimizerCase
-from .oracle import Oracle, rounded_arrays
+from .weights import model_weights
 
 IN_LOW_PRECISION = ("d2l", "pre-norm, final norm", "preset annotated", "shared and tied, padding", "encoder alone")
 FORWARD, LOSS = ("model forward",), ("model loss", "model gradients")
@@ -74,14 +73,6 @@ def _lengths(random: np.random.Generator, rows: int, steps: int) -> np.ndarray:
     lengths = random.integers(1, steps + 1, rows)
     lengths[0] = steps
     return lengths
-
-
-def model_weights(config: TransformerConfig, seed: int) -> dict[str, np.ndarray]:
-    weights = random_weights(parameter_shapes(config), seed)
-    if config.padding_vector_zero:
-        for name in weights.keys() & {"encoder.embedding.weight", "decoder.embedding.weight"}:
-            weights[name][config.pad_id] = 0.0
-    return weights
 
 
 def optimizer_experiments(oracle: Oracle, dtype: str, seed: int) -> list[Comparison]:

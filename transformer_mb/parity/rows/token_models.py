@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..errors import ParityError
-from ..random_streams import stream
-from .computations import decode
-from .messages import named
-from .model_rows import model_weights
-from .oracle import Oracle, rounded_arrays
+from ...config import TransformerConfig
+from ...errors import ParityError
+from ...random_streams import stream
+from ..computing.computations import decode
+from ..computing.messages import named
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Oracle
+from .weights import model_weights
 
 ROWS, STEPS, SOURCE_STEPS, BEAM, LENGTH_PENALTY = 24, 8, 5, 4, 0.6
 POOL, ATTEMPTS = 192, 1000

@@ -6,15 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ..config import TransformerConfig
-from .answers import check_answer
-from .cells import FAILED, PASSED, Ask, Cell, Result
-from .measure import error as relative_error
-from .messages import Arrays, Request
+from ...config import TransformerConfig
+from ..cells import FAILED, PASSED, Ask, Cell, Result
+from ..computing.messages import Arrays, Request
+from ..computing.reference import Oracle
+from ..verdict.answers import check_answer
+from ..verdict.limits import Yardsticks, judge
+from ..verdict.measure import error as relative_error
 from .model_cases import CONFIGS
-from .oracle import Oracle
 from .token_models import BEAM, LENGTH_PENALTY, ROWS, STEPS, drawn
-from .verdict import Yardsticks, judge
 
 CASES = ("d2l", "pre-norm, final norm", "shared and tied, padding")
 BEAMS = {"greedy tokens": None, "beam tokens": BEAM}

@@ -7,14 +7,15 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from .answers import check_answer
-from .bands import Bands, Curve, divergence
-from .cells import FAILED, Ask, Cell, Result
-from .comparisons import LIMITS, Comparison
-from .job import FREE_STEPS, SAMPLED, Recording
-from .messages import Arrays, Request, named, under
-from .oracle import Oracle, rounded_arrays
-from .verdict import Judgement, Yardsticks, judge
+from ..cells import FAILED, Ask, Cell, Result
+from ..computing.messages import Arrays, Request, named, under
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Oracle
+from ..verdict.answers import check_answer
+from ..verdict.bands import Bands, Curve, divergence
+from ..verdict.comparison import LIMITS, Comparison
+from ..verdict.limits import Judgement, Yardsticks, judge
+from .training_job import FREE_STEPS, SAMPLED, Recording
 
 
 def step_request(recording: Recording, oracle: Oracle, dtype: str, number: int, state: Arrays) -> Request:

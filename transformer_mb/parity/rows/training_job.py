@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..initialization import initial_weights
-from ..presets import RECIPES, d2l
-from ..trainer import Batch
-from ..training import TrainingRecipe
-from .messages import Arrays, Request, named, under
-from .oracle import Oracle
+from ...config import TransformerConfig
+from ...initialization import initial_weights
+from ...presets import RECIPES, d2l
+from ...trainer import Batch
+from ...training import TrainingRecipe
+from ..computing.messages import Arrays, Request, named, under
+from ..computing.reference import Oracle
 
 PAIRS = 600
 STEPS = 200  # recorded by the oracle
@@ -60,7 +60,7 @@ class Job:
 
 def make_job(data: Path | None, seed: int) -> Job:
     """The book's job on a file of pairs; without one, on the built-in corpus."""
-    from ..data import Batches, build_vocabularies, demo_pairs, pair_ids, read_pairs
+    from ...data import Batches, build_vocabularies, demo_pairs, pair_ids, read_pairs
 
     recipe = TrainingRecipe(**RECIPES["d2l"])
     pairs = demo_pairs()[0][:PAIRS] if data is None else read_pairs(data, num_examples=PAIRS)

@@ -10,12 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ..random_streams import stream
-from .cells import FAILED, PASSED
+from ...random_streams import stream
+from ..cells import FAILED, PASSED
+from ..computing.messages import Arrays, Request
+from ..computing.precision import EPS, rounded_arrays
+from ..computing.reference import Oracle
+from .limits import FLOOR_EPS
 from .measure import worst
-from .messages import Arrays, Request
-from .oracle import Oracle, rounded_arrays
-from .verdict import EPS, FLOOR_EPS
 
 TIMES = 10.0
 TWINS = 5

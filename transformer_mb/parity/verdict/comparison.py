@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from ..rounding import rounded
+from ...rounding import rounded
+from ..cells import FAILED, PASSED, Ask, Cell, Result
+from ..computing.messages import Arrays, Request, under
+from ..computing.precision import perturbed_copy
+from ..computing.reference import Oracle
 from .answers import check_answer
-from .cells import FAILED, PASSED, Ask, Cell, Result
+from .limits import TWINS, Yardsticks, judge
 from .measure import error, gradient_floor, worst
-from .messages import Arrays, Request, under
-from .oracle import Oracle, twin
-from .verdict import TWINS, Yardsticks, judge
 
 # By row: what a computation's answer is judged for.
 Errors = dict[str, float]
@@ -113,7 +114,7 @@ class Comparison:
         as_near = {name: rounded(np.asarray(value), self.dtype) for name, value in self.exact.items()}
         rounding, draws, moves = self.errors(as_near), [self.errors(self.oracle.measured(self.request))], []
         for number in range(TWINS if self.dtype in ("float64", "float32") else 0):
-            request = twin(self.request, number)
+            request = perturbed_copy(self.request, number)
             exact = self.oracle.exact(request)
             moves.append(self.errors(exact))
             draws.append(ERRORS[request.computation](request, self.oracle.measured(request), exact))
