@@ -48,6 +48,19 @@ class Result:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class ControlResult:
+    """Whether a negative control was caught in one backend; ``reason`` is what the verdict said of it."""
+
+    control: str
+    row: str
+    case: str
+    dtype: str
+    backend: str
+    caught: bool
+    reason: str
+
+
 class Experiment(Protocol):
     """Something that is run on every backend and judged for one or more cells.
 

@@ -1,46 +1,48 @@
-"""The rows of training: single steps from the oracle's states, and a run of its own beside the oracle's twins."""
+"""The rows of training: single steps from the reference's states, and a run of its own inside the reference's band."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
 
-from ..cells import FAILED, Ask, Cell, Result
+from ..cells import Ask, Cell, Result
 from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
-from ..computing.reference import Oracle
+from ..computing.reference import Reference
+from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.bands import Bands, Curve, divergence
-from ..verdict.comparison import LIMITS, Comparison
-from ..verdict.limits import Judgement, Yardsticks, judge
+from ..verdict.comparison import Comparison
+from ..verdict.limits import Baseline, Judgement, judge
 from .training_job import FREE_STEPS, SAMPLED, Recording
 
 
-def step_request(recording: Recording, oracle: Oracle, dtype: str, number: int, state: Arrays) -> Request:
-    """A step from a state, with the oracle's own gradients there for the update."""
+def step_request(recording: Recording, reference: Reference, dtype: str, number: int, state: Arrays) -> Request:
+    """A step from a state, with the reference's own gradients there for the update."""
     request = recording.job.step(dtype, number, rounded_arrays(dict(state), dtype))
-    gradients = named("gradients", under("gradient", oracle.exact(request)))
+    gradients = named("gradients", under("gradient", reference.answer(request)))
     return Request("step", dtype, request.spec, {**request.arrays, **rounded_arrays(gradients, dtype)})
 
 
-def stepwise_experiments(recording: Recording, oracle: Oracle, dtype: str) -> list[Comparison]:
+def stepwise_experiments(recording: Recording, reference: Reference, dtype: str) -> list[Comparison]:
     def request(number: int) -> Request:
-        return step_request(recording, oracle, dtype, number, recording.state(number))
+        return step_request(recording, reference, dtype, number, recording.state(number))
 
-    rows = tuple(LIMITS)
-    return [Comparison(f"step {number}", dtype, rows, partial(request, number), oracle) for number in SAMPLED]
+    rows = rows_of("step", dtype)
+    return [Comparison(f"step {number}", dtype, rows, partial(request, number), reference) for number in SAMPLED if rows]
 
 
 class FreeRunning:
-    """From the oracle's state by itself. ``curves`` and ``one_step_errors`` are kept by backend for the report."""
+    """From the reference's state by itself. ``curves`` and ``one_step_errors`` are kept by backend for the report."""
 
     after = False
     row = "free-running"
 
-    def __init__(self, recording: Recording, oracle: Oracle, dtype: str, first: int = 0, steps: int = FREE_STEPS):
-        self.recording, self.oracle, self.dtype = recording, oracle, dtype
+    def __init__(self, recording: Recording, reference: Reference, dtype: str, first: int = 0, steps: int = FREE_STEPS):
+        self.recording, self.reference, self.dtype = recording, reference, dtype
         self.first, self.steps = first, steps
         self.curves: dict[str, Curve] = {}
         self.one_step_errors: dict[str, float] = {}
@@ -57,29 +59,27 @@ class FreeRunning:
 
     @cached_property
     def bands(self) -> Bands:
-        return Bands(self.dtype, self.start, self._request, self.oracle)
+        return Bands(self.dtype, self.start, self._request, self.reference)
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, cell = ask(self._request(self.start)), self.cells(backend)[0]
-        check_answer(got, self.bands.exact, self.dtype)
+        check_answer(got, self.bands.expected, self.dtype)
         verdict = self._first_step(got)
         if not verdict.passed:  # a first step that is wrong would widen its own band
-            text = f"its first step is off by {verdict.reason}"
-            return [Result(*cell, backend, FAILED, text, verdict.error, verdict.limit)]
-        curve = Curve(divergence(got["losses"], self.bands.exact["losses"]), self.bands.around(verdict.error))
+            return [replace(verdict, reason=f"its first step is off by {verdict.reason}").of(cell, backend)]
+        curve = Curve(divergence(got["losses"], self.bands.expected["losses"]), self.bands.around(verdict.error))
         self.curves[backend], self.one_step_errors[backend] = curve, verdict.error
-        status, worst, limit, text = curve.judge()
-        return [Result(*cell, backend, status, text, worst, limit)]
+        return [curve.judge().of(cell, backend)]
 
     def _first_step(self, got: Arrays) -> Judgement:
         step = self.first + 1
-        single = one_step_error(self.bands.measured, self.bands.exact, step) if self.dtype == "float32" else 0.0
-        allowed = Yardsticks(numpy=single, twins=single)
-        return judge("optimizer step", self.dtype, one_step_error(got, self.bands.exact, step), allowed)
+        single = one_step_error(self.bands.baseline, self.bands.expected, step) if self.dtype == "float32" else 0.0
+        allowed = Baseline(numpy=single, copies=single)
+        return judge(self.row, self.dtype, one_step_error(got, self.bands.expected, step), allowed)
 
 
-def one_step_error(got: Arrays, exact: Arrays, step: int) -> float:
-    """Of all weights together after one step: what the twins' starts are off by."""
-    first, second = (under(f"state {step}.weights", result) for result in (got, exact))
+def one_step_error(got: Arrays, expected: Arrays, step: int) -> float:
+    """Of all weights together after one step: what the starts of the perturbed runs are off by."""
+    first, second = (under(f"state {step}.weights", answer) for answer in (got, expected))
     off = sum(float(np.sum(np.square(first[name].astype(np.float64) - second[name]))) for name in second)
     return float(np.sqrt(off / sum(float(np.sum(np.square(value))) for value in second.values())))

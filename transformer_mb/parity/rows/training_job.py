@@ -16,12 +16,12 @@ from ...presets import RECIPES, d2l
 from ...trainer import Batch
 from ...training import TrainingRecipe
 from ..computing.messages import Arrays, Request, named, under
-from ..computing.reference import Oracle
+from ..computing.reference import Reference
 
 PAIRS = 600
-STEPS = 200  # recorded by the oracle
+STEPS = 200  # recorded by the reference
 FREE_STEPS = 120  # run by a backend alone: training is chaos from about there
-SAMPLED = tuple(range(0, STEPS, 10))  # where backends are put into the oracle's state
+SAMPLED = tuple(range(0, STEPS, 10))  # where backends are put into the reference's state
 HANDED_OVER_AT, CONTINUED = 20, 20
 
 
@@ -79,23 +79,23 @@ def _json(options: dict[str, Any]) -> dict[str, Any]:
 def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
     epochs = range(-(-STEPS * size // batches.num_pairs))
     rows = [batch for epoch in epochs for batch in batches.epoch(epoch)]
-    found = {}
+    arrays = {}
     for i, name in enumerate(Batch._fields):
         whole = np.concatenate([batch[i] for batch in rows])[: STEPS * size]
-        found[name] = whole.reshape(STEPS, size, *whole.shape[1:])
-    return found
+        arrays[name] = whole.reshape(STEPS, size, *whole.shape[1:])
+    return arrays
 
 
 class Recording:
-    """The oracle's own run: its losses, and its state before each sampled step."""
+    """The reference's own run: its losses, and its state before each sampled step."""
 
-    def __init__(self, job: Job, oracle: Oracle):
+    def __init__(self, job: Job, reference: Reference):
         self.job = job
-        self.oracle = oracle
+        self.reference = reference
 
     @cached_property
     def _ran(self) -> Arrays:
-        return self.oracle.exact(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
+        return self.reference.answer(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
 
     @property
     def losses(self) -> np.ndarray:
