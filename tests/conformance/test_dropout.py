@@ -43,7 +43,7 @@ INJECTED = {
 
 
 @pytest.mark.parametrize("name", INJECTED)
-def test_injected_masks(name, backend, oracle, rng):
+def test_injected_masks(name, backend, reference, rng):
     from transformer_mb.parity.rows.weights import random_weights
 
     arguments, shapes, sites = INJECTED[name]
@@ -51,7 +51,7 @@ def test_injected_masks(name, backend, oracle, rng):
     inputs = [rng.standard_normal(shape) for shape in shapes]
     masks = {path: rng.random(shape) < 0.5 for path, shape in sites.items()}
     outputs = []
-    for each in (backend, oracle):
+    for each in (backend, reference):
         layer = each.layer(name, *arguments, **options)
         each.set_weights(layer, random_weights(each.parameter_shapes(layer)))
         outputs.append(each.apply(layer, *inputs, training=True, dropout_masks=masks))

@@ -223,10 +223,10 @@ def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
         text = str(error) if known else f"The answer could not be judged: {type(error).__name__}: {error}"
         results = [Result(*cell, label, FAILED, text) for cell in experiment.cells(label)]
     seconds = (time.perf_counter() - began) / (len(results) or 1)
-    return [_by_the_table(replace(result, seconds=seconds)) for result in results]
+    return [by_the_table(replace(result, seconds=seconds)) for result in results]
 
 
-def _by_the_table(result: Result) -> Result:
+def by_the_table(result: Result) -> Result:
     """Known divergences are strict: one that has gone fails until its row is removed."""
     name = result.backend.partition("@")[0]
     row = next((row for row in DIVERGENCES if row.backend == name and row.case == result.cell.id), None)
