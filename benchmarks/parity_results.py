@@ -15,12 +15,12 @@ BEGIN, END = "<!-- parity: begin -->\n", "<!-- parity: end -->\n"
 
 
 def main(source: str) -> None:
-    found = json.loads(Path(source).read_text())
-    devices = sorted({str(device).partition(":")[0] for device in found["devices"].values()})
+    run = json.loads(Path(source).read_text())
+    devices = sorted({str(device).partition(":")[0] for device in run["devices"].values()})
     target = ROOT / "benchmarks" / "results" / f"parity_{'_'.join(devices)}.json"
     # One result a line: a change of one cell is then a change of one line.
-    rows = {name: found.pop(name) for name in ("results", "planted")}
-    text = json.dumps(found, indent=1)[:-2]
+    rows = {name: run.pop(name) for name in ("results", "control_results")}
+    text = json.dumps(run, indent=1)[:-2]
     for name, entries in rows.items():
         lines = ",\n".join(json.dumps(entry) for entry in entries)
         text += f',\n "{name}": [\n{lines}\n ]'

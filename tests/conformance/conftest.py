@@ -1,4 +1,4 @@
-"""The backend under test, in three dtypes, and the float64 oracle. No test here names a backend."""
+"""The backend under test, in three dtypes, and the float64 reference. No test here names a backend."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def backend32(backend_name):
 
 
 @pytest.fixture(scope="session")
-def oracle():
+def reference():
     return get_backend("numpy", dtype="float64")
 
 

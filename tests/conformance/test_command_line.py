@@ -46,13 +46,13 @@ def test_evaluate(trained, backend_name, monkeypatch):
     assert scores["exact_match"] == 1.0 and scores["bleu"]["value"] == pytest.approx(100.0)
 
 
-def test_another_backend_reads_the_checkpoint(trained, oracle):
+def test_another_backend_reads_the_checkpoint(trained, reference):
     from transformer_mb.checkpoint import load, read_checkpoint
 
     model = load(trained / "model", backend="numpy", dtype="float64")
     vocabulary = read_checkpoint(trained / "model").source_vocabulary
     ids = [[*vocabulary.encode("i see a dog ."), vocabulary.eos_id]]
-    answer = oracle.greedy(model, ids, None, 10)[0]
+    answer = reference.greedy(model, ids, None, 10)[0]
     assert read_checkpoint(trained / "model").target_vocabulary.decode(answer) == "je vois un chien ."
 
 

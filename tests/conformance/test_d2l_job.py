@@ -33,15 +33,15 @@ def losses_with_injected_dropout(backend, config, batches):
 
 
 @pytest.fixture(scope="session")
-def oracle_losses(job, oracle):
-    return losses_with_injected_dropout(oracle, *job[2:])
+def reference_losses(job, reference):
+    return losses_with_injected_dropout(reference, *job[2:])
 
 
 @pytest.mark.parametrize(("dtype", "limit"), [("float64", 1e-9), ("float32", 1e-3)])
-def test_the_first_losses(dtype, limit, job, oracle_losses, backend, backend32):
+def test_the_first_losses(dtype, limit, job, reference_losses, backend, backend32):
     got = losses_with_injected_dropout({"float64": backend, "float32": backend32}[dtype], *job[2:])
-    relative = np.abs(got / oracle_losses - 1.0)
-    assert oracle_losses[-1] < 0.7 * oracle_losses[0]
+    relative = np.abs(got / reference_losses - 1.0)
+    assert reference_losses[-1] < 0.7 * reference_losses[0]
     assert relative.max() <= limit
 
 
@@ -61,29 +61,35 @@ def loaded(backend, config, weights):
     return model
 
 
-def test_one_checkpoint_gives_the_same_translations(job, trained, backend32, oracle, record_property):
-    """Identical tokens wherever the oracle's choice is clear: its best exceeds its second by 10x the logits' error."""
+def test_one_checkpoint_gives_the_same_translations(job, trained, backend32, reference, record_property):
+    """Identical tokens wherever the reference's choice is clear: its best exceeds its second by 10x the logits' error."""
     pairs, (vocabulary, _), config, _ = job
-    model, reference = loaded(backend32, config, trained), loaded(oracle, config, trained)
+    model, reference_model = loaded(backend32, config, trained), loaded(reference, config, trained)
     sources = [vocabulary.pipeline.encode(source) for source, _ in pairs]
     near_ties = 0
     for batch in source_batches(sources, vocabulary, 200, num_steps=RECIPE.num_steps):
         inputs = batch.source, batch.source_valid_lens
         got = backend32.greedy(model, *inputs, RECIPE.num_steps)
-        expected = oracle.greedy(reference, *inputs, RECIPE.num_steps)
+        expected = reference.greedy(reference_model, *inputs, RECIPE.num_steps)
         for row in (row for row in range(len(got)) if got[row] != expected[row]):
             assert is_near_tie(
-                backend32, model, oracle, reference, [array[row : row + 1] for array in inputs], got[row], expected[row]
+                backend32,
+                model,
+                reference,
+                reference_model,
+                [array[row : row + 1] for array in inputs],
+                got[row],
+                expected[row],
             )
             near_ties += 1
     record_property("near_ties", near_ties)
     assert near_ties <= 6
 
 
-def is_near_tie(backend, model, oracle, reference, inputs, got, expected):
+def is_near_tie(backend, model, reference, reference_model, inputs, got, expected):
     step = next(i for i, pair in enumerate(zip([*got, 3], [*expected, 3], strict=False)) if pair[0] != pair[1])
-    prefix = np.array([[reference.config.start_id, *expected[:step]]])
-    exact = oracle.logits(reference, *inputs, prefix)[0, -1]
+    prefix = np.array([[reference_model.config.start_id, *expected[:step]]])
+    exact = reference.logits(reference_model, *inputs, prefix)[0, -1]
     error = np.abs(backend.logits(model, *inputs, prefix)[0, -1] - exact).max()
     second, first = np.sort(exact)[-2:]
     return first - second <= 10 * error

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.measure import error
-from transformer_mb.parity.model_cases import BATCH, CONFIGS, DECODER
+from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
+from transformer_mb.parity.verdict.measure import error
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 STEPS = 7

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import ShapeError
-from transformer_mb.parity.measure import error
-from transformer_mb.parity.model_cases import CONFIGS
+from transformer_mb.parity.rows.model_cases import CONFIGS
+from transformer_mb.parity.verdict.measure import error
 
 
 def test_rate_and_scale(backend32):
@@ -43,15 +43,15 @@ INJECTED = {
 
 
 @pytest.mark.parametrize("name", INJECTED)
-def test_injected_masks(name, backend, oracle, rng):
-    from transformer_mb.parity.measure import random_weights
+def test_injected_masks(name, backend, reference, rng):
+    from transformer_mb.parity.rows.weights import random_weights
 
     arguments, shapes, sites = INJECTED[name]
     options = {"dropout": 0.5} if name == "PositionWiseFFN" else {}
     inputs = [rng.standard_normal(shape) for shape in shapes]
     masks = {path: rng.random(shape) < 0.5 for path, shape in sites.items()}
     outputs = []
-    for each in (backend, oracle):
+    for each in (backend, reference):
         layer = each.layer(name, *arguments, **options)
         each.set_weights(layer, random_weights(each.parameter_shapes(layer)))
         outputs.append(each.apply(layer, *inputs, training=True, dropout_masks=masks))

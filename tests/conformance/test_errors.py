@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
-from transformer_mb.parity.model_cases import BATCH, CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
 from transformer_mb.registry import load_backend_class
 
 SOURCE, LENS, TARGET = BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transformer_mb.parity.measure import random_weights
+from transformer_mb.parity.rows.weights import random_weights
 
 
 def test_ffn_treats_every_position_alike(backend32):

@@ -5,8 +5,8 @@ import pytest
 
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import ConfigError, WeightsError
-from transformer_mb.parity.measure import error, worst
-from transformer_mb.parity.model_cases import BATCH, CONFIGS
+from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
+from transformer_mb.parity.verdict.measure import error, worst
 from transformer_mb.trainer import Batch
 
 THE_BATCH = Batch(**BATCH)

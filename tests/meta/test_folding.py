@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 JUDGES = sorted(
     path
     for pattern in (
-        "transformer_mb/parity/*.py",
+        "transformer_mb/parity/**/*.py",
         "transformer_mb/porting/proof.py",
         "transformer_mb/porting/agreement.py",
         "tests/parity/test_*.py",
@@ -37,7 +37,7 @@ def folds(source, words=("",)):
 def test_W1_no_error_is_folded_by_a_bare_max_or_min(path):
     name = str(path.relative_to(ROOT))
     found = folds(path.read_text())
-    assert len(found) == ALLOWED.get(name, 0), f"{name}, lines {found}: use parity.measure.worst, which carries NaN on"
+    assert len(found) == ALLOWED.get(name, 0), f"{name}, lines {found}: use parity.verdict.measure.worst, which carries NaN on"
 
 
 def test_W1_nor_elsewhere():

@@ -79,6 +79,32 @@ def test_arrows_run_one_way(path):
     assert not above
 
 
+# From the ground up: a room, or a module of the top floor, imports from those before it and from itself.
+PARITY = (
+    "settings",
+    "computing",
+    "cells",
+    "ladder",
+    "verdict",
+    "rows",
+    "controls",
+    "bisection",
+    "drawings",
+    "plan",
+    "workers",
+    "matrix",
+    "report",
+)
+PARITY_FILES = [path for path in NEUTRAL if path.parts[:2] == ("transformer_mb", "parity")]
+
+
+@pytest.mark.parametrize("path", PARITY_FILES, ids=str)
+def test_arrows_run_one_way_inside_parity(path):
+    own = path.with_suffix("").parts[2]
+    imported = {name.split(".")[2] for name in imports_of(path) if name.startswith("transformer_mb.parity.")}
+    assert own == "__init__" or imported <= {*PARITY[: PARITY.index(own) + 1]}
+
+
 BACKEND_FILES = sorted(path.relative_to(ROOT) for path in (ROOT / "backends").rglob("*.py"))
 
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.parity.oracle import Oracle
+from transformer_mb.parity.computing.reference import Reference
 from transformer_mb.parity.workers import Worker, WorkerSpec
 
 PACKAGES = Path(__file__).parent / "packages"
 
 
 @pytest.fixture(scope="session")
-def oracle():
-    return Oracle()
+def reference():
+    return Reference()
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def worker(tmp_path):
     started = []
 
     def start(label, **options):
-        patience = options.pop("patience", 300.0)
-        started.append(Worker(WorkerSpec(label, **options), tmp_path, patience))
+        timeout = options.pop("timeout", 300.0)
+        started.append(Worker(WorkerSpec(label, **options), tmp_path, timeout))
         return started[-1]
 
     yield start

@@ -5,17 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from transformer_mb.parity import spoiling
-from transformer_mb.parity.answers import Unusable, check_answer, judged
-from transformer_mb.parity.hand_over_rows import Arrival, Departure
-from transformer_mb.parity.job import Recording, make_job
+from transformer_mb.parity.controls.answers import WRONG as WRONG_NUMBERS
+from transformer_mb.parity.controls.answers import Replay, kinds, spoil
+from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
-from transformer_mb.parity.measure import gradient_errors, worst
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.report import ROWS
-from transformer_mb.parity.spoiling import Replay, kinds, spoil
-from transformer_mb.parity.trajectory_rows import FreeRunning
-from transformer_mb.parity.verdict import Yardsticks, judge
+from transformer_mb.parity.rows.hand_over import HandOverRun, HandOverStart
+from transformer_mb.parity.rows.training import FreeRunning
+from transformer_mb.parity.rows.training_job import Recording, make_job
+from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
+from transformer_mb.parity.verdict.limits import Baseline, judge
+from transformer_mb.parity.verdict.measure import gradient_errors, worst
 from transformer_mb.parity.workers import WorkerSpec
 
 BOTH = ("float64", "float32")
@@ -43,11 +43,11 @@ def test_W1_folding_keeps_what_is_not_finite(place, wrong):
         worst([])
 
 
-@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Yardsticks)])
-def test_W1_a_yardstick_that_is_not_finite_excuses_nothing(field):
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Baseline)])
+def test_W1_a_baseline_that_is_not_finite_excuses_nothing(field):
     for dtype in (*BOTH, "bfloat16"):
         for wrong in (np.nan, np.inf):
-            assert not judge("layer forward", dtype, 1e-16, Yardsticks(**{field: wrong})).passed
+            assert not judge("layer forward", dtype, 1e-16, Baseline(**{field: wrong})).passed
 
 
 EXPECTED = {"output": np.ones((2, 3)), "loss": np.array(1.0), "tokens": np.ones((2, 2), np.int64)}
@@ -72,53 +72,45 @@ def test_W1_an_answer_is_refused_as_a_whole(kind):
         check_answer(got, EXPECTED, "float32")
 
 
-def test_W1_every_row_has_wrong_numbers_planted_into_its_answers():
-    """By the plan: the backends themselves are asked by ``test_controls`` and by the whole matrix."""
-    plan = Plan(Selection(dtypes=BOTH, controls=True), ["numpy", "torch"])
-    planted = {(cell.row, cell.dtype) for experiment in plan.spoiled for cell in experiment.cells("numpy")}
-    assert planted == {(row, dtype) for row in ROWS for dtype in BOTH}
-
-
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
-def test_W1_wrong_numbers_in_every_answer_of_every_row_are_caught(dtype, oracle):
+def test_W1_wrong_numbers_in_every_answer_of_every_row_are_caught(dtype, reference):
     """The answers are those of NumPy in this process; handing over is from itself to itself."""
     plan = Plan(Selection(dtypes=(dtype,)), ["numpy"])
     first = {}
     for experiment in plan._experiments(dtype, ["other"]):
         for cell in experiment.cells("numpy"):
             first.setdefault(cell.row, experiment)
-    arrival = first.pop("hand-over, first step")
-    assert set(first) | {"hand-over, first step"} == set(ROWS)
-    ask = oracle.exact if dtype == "float64" else oracle.measured
-    planted = []
-    for experiment in {id(one): one for one in first.values() if not isinstance(one, Arrival)}.values():
-        planted += spoil(experiment, "numpy", Replay(ask))
-    departure, free = arrival.departure, arrival.free
-    judged(departure, "numpy", ask)
-    departure.losses["other"], departure.states["other"] = departure.losses["numpy"], departure.states["numpy"]
+    hand_over = first["hand-over, first step"]
+    assert set(first) == set(LADDER)
+    ask = reference.answer if dtype == "float64" else reference.baseline
+    controls = []
+    for experiment in {id(one): one for one in first.values() if not isinstance(one, HandOverRun)}.values():
+        controls += spoil(experiment, "numpy", Replay(ask))
+    start, free = hand_over.start, hand_over.free
+    judged(start, "numpy", ask)
+    start.losses["other"], start.states["other"] = start.losses["numpy"], start.states["numpy"]
     free.one_step_errors |= {"numpy": 1e-15, "other": 1e-15}  # of a run that is not made here
-    arriving = Replay(ask)
-    judged(arrival, "numpy", arriving)
-    planted += spoil(arrival, "numpy", arriving)
-    assert [entry for entry in planted if not entry[5]] == []
-    assert {entry[1] for entry in planted} == set(ROWS)
-    assert {entry[0].split(" in ")[0] for entry in planted} == set(spoiling.WRONG)
-    assert {"output", "gradient", "loss", "logits", "losses", "weights", "slots.m", "state 1.weights"} <= {
-        entry[0].split(" in ")[1].split(" (")[0] for entry in planted
-    }
+    continuing = Replay(ask)
+    judged(hand_over, "numpy", continuing)
+    controls += spoil(hand_over, "numpy", continuing)
+    assert [control for control in controls if not control.caught] == []
+    assert {control.row for control in controls} == set(LADDER)
+    numbers, kinds_of_arrays = zip(*(control.control.split(" (")[0].split(" in ") for control in controls), strict=True)
+    assert set(numbers) == set(WRONG_NUMBERS)
+    assert {"output", "gradient", "loss", "logits", "losses", "weights", "slots.m", "state 1.weights"} <= {*kinds_of_arrays}
 
 
-def test_W1_a_departure_that_is_not_finite_leaves_nothing_to_continue_from(oracle):
-    recording = Recording(make_job(None, 0), oracle)
-    departure = Departure(recording, "float64")
+def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from(reference):
+    recording = Recording(make_job(None, 0), reference)
+    start = HandOverStart(recording, "float64")
 
     def ask(request):
-        found = oracle.exact(request)
-        name = [name for name in found if name.startswith("state")][-1]
-        return {**found, name: found[name] * np.nan}
+        answer = reference.answer(request)
+        name = [name for name in answer if name.startswith("state")][-1]
+        return {**answer, name: answer[name] * np.nan}
 
-    departure.run("a", ask)
-    results = Arrival(departure, FreeRunning(recording, oracle, "float64"), ["a", "b"], oracle).run("b", oracle.exact)
+    start.run("a", ask)
+    results = HandOverRun(start, FreeRunning(recording, reference, "float64"), ["a", "b"], reference).run("b", reference.answer)
     assert len(results) == 2 and all(one.status == "failed" and "not finite" in one.reason for one in results)
 
 

@@ -1,4 +1,4 @@
-"""A mistake planted in one sublayer is named by the bisection, in each backend."""
+"""A mistake in one sublayer is named by the bisection, in each backend."""
 
 import math
 
@@ -6,33 +6,32 @@ import pytest
 from safetensors.numpy import load_file
 
 from transformer_mb.parity.bisection import bisect, can_bisect
-from transformer_mb.parity.controls import perturbed, times
-from transformer_mb.parity.model_cases import SMALL
-from transformer_mb.parity.model_rows import model_experiments
-from transformer_mb.parity.oracle import Oracle
+from transformer_mb.parity.controls.alterations import perturbed, times
+from transformer_mb.parity.rows.model_cases import SMALL
+from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.registry import BUILT_IN
 
 HEAD = SMALL["num_hiddens"] // SMALL["decoder_num_heads"]
 CROSS = "decoder.blks.block1.attention2"
 
 
-def experiment(case, dtype="float64"):
-    return next(found for found in model_experiments(Oracle(), dtype, 0) if found.case == case)
+def experiment(case, reference, dtype="float64"):
+    return next(each for each in model_experiments(reference, dtype, 0) if each.case == case)
 
 
-def planted(alter, ask):
+def with_mistake(alter, ask):
     """A backend with a mistake: alter changes the weights of its second block, wherever they are sent."""
     return lambda request: ask(alter(request))
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_a_missing_attention_scale_is_named(name, worker, oracle):
+def test_a_missing_attention_scale_is_named(name, worker, reference):
     """Without its scale, an attention is one whose W_q is sqrt(d) times as large."""
-    ask = planted(times(f"weights.{CROSS}.W_q.weight", math.sqrt(HEAD)), worker(name).ask)
-    model = experiment("d2l")
+    ask = with_mistake(times(f"weights.{CROSS}.W_q.weight", math.sqrt(HEAD)), worker(name).ask)
+    model = experiment("d2l", reference)
     results = {result.row: result.status for result in model.run(name, ask)}
     assert results["model forward"] == "failed" and can_bisect(model)
-    tree = bisect(model, oracle, ask)
+    tree = bisect(model, reference, ask)
     (first,) = [line for line in tree.splitlines() if line.endswith("<-- first to differ")]
     assert first.strip().startswith(f"x {CROSS}: own ")
     # What comes after it is right by itself and wrong by inheritance.
@@ -41,33 +40,33 @@ def test_a_missing_attention_scale_is_named(name, worker, oracle):
 
 
 @pytest.mark.parametrize("case", ["pre-norm, final norm", "decoder alone", "shared and tied, padding"])
-def test_other_architectures_are_walked_too(case, worker, oracle):
+def test_other_architectures_are_walked_too(case, worker, reference):
     path = "decoder.blks.block0.ffn"
-    ask = planted(perturbed(f"weights.{path}.dense2.weight"), worker("torch").ask)
-    tree = bisect(experiment(case, "float32"), oracle, ask)
+    ask = with_mistake(perturbed(f"weights.{path}.dense2.weight"), worker("torch").ask)
+    tree = bisect(experiment(case, reference, "float32"), reference, ask)
     (first,) = [line for line in tree.splitlines() if line.endswith("<-- first to differ")]
     assert f"x {path}: own" in first
 
 
-def test_a_model_that_is_right_has_no_arrow(worker, oracle):
-    tree = bisect(experiment("d2l"), oracle, worker("torch").ask)
+def test_a_model_that_is_right_has_no_arrow(worker, reference):
+    tree = bisect(experiment("d2l", reference), reference, worker("torch").ask)
     assert "<--" not in tree and "every sublayer is right by itself" in tree
 
 
-def test_a_wrong_backward_pass_is_told_by_its_gradients(worker, oracle):
+def test_a_wrong_backward_pass_is_told_by_its_gradients(worker, reference):
     started = worker("torch")
 
     def ask(request):
-        found = dict(started.ask(request))
+        answer = dict(started.ask(request))
         name = f"gradient.{CROSS}.W_v.weight"
-        return {**found, name: 2.0 * found[name]} if name in found else found
+        return {**answer, name: 2.0 * answer[name]} if name in answer else answer
 
-    tree = bisect(experiment("d2l"), oracle, ask)
+    tree = bisect(experiment("d2l", reference), reference, ask)
     assert "every sublayer is right by itself" in tree and f"gradient of {CROSS}.W_v.weight" in tree
 
 
-def test_inputs_and_outputs_are_dumped(worker, oracle, tmp_path):
-    bisect(experiment("d2l"), oracle, worker("torch").ask, tmp_path / "dump")
+def test_inputs_and_outputs_are_dumped(worker, reference, tmp_path):
+    bisect(experiment("d2l", reference), reference, worker("torch").ask, tmp_path / "dump")
     files = sorted((tmp_path / "dump").iterdir())
     assert len(files) == 11 + 16 and files[0].name == "01 encoder.embed.safetensors"
     assert {"expected", "output", "inputs.0"} <= set(load_file(files[0]))

@@ -1,10 +1,10 @@
-"""Every planted mistake is caught, here in two backends; ``transformer-mb parity --controls`` plants them in all."""
+"""Every negative control is caught, here in two backends; ``transformer-mb parity --controls`` plants them in all."""
 
 import pytest
 
+from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
-from transformer_mb.parity.report import ROWS
 from transformer_mb.parity.workers import WorkerSpec
 
 
@@ -15,20 +15,20 @@ def outcome():
     return run_matrix([WorkerSpec("numpy"), WorkerSpec("torch")], selection)[0]
 
 
-def test_every_mistake_is_caught(outcome):
-    assert len(outcome.planted) >= 60
-    assert [planted for planted in outcome.planted if not planted.caught] == []
+def test_every_control_is_caught(outcome):
+    assert len(outcome.controls) >= 60
+    assert [control for control in outcome.controls if not control.caught] == []
     assert outcome.holds
 
 
-def test_every_row_has_a_mistake_of_its_own(outcome):
+def test_every_row_has_a_control_of_its_own(outcome):
     """The hand-over's are planted into the comparisons that it is made of, and say so."""
-    rows = {planted.row for planted in outcome.planted}
-    rows |= {row for row in ROWS for planted in outcome.planted if row in planted.mistake}
-    assert rows == set(ROWS)
+    rows = {control.row for control in outcome.controls}
+    rows |= {row for row in LADDER for control in outcome.controls if row in control.control}
+    assert rows == set(LADDER)
 
 
-def test_a_mistake_that_is_missed_fails_the_run(outcome):
-    outcome.planted.append(type(outcome.planted[0])("none", "layer forward", "x", "float64", "numpy", False, "fine"))
+def test_a_control_that_is_missed_fails_the_run(outcome):
+    outcome.controls.append(type(outcome.controls[0])("none", "layer forward", "x", "float64", "numpy", False, "fine"))
     assert not outcome.holds
-    outcome.planted.pop()
+    outcome.controls.pop()

@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import xml.etree.ElementTree as ElementTree
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,17 @@ from transformer_mb.cli.main import main
 from transformer_mb.divergences import Divergence
 from transformer_mb.parity import matrix
 from transformer_mb.parity.cells import Cell
+from transformer_mb.parity.controls.requests import CONTROLS
+from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.report import ROWS, markdown
+from transformer_mb.parity.report import markdown
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import BUILT_IN
+from transformer_mb.registry import BUILT_IN, PLAIN_DTYPES
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "benchmarks" / "results" / "parity_cpu.json"
-BOTH = ("float32", "float64")
+BOTH = PLAIN_DTYPES
 
 
 @pytest.fixture(scope="module")
@@ -29,37 +31,49 @@ def plan():
     return Plan(Selection(), list(BUILT_IN))
 
 
-def test_the_whole_matrix_has_its_cells(plan):
-    cells = {name: plan.cells(name, entry.dtypes) for name, entry in BUILT_IN.items()}
-    assert all(len(found) == len(set(found)) for found in cells.values())
-    assert {cell.row for cell in cells["jax"]} == set(ROWS)
-    count = sum(map(len, cells.values()))
-    assert count >= 2000
-    assert count == json.loads(MEASURED.read_text())["cells"]
+@pytest.fixture(scope="module")
+def committed():
+    return json.loads(MEASURED.read_text())
 
 
-def test_the_committed_run_held():
-    found = json.loads(MEASURED.read_text())
-    assert found["failed"] == 0 and found["passed"] + found["expected_failures"] == found["cells"] == len(found["results"])
-    assert found["controls"]["planted"] == found["controls"]["caught"] >= 60
-    assert set(found["versions"]) == set(BUILT_IN)
+def test_the_committed_run_has_every_cell_of_the_plan(plan, committed):
+    planned = {(name, cell.id) for name, entry in BUILT_IN.items() for cell in plan.cells(name, entry.dtypes)}
+    measured = {(one["backend"], Cell(one["row"], one["case"], one["dtype"]).id) for one in committed["results"]}
+    assert planned == measured, f"{MEASURED} must hold the cells of the plan: measure it anew with `make parity parity-results`"
+    assert committed["cells"] == len(committed["results"]) == len(planned) >= 2000
 
 
-def test_W1_the_committed_run_noticed_what_is_not_finite_in_every_row():
-    planted = [
-        one for one in json.loads(MEASURED.read_text())["planted"] if one["mistake"].startswith(("NaN in", "infinity in"))
-    ]
-    caught = {(one["row"], one["dtype"], one["backend"], one["mistake"].split(" in ")[0]) for one in planted if one["caught"]}
-    assert caught == set(product(ROWS, BOTH, BUILT_IN, ("NaN", "infinity"))) and all(one["caught"] for one in planted)
+def test_the_committed_run_held(committed):
+    assert committed["failed"] == 0 and committed["passed"] + committed["expected_failures"] == committed["cells"]
+    assert committed["controls"]["planted"] == committed["controls"]["caught"] == len(committed["control_results"]) >= 60
+    assert set(committed["versions"]) == set(BUILT_IN)
 
 
-def test_the_readme_shows_the_committed_run():
-    assert markdown(json.loads(MEASURED.read_text())) in (ROOT / "README.md").read_text()
+def test_W1_the_committed_run_noticed_what_is_not_finite_in_every_row(committed):
+    controls = [one for one in committed["control_results"] if one["control"].startswith(("NaN in", "infinity in"))]
+    caught = {(one["row"], one["dtype"], one["backend"], one["control"].split(" in ")[0]) for one in controls if one["caught"]}
+    rows = [(row.name, dtype) for row in LADDER.values() for dtype in row.dtypes if dtype in PLAIN_DTYPES]
+    expected = {(*row, name, number) for row, name, number in product(rows, BUILT_IN, ("NaN", "infinity"))}
+    assert caught == expected, f"{MEASURED} must hold the negative controls: measure it anew with `make parity parity-results`"
+    assert all(one["caught"] for one in controls)
+
+
+def test_the_committed_run_caught_every_mistake_in_every_backend(committed):
+    """What ``test_controls`` plants live in two backends was planted into all six."""
+    caught = {
+        (one["control"], one["row"], one["case"], one["backend"]) for one in committed["control_results"] if one["caught"]
+    }
+    expected = {(control.name, control.row, control.case, name) for control in CONTROLS for name in BUILT_IN}
+    assert expected <= caught, f"{MEASURED} must hold the negative controls: measure it anew with `make parity parity-results`"
+
+
+def test_the_readme_shows_the_committed_run(committed):
+    assert markdown(committed) in (ROOT / "README.md").read_text(), "README.md must show it: run `make parity-results`"
 
 
 def test_every_ordered_pair_hands_over(plan):
     pairs = {(cell.case, name) for name in BUILT_IN for cell in plan.cells(name, BOTH) if cell.row.startswith("hand-over")}
-    assert len(pairs) == 30
+    assert pairs == {(f"from {origin}", name) for origin, name in permutations(BUILT_IN, 2)}
 
 
 def test_at_least_twenty_steps_are_sampled(plan):
@@ -67,8 +81,8 @@ def test_at_least_twenty_steps_are_sampled(plan):
 
 
 def test_a_matrix_that_executes_less_than_it_planned_does_not_hold(monkeypatch):
-    found = matrix._results
-    monkeypatch.setattr(matrix, "_results", lambda *arguments: list(found(*arguments))[:1])
+    results = matrix._results
+    monkeypatch.setattr(matrix, "_results", lambda *arguments: list(results(*arguments))[:1])
     outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="*: ffn relu*", dtypes=BOTH))
     assert not outcome.failed and outcome.executed < outcome.planned and not outcome.holds
 
@@ -144,7 +158,7 @@ def test_controls_that_nothing_could_be_planted_into_fail():
     assert (
         not outcome.failed
         and not outcome.holds
-        and outcome.idle == ["No mistake was planted into torch: controls need float64 or float32."]
+        and outcome.idle == ["No negative control ran in torch: they need float64 or float32."]
     )
 
 

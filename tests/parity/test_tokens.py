@@ -3,28 +3,22 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.answers import judged
-from transformer_mb.parity.oracle import Oracle
-from transformer_mb.parity.token_models import HYPOTHESES, MISTAKES, ROWS, SHOWN, drawn, is_telling
-from transformer_mb.parity.token_rows import BEAMS, CASES, Decoding
+from transformer_mb.parity.rows.token_models import CONTROLS, HYPOTHESES, ROWS, SHOWN, drawn, is_telling
+from transformer_mb.parity.rows.tokens import BEAMS, CASES, Decoding
+from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
-
-
-@pytest.fixture(scope="module")
-def oracle():
-    return Oracle()
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("row", BEAMS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_W10_hypotheses_end_and_hold_several_tokens(row, case, seed, oracle):
-    decoding = Decoding(row, case, "float64", seed, oracle)
-    tokens = decoding.exact["tokens"]
+def test_W10_hypotheses_end_and_hold_several_tokens(row, case, seed, reference):
+    decoding = Decoding(row, case, "float64", seed, reference)
+    tokens = decoding.expected["tokens"]
     assert tokens.shape[0] == ROWS and all(is_telling(row) for row in tokens)
     assert len(np.unique(tokens, axis=0)) >= HYPOTHESES
-    changed = drawn(decoding.config, BEAMS[row], seed, oracle).changed
-    assert set(changed) == (set(MISTAKES) if BEAMS[row] else set()) and all(count >= SHOWN for count in changed.values())
+    changed = drawn(decoding.config, BEAMS[row], seed, reference).changed
+    assert set(changed) == (set(CONTROLS) if BEAMS[row] else set()) and all(count >= SHOWN for count in changed.values())
 
 
 def test_what_is_telling():
@@ -37,26 +31,26 @@ SEARCHES = [(name, case) for name in ("without_penalty", "without_reordering") f
 
 
 @pytest.mark.parametrize(("name", "case"), SEARCHES)
-def test_W10_another_search_fails_every_beam_cell(name, case, oracle, faulty_backends):
+def test_W10_another_search_fails_every_beam_cell(name, case, reference, faulty_backends):
     backend = load_backend_class(name)(dtype="float64")
-    decoding = Decoding("beam tokens", case, "float64", 0, oracle)
-    assert judged(decoding, "numpy", oracle.exact)[0].status == "passed"
-    (result,) = judged(decoding, name, lambda request: oracle._run(backend, request))
+    decoding = Decoding("beam tokens", case, "float64", 0, reference)
+    assert judged(decoding, "numpy", reference.answer)[0].status == "passed"
+    (result,) = judged(decoding, name, lambda request: reference.run(backend, request))
     assert result.status == "failed" and "differs though clear" in result.reason
 
 
-def test_a_third_choice_is_no_near_tie(oracle):
+def test_a_third_choice_is_no_near_tie(reference):
     """Where the two best tokens are close, the third is still wrong."""
-    decoding = Decoding("greedy tokens", "d2l", "float64", 0, oracle)
-    exact = decoding.exact
-    logits = exact["logits"].copy()
-    row, own = 0, exact["tokens"][0, 0]
+    decoding = Decoding("greedy tokens", "d2l", "float64", 0, reference)
+    expected = decoding.expected
+    logits = expected["logits"].copy()
+    row, own = 0, expected["tokens"][0, 0]
     order = np.argsort(-logits[row, 0])
     assert order[0] == own
     logits[row, 0, order[1]] = logits[row, 0, own]  # a tie of the first two
-    decoding.__dict__["exact"] = {**exact, "logits": logits}
+    decoding.__dict__["expected"] = {**expected, "logits": logits}
     for choice, status in ((order[1], "passed"), (order[2], "failed")):
-        tokens = exact["tokens"].copy()
+        tokens = expected["tokens"].copy()
         tokens[row, 0] = choice
         answer = {"tokens": tokens, "logits": logits}
         assert judged(decoding, "numpy", lambda request, answer=answer: answer)[0].status == status

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import ParityError, WorkerError
-from transformer_mb.parity.controls import Control
-from transformer_mb.parity.layer_cases import CASES
-from transformer_mb.parity.layer_rows import layer_request
+from transformer_mb.parity.controls.requests import Control
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
-from transformer_mb.parity.token_rows import Decoding
+from transformer_mb.parity.rows.layer_cases import CASES
+from transformer_mb.parity.rows.layers import layer_request
+from transformer_mb.parity.rows.tokens import Decoding
 from transformer_mb.parity.workers import Worker, WorkerSpec
 
 LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=("float64", "float32"))
 
 
 @pytest.fixture
-def request_(oracle):
-    return layer_request(oracle, CASES[0], "float64", 0)
+def request_(reference):
+    return layer_request(reference, CASES[0], "float64", 0)
 
 
-def test_a_worker_computes_what_the_oracle_computes(worker, oracle, request_):
+def test_a_worker_computes_what_the_reference_computes(worker, reference, request_):
     got = worker("numpy").ask(request_)
-    for name, value in oracle.exact(request_).items():
+    for name, value in reference.answer(request_).items():
         np.testing.assert_array_equal(got[name], value)
 
 
@@ -56,7 +56,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_fails_its_own_cells_and_the_rest_is_reported(fault, faulty_backends):
-    outcome, _ = run_matrix([WorkerSpec("numpy"), WorkerSpec(fault)], LAYER_NORMS, patience=8.0)
+    outcome, _ = run_matrix([WorkerSpec("numpy"), WorkerSpec(fault)], LAYER_NORMS, timeout=8.0)
     assert not outcome.holds and outcome.executed == outcome.planned == len(outcome.results)
     good = [result for result in outcome.results if result.backend == "numpy"]
     bad = [result for result in outcome.results if result.backend == fault]
@@ -132,7 +132,7 @@ def with_answers(monkeypatch, answer):
         if self.spec.label == "numpy":
             return got
         self.greeted = getattr(self, "greeted", -1) + 1
-        self.channel.receive = lambda patience: answer(self, got)
+        self.channel.receive = lambda timeout: answer(self, got)
         try:
             return true(self)
         finally:
@@ -145,11 +145,12 @@ def with_answers(monkeypatch, answer):
     return next(one.reason for one in outcome.results if one.backend == "numpy@odd")
 
 
-def test_D8_a_decode_answer_without_logits_is_caught_and_ends_nothing(oracle):
-    decoding = Decoding("greedy tokens", "d2l", "float64", 0, oracle)
-    control = Control("no logits", "greedy tokens", decoding, lambda request: request)
-    cell, caught, reason = control.run("numpy", lambda request: {"tokens": decoding.exact["tokens"]})
-    assert caught and cell.row == "greedy tokens" and "logits [24, 8, 13] was expected, but it did not come" in reason
+def test_D8_a_decode_answer_without_logits_is_caught_and_ends_nothing(reference):
+    decoding = Decoding("greedy tokens", "d2l", "float64", 0, reference)
+    control = Control("no logits", "greedy tokens", "d2l", lambda request: request)
+    result = control.run(decoding, "numpy", lambda request: {"tokens": decoding.expected["tokens"]})
+    assert result.caught and result.row == "greedy tokens"
+    assert "logits [24, 8, 13] was expected, but it did not come" in result.reason
 
 
 UNSAFE = {
@@ -198,7 +199,7 @@ def test_tf32_is_off_in_a_worker(worker):
     assert channel.receive(10) == "0"
 
 
-def test_a_worker_on_another_host(worker, oracle, request_, tmp_path, monkeypatch):
+def test_a_worker_on_another_host(worker, reference, request_, tmp_path, monkeypatch):
     """With an ssh that stays on this host: what is tested is that the column starts and answers through it."""
     ssh = tmp_path / "bin" / "ssh"
     ssh.parent.mkdir()
@@ -206,7 +207,7 @@ def test_a_worker_on_another_host(worker, oracle, request_, tmp_path, monkeypatc
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
     started = worker("numpy@there", ssh="there", python=sys.executable)
-    np.testing.assert_array_equal(started.ask(request_)["output"], oracle.exact(request_)["output"])
+    np.testing.assert_array_equal(started.ask(request_)["output"], reference.answer(request_)["output"])
     os.kill(started.gateway._io.popen.pid, signal.SIGKILL)
     with pytest.raises(WorkerError, match="The worker of numpy@there was ended by signal SIGKILL"):
         started.ask(request_)

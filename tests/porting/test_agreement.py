@@ -6,7 +6,7 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.measure import random_weights
+from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.porting import agreement, running
 from transformer_mb.porting.greedy_tokens import token_differences
 from transformer_mb.porting.ported import PortedModel

@@ -9,8 +9,9 @@ from porting.demo_model import STEPS, compared
 from porting.on_backend import sentences
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.measure import error, random_weights
-from transformer_mb.parity.model_cases import BATCH, CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.verdict.measure import error
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import ctranslate2 as export
 from transformer_mb.porting.families import canonical

@@ -8,8 +8,8 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.measure import random_weights
-from transformer_mb.parity.model_cases import CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.model_cases import CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.porting.exports import EXPORTS, ctranslate2_stored, onnx
 from transformer_mb.porting.ported import PortedModel
 from transformer_mb.porting.targets import find_target, write_target

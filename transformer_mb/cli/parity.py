@@ -1,4 +1,4 @@
-"""``transformer-mb parity``: every backend against the float64 oracle, cell by cell."""
+"""``transformer-mb parity``: every backend against the float64 reference, cell by cell."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 NAME = "parity"
 SHOWN = 25  # failed cells in full; the JSON file has all
 
-Names = Annotated[str | None, typer.Option("--backends", help="Names separated by commas; all usable ones unless told.")]
-Cases = Annotated[str | None, typer.Option("--cases", help="Cells, such as '*cross-attention*'; | between two.")]
-Dtypes = Annotated[str | None, typer.Option("--dtype", help="Dtypes separated by commas; all unless told.")]
+Names = Annotated[str | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
+Cases = Annotated[str | None, typer.Option("--cases", help="Cells, such as '*cross-attention*'; separate several with |.")]
+Dtypes = Annotated[str | None, typer.Option("--dtype", help="Dtypes separated by commas; default: all.")]
 Devices = Annotated[list[str] | None, typer.Option("--device", help="cuda, gpu:0, ...; NAME=DEVICE for one backend.")]
-Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER, or NAME@LABEL=INTERPRETER beside it.")]
+Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")]
 Hosts = Annotated[list[str] | None, typer.Option("--ssh", help="NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
 Data = Annotated[Path | None, typer.Option("--data", help="Pairs for the training job; else the built-in corpus.")]
 Junit = Annotated[Path | None, typer.Option("--junit", help="Write the cells as JUnit XML.")]
@@ -47,11 +47,11 @@ def command(
     junit: Junit = None,
     report: Report = None,
     dump: Dump = None,
-    every_case: Annotated[bool, typer.Option("--every-case", help="A line for every case.")] = False,
-    patience: Annotated[float, typer.Option("--patience", min=1.0, help="Seconds that one answer may take.")] = 300.0,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; one a core unless told.")] = None,
+    every_case: Annotated[bool, typer.Option("--every-case", help="One line per case.")] = False,
+    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = 300.0,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; default: one per core.")] = None,
 ) -> None:
-    """Measure every layer, gradient, step and token of every backend against the float64 oracle."""
+    """Measure every layer, gradient, step and token of every backend against the float64 reference."""
     from ..parity.settings import SETTINGS
 
     for name, value in SETTINGS.items():
@@ -62,10 +62,10 @@ def command(
     selection = Selection(_dtypes(dtype), cases, seed, controls, data)
     workers = worker_specs(backends, selection.dtypes, device or [], python or [], ssh or [])
     _make_places(json_file, junit, report)
-    with _progress() as told:
-        outcome, plan = run_matrix(workers, selection, patience=patience, jobs=jobs, told=told, dump=dump)
+    with _progress() as on_result:
+        outcome, plan = run_matrix(workers, selection, timeout=timeout, jobs=jobs, on_result=on_result, dump=dump)
     _show(outcome, [spec.label for spec in workers], every_case)
-    settings = {"seed": seed, "cases": cases, "dtypes": list(selection.dtypes), "job": plan.job.name, "patience": patience}
+    settings = {"seed": seed, "cases": cases, "dtypes": list(selection.dtypes), "job": plan.job.name, "timeout": timeout}
     _write(outcome, plan, settings, json_file, junit, report)
     if not outcome.holds:
         raise typer.Exit(1)
@@ -121,11 +121,11 @@ def _assigned(values: list[str], option: str) -> dict[str, str]:
 
 def _dtypes(given: str | None) -> tuple[str, ...]:
     from ..errors import ParityError
-    from ..parity.plan import DTYPES
+    from ..registry import EVERY_DTYPE
 
-    chosen = tuple(name.strip() for name in given.split(",")) if given else DTYPES
-    if unknown := sorted(set(chosen) - set(DTYPES)):
-        raise ParityError(f"A dtype must be one of {', '.join(DTYPES)}, got {', '.join(unknown)}.")
+    chosen = tuple(name.strip() for name in given.split(",")) if given else EVERY_DTYPE
+    if unknown := sorted(set(chosen) - set(EVERY_DTYPE)):
+        raise ParityError(f"A dtype must be one of {', '.join(EVERY_DTYPE)}, got {', '.join(unknown)}.")
     return chosen
 
 
@@ -139,7 +139,7 @@ class _progress:
         self.status = console.status("starting") if console.is_terminal else None
         counts = {"done": 0, "failed": 0}
 
-        def told(result: Any) -> None:
+        def on_result(result: Any) -> None:
             counts["done"] += 1
             counts["failed"] += result.status == "failed"
             if self.status is not None:
@@ -147,7 +147,7 @@ class _progress:
 
         if self.status is not None:
             self.status.start()
-        return told
+        return on_result
 
     def __exit__(self, *error: Any) -> None:
         if self.status is not None:
@@ -168,17 +168,16 @@ def _show(outcome: Outcome, labels: list[str], every_case: bool) -> None:
         print(f"... and {len(outcome.failed) - SHOWN} more")
     for where, tree in outcome.bisections.items():
         print("\n".join(map(printable, [f"Where {where} first differs:", *tree.splitlines()])))
-    for planted in outcome.planted:
-        if not planted.caught:
-            cell = f"{planted.row}: {planted.case} [{planted.dtype}]"
-            print(printable(f"MISSED {planted.mistake} in {planted.backend}, {cell}: {planted.reason}"))
+    for missed in (control for control in outcome.controls if not control.caught):
+        cell = f"{missed.row}: {missed.case} [{missed.dtype}]"
+        print(printable(f"MISSED {missed.control} in {missed.backend}, {cell}: {missed.reason}"))
     for sentence in outcome.idle:
         print(printable(f"FAILED {sentence}"))
     near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
     print(
         f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "
         f"failed, {outcome.count(EXPECTED)} expected failures; {near_ties} near-ties; "
-        f"{sum(planted.caught for planted in outcome.planted)} of {len(outcome.planted)} planted mistakes caught; TF32 off; "
+        f"{sum(control.caught for control in outcome.controls)} of {len(outcome.controls)} negative controls caught; TF32 off; "
         f"{outcome.seconds:.0f} s"
     )
 
@@ -188,15 +187,15 @@ def _write(
 ) -> None:
     from ..parity.report import markdown, to_json, write_junit
 
-    found = to_json(outcome, settings)
-    write_json(json_file, found)
+    run = to_json(outcome, settings)
+    write_json(json_file, run)
     if junit is not None:
         write_junit(junit, outcome)
     if report is not None:
         from ..atomic_file import write_whole
         from ..parity.drawings import draw_curves
 
-        write_whole(report / "matrix.md", markdown(found))
+        write_whole(report / "matrix.md", markdown(run))
         for dtype, free in plan.free.items():
             if free.curves:
                 draw_curves(report, dtype, free.curves, plan.recording.losses)

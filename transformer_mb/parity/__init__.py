@@ -1,1 +1,1 @@
-"""The parity matrix: every backend against a float64 oracle, by a verdict that can fail."""
+"""The parity matrix: every backend against a float64 reference, by a verdict that can fail."""

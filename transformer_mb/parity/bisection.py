@@ -1,4 +1,4 @@
-"""Where a failed model first differs: every sublayer by itself, fed what the oracle fed its own, and as it inherits."""
+"""Where a failed model first differs: every sublayer by itself, fed what the reference fed its own, and as it inherits."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from safetensors.numpy import save_file
 
 from ..config import TransformerConfig
 from ..errors import WorkerError
-from .answers import judged
+from ..registry import PLAIN_DTYPES
 from .cells import FAILED, Ask
-from .comparisons import Comparison
-from .measure import error, gradient_floor
-from .messages import Arrays, Request, under, without_arrays
-from .oracle import Oracle
+from .computing.messages import Arrays, Request, under, without_arrays
+from .computing.reference import Reference
+from .verdict.answers import judged
+from .verdict.comparison import Comparison
+from .verdict.measure import error, gradient_floor
 
 BISECTED = ("model", "step", "decode")
 # path, method, inputs, keyword arguments -> the sublayer's output
@@ -28,7 +29,7 @@ Runner = Callable[..., np.ndarray]
 def can_bisect(experiment: Any) -> bool:
     """Whether an experiment runs a whole model on one batch."""
     return (
-        experiment.dtype in ("float64", "float32")
+        experiment.dtype in PLAIN_DTYPES
         and getattr(experiment, "request", None) is not None
         and (experiment.request.computation in BISECTED)
     )
@@ -36,7 +37,7 @@ def can_bisect(experiment: Any) -> bool:
 
 @dataclass
 class Node:
-    """One part of the model: the verdict on the oracle's input, and the error of what it made of its own."""
+    """One part of the model: the verdict on the reference's input, and the error of its output from its own."""
 
     path: str
     failed: bool
@@ -87,10 +88,10 @@ def _read(config: TransformerConfig, run: Runner, addnorm: str, X: np.ndarray) -
     return run(addnorm, "sublayer_input", [X]) if config.norm_position == "pre" else X
 
 
-def bisect(experiment: Any, oracle: Oracle, ask: Ask, dump: Path | None = None) -> str:
+def bisect(experiment: Any, reference: Reference, ask: Ask, dump: Path | None = None) -> str:
     """The tree of a failed model as text. ``dump``: inputs and outputs of every sublayer go there as safetensors."""
     request = _forward(experiment.request)
-    nodes = examine(request, oracle, ask, dump)
+    nodes = examine(request, reference, ask, dump)
     lines = _drawn(_nested(nodes), _first(nodes))
     if _first(nodes) is None:
         lines.append("every sublayer is right by itself: the difference is in how they are joined, or in the backward pass")
@@ -109,27 +110,27 @@ def _forward(request: Request) -> Request:
     return Request("model", request.dtype, {"config": request.spec["config"]}, arrays)
 
 
-def examine(request: Request, oracle: Oracle, ask: Ask, dump: Path | None = None) -> list[Node]:
+def examine(request: Request, reference: Reference, ask: Ask, dump: Path | None = None) -> list[Node]:
     """Every sublayer in the order of the forward pass."""
     config, batch = TransformerConfig.from_dict(dict(request.spec["config"])), under("batch", request.arrays)
     asked: list[Request] = []
     outputs: list[np.ndarray] = []
 
-    def reference(path: str, method: str | None, inputs: list[Any], **call: Any) -> np.ndarray:
+    def expected(path: str, method: str | None, inputs: list[Any], **call: Any) -> np.ndarray:
         asked.append(_part(request, path, method, inputs, call))
-        outputs.append(oracle.exact(asked[-1])["output"])
+        outputs.append(reference.answer(asked[-1])["output"])
         return outputs[-1]
 
-    walk(config, batch, reference)
+    walk(config, batch, expected)
     inherited = iter(_inherited(request, config, batch, ask, outputs))
     nodes = []
-    for part, exact in zip(asked, outputs, strict=True):
+    for part, output in zip(asked, outputs, strict=True):
         name = part.spec["path"] + (f".{part.spec['method']}" if part.spec["method"] else "")
-        comparison = Comparison(name, request.dtype, ("layer forward",), partial(_itself, part), oracle)
+        comparison = Comparison(name, request.dtype, ("layer forward",), partial(_itself, part), reference)
         result = judged(comparison, "", ask)[0]
         nodes.append(Node(name, result.status == FAILED, result.reason, next(inherited)))
         if dump is not None:
-            _dump(dump / f"{len(nodes):02d} {name}.safetensors", part, exact, ask)
+            _dump(dump / f"{len(nodes):02d} {name}.safetensors", part, output, ask)
     return nodes
 
 
@@ -196,17 +197,17 @@ def _drawn(nodes: list[Node], first: str | None, indent: str = "") -> list[str]:
 
 
 def _worst_gradients(experiment: Any, ask: Ask) -> list[str]:
-    exact = under("gradient", getattr(experiment, "exact", {}))
-    if not exact:
+    expected = under("gradient", getattr(experiment, "expected", {}))
+    if not expected:
         return []
-    got, floor = under("gradient", ask(experiment.request)), gradient_floor(exact)
-    errors = {name: error(got[name], exact[name], floor) for name in exact}
+    got, floor = under("gradient", ask(experiment.request)), gradient_floor(expected)
+    errors = {name: error(got[name], expected[name], floor) for name in expected}
     worst = sorted(errors, key=lambda name: errors[name] if np.isfinite(errors[name]) else np.inf, reverse=True)
     return [f"gradient of {name}: {errors[name]:.1e}" for name in worst[:5]]
 
 
-def _dump(path: Path, part: Request, exact: np.ndarray, ask: Ask) -> None:
+def _dump(path: Path, part: Request, output: np.ndarray, ask: Ask) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {name: value for name, value in part.arrays.items() if not name.startswith("weights.")}
-    arrays |= {"expected": exact, "output": ask(part)["output"]}
+    arrays |= {"expected": output, "output": ask(part)["output"]}
     save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, path)

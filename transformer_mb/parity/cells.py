@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .messages import Request
+from .computing.messages import Request
 
 PASSED, FAILED, EXPECTED, SURPRISING = "passed", "failed", "expected failure", "passes though expected to fail"
 Ask = Callable[[Request], Mapping[str, np.ndarray]]
@@ -46,6 +46,19 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class ControlResult:
+    """Whether a negative control was caught in one backend; ``reason`` is what the verdict said of it."""
+
+    control: str
+    row: str
+    case: str
+    dtype: str
+    backend: str
+    caught: bool
+    reason: str
 
 
 class Experiment(Protocol):

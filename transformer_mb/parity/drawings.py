@@ -1,4 +1,4 @@
-"""Training curves: each backend's difference from the oracle over the band of the oracle's twins (see ``bands``)."""
+"""Training curves: each backend's difference from the reference, over the band that it is held to (see verdict/bands.py)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .bands import TIMES, Curve
+from .verdict.bands import TIMES, Curve
 
-TWINS_OF = {"float64": "the oracle's twins", "float32": "runs of NumPy in float32"}
+BAND_OF = {"float64": "the reference's perturbed runs", "float32": "runs of NumPy in float32"}
 
 
 def draw_curves(folder: Path, dtype: str, curves: Mapping[str, Curve], losses: np.ndarray) -> Path:
-    """One panel a backend, and the oracle's loss in the last; a PNG in the folder."""
+    """One panel per backend, and the reference's loss in the last; a PNG in the folder."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -23,17 +23,17 @@ def draw_curves(folder: Path, dtype: str, curves: Mapping[str, Curve], losses: n
     free = iter(panels.flat)
     for backend, curve in curves.items():
         panel, steps = next(free), np.arange(len(curve.band))
-        panel.fill_between(steps, 1e-18, curve.band, color="0.8", label=TWINS_OF[dtype])
+        panel.fill_between(steps, 1e-18, curve.band, color="0.8", label=BAND_OF[dtype])
         panel.plot(steps, TIMES * curve.band, color="0.4", linestyle=":", label=f"limit ({TIMES:g}x)")
         panel.plot(steps, np.maximum(curve.divergence, 1e-17), color="C0", linewidth=1.0, label=backend)
         panel.set(yscale="log", ylim=(1e-17, 10), title=backend, xlabel="step", ylabel="relative difference of the loss")
         panel.legend(loc="lower right", fontsize="small")
     panel = next(free)
     panel.plot(losses, color="C1")
-    panel.set(title="loss of the oracle", xlabel="step", ylabel="summed loss of a batch")
+    panel.set(title="loss of the reference", xlabel="step", ylabel="summed loss of a batch")
     for panel in free:
         panel.axis("off")
-    figure.suptitle(f"Free-running training in {dtype}: the grey band is how far {TWINS_OF[dtype]} stray from the oracle")
+    figure.suptitle(f"Free-running training in {dtype}: the grey band is how far {BAND_OF[dtype]} stray from the reference")
     path = folder / f"free-running-{dtype}.png"
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

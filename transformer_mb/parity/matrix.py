@@ -1,4 +1,4 @@
-"""Runs a plan: one worker a backend, as many at a time as there are cores, each cell judged as it comes in."""
+"""Runs a plan: one worker per backend, as many at a time as there are cores, each cell judged as it comes in."""
 
 from __future__ import annotations
 
@@ -14,42 +14,30 @@ from typing import Any
 
 from ..divergences import DIVERGENCES
 from ..errors import ParityError, WorkerError
-from ..registry import entries
-from .answers import judged
-from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, Experiment, Result
-from .plan import TRAINED_IN, Plan, Selection
-from .spoiling import Replay, spoil
-from .workers import PATIENCE, Worker, WorkerSpec
+from ..registry import PLAIN_DTYPES, entries
+from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result
+from .controls.answers import Replay, spoil
+from .plan import Plan, Selection
+from .verdict.answers import judged
+from .workers import Worker, WorkerSpec
 
+TIMEOUT = 300.0  # seconds for one request; the slowest takes ten here
 # Compiling takes longest; whoever takes longest starts first.
 SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "paddle", "torch", "numpy")
 
 
-@dataclass(frozen=True)
-class Planted:
-    """A negative control in one backend: ``reason`` is what the verdict said of it."""
-
-    mistake: str
-    row: str
-    case: str
-    dtype: str
-    backend: str
-    caught: bool
-    reason: str
-
-
 @dataclass
 class Outcome:
-    """What a run found. ``planned`` is the number of cells that were to be executed."""
+    """What came of a run. ``planned`` is the number of cells that were to be executed."""
 
     results: list[Result] = field(default_factory=list)
-    planted: list[Planted] = field(default_factory=list)
+    controls: list[ControlResult] = field(default_factory=list)
     planned: int = 0
     executed: int = 0
     seconds: float = 0.0
     backends: dict[str, dict[str, Any]] = field(default_factory=dict)
     bisections: dict[str, str] = field(default_factory=dict)
-    idle: list[str] = field(default_factory=list)  # columns that did nothing of what was asked, and why, a sentence each
+    idle: list[str] = field(default_factory=list)  # columns that did nothing of what was asked, and why, one sentence each
 
     def count(self, *statuses: str) -> int:
         return sum(result.status in statuses for result in self.results)
@@ -61,27 +49,27 @@ class Outcome:
     @property
     def holds(self) -> bool:
         complete = 0 < self.executed == self.planned == len(self.results)
-        return complete and not self.failed and not self.idle and all(planted.caught for planted in self.planted)
+        return complete and not self.failed and not self.idle and all(control.caught for control in self.controls)
 
 
-Told = Callable[[Result], None]
+OnResult = Callable[[Result], None]
 
 
 def run_matrix(
     workers: Sequence[WorkerSpec],
     selection: Selection,
     *,
-    patience: float = PATIENCE,
+    timeout: float = TIMEOUT,
     jobs: int | None = None,
-    told: Told = lambda result: None,
+    on_result: OnResult = lambda result: None,
     dump: Path | None = None,
 ) -> tuple[Outcome, Plan]:
     """Run everything that a selection takes on every worker.
 
     Args:
-        patience: seconds that a worker may take for one request before it counts as hanging.
-        jobs: workers that compute at the same time; None: one a core.
-        told: hears of each result as it comes.
+        timeout: seconds that a worker may take for one request before it counts as hanging.
+        jobs: workers that compute at the same time; None: one per core.
+        on_result: is called with each result as it comes.
         dump: a folder for inputs and outputs of model cells that failed.
     Raises: ParityError when the selection takes nothing.
     """
@@ -92,7 +80,7 @@ def run_matrix(
         raise ParityError(
             f"No cell was selected: {selection.cases!r} must match an id such as 'layer forward: encoder [float64]'."
         )
-    run = _Run(plan, told, jobs or os.cpu_count() or 1, patience, dump)
+    run = _Run(plan, on_result, jobs or os.cpu_count() or 1, timeout, dump)
     order = {name: i for i, name in enumerate(SLOWEST_FIRST)}
     with tempfile.TemporaryDirectory(prefix="parity-") as folder, ThreadPoolExecutor(len(workers)) as pool:
         run.barrier = threading.Barrier(len(workers))
@@ -112,8 +100,8 @@ class _Run:
 
     barrier: threading.Barrier
 
-    def __init__(self, plan: Plan, told: Told, jobs: int, patience: float, dump: Path | None):
-        self.plan, self.told, self.patience, self.dump = plan, told, patience, dump
+    def __init__(self, plan: Plan, on_result: OnResult, jobs: int, timeout: float, dump: Path | None):
+        self.plan, self.on_result, self.timeout, self.dump = plan, on_result, timeout, dump
         self.places = threading.Semaphore(jobs)
         self.lock = threading.Lock()
         self.outcome = Outcome()
@@ -126,11 +114,11 @@ class _Run:
 
     def column(self, spec: WorkerSpec, folder: Path) -> None:
         """One backend from its start to its end. What needs the others' results waits for them."""
-        worker, dtypes, ask = None, list(entries()[spec.backend].dtypes or TRAINED_IN), _unable("did not start")
+        worker, dtypes, ask = None, list(entries()[spec.backend].dtypes or PLAIN_DTYPES), _unable("did not start")
         try:
             with self.places:
                 try:
-                    worker = Worker(spec, folder, self.patience)
+                    worker = Worker(spec, folder, self.timeout)
                     self.workers.append(worker)
                     # What it must offer, and what it offers beside that.
                     dtypes = list({*entries()[spec.backend].dtypes, *worker.greeting["dtypes"]})
@@ -140,7 +128,7 @@ class _Run:
                     ask = _unable(str(error))
                     self._note(spec.label, {"error": str(error)})
                 self._experiments(spec.label, dtypes, ask, after=False)
-                others = [e for e in self.plan.planted if e not in self.plan.experiments]
+                others = [e for e in self.plan.controls if e not in self.plan.experiments]
                 for experiment in others:
                     self._controls(experiment, spec.label, ask, Replay(ask))
         finally:
@@ -156,8 +144,8 @@ class _Run:
         with self.lock:
             if not any(result.backend == label for result in self.outcome.results):
                 self.outcome.idle.append(f"{label} executed no cell: it offers {', '.join(dtypes) or 'no dtype'}.")
-            if self.plan.selection.controls and not any(planted.backend == label for planted in self.outcome.planted):
-                self.outcome.idle.append(f"No mistake was planted into {label}: controls need {' or '.join(TRAINED_IN)}.")
+            if self.plan.selection.controls and not any(control.backend == label for control in self.outcome.controls):
+                self.outcome.idle.append(f"No negative control ran in {label}: they need {' or '.join(PLAIN_DTYPES)}.")
 
     def _note(self, label: str, greeting: dict[str, Any]) -> None:
         with self.lock:
@@ -176,7 +164,7 @@ class _Run:
                 self.outcome.executed += len({result.cell for result in results} & set(planned))
                 self.outcome.results += results
             for result in results:
-                self.told(result)
+                self.on_result(result)
                 if result.status == FAILED:
                     self._bisect(experiment, result, label, ask)
             # At once, while what is compiled for the experiment is still there.
@@ -190,7 +178,7 @@ class _Run:
         if key in self.outcome.bisections or not can_bisect(experiment):
             return
         try:
-            text = bisect(experiment, self.plan.oracle, ask, None if self.dump is None else self.dump / label)
+            text = bisect(experiment, self.plan.reference, ask, None if self.dump is None else self.dump / label)
         except WorkerError:
             return  # the cell has said it already
         with self.lock:
@@ -198,23 +186,24 @@ class _Run:
 
     def _controls(self, experiment: Experiment, label: str, ask: Ask, replay: Replay) -> None:
         """Mistakes in what is asked, then numbers that are not finite in what was answered."""
-        for control in self.plan.planted.get(experiment, ()):
+        for control in self.plan.controls.get(experiment, ()):
             try:
-                cell, caught, reason = control.run(label, ask)
+                result = control.run(experiment, label, ask)
             except Exception as error:  # the backend's failure: this mistake was not put to the verdict
-                cell, caught, reason = Cell(control.row, control.mistake, control.experiment.dtype), False, str(error)
-            self._plant(Planted(control.mistake, *cell, label, caught, reason))
+                cell = Cell(control.row, control.case, experiment.dtype)
+                result = ControlResult(control.name, *cell, label, False, str(error))
+            self._add([result])
         if experiment in self.plan.spoiled:
             try:
-                for spoilt in spoil(experiment, label, replay):
-                    self._plant(Planted(*spoilt))
+                self._add(spoil(experiment, label, replay))
             except Exception as error:
                 cell = experiment.cells(label)[0]
-                self._plant(Planted("numbers that are not finite", *cell, label, False, str(error)))
+                self._add([ControlResult("numbers that are not finite", *cell, label, False, str(error))])
 
-    def _plant(self, planted: Planted) -> None:
-        with self.lock:
-            self.outcome.planted.append(planted)
+    def _add(self, results: Iterable[ControlResult]) -> None:
+        for result in results:
+            with self.lock:
+                self.outcome.controls.append(result)
 
 
 def _unable(reason: str) -> Ask:
@@ -225,7 +214,7 @@ def _unable(reason: str) -> Ask:
 
 
 def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
-    """What an experiment finds, or the failure of all its cells; known divergences by their table."""
+    """The results of an experiment, or the failure of all its cells; known divergences by their table."""
     began = time.perf_counter()
     try:
         results = judged(experiment, label, ask)
@@ -234,10 +223,10 @@ def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
         text = str(error) if known else f"The answer could not be judged: {type(error).__name__}: {error}"
         results = [Result(*cell, label, FAILED, text) for cell in experiment.cells(label)]
     seconds = (time.perf_counter() - began) / (len(results) or 1)
-    return [_by_the_table(replace(result, seconds=seconds)) for result in results]
+    return [by_the_table(replace(result, seconds=seconds)) for result in results]
 
 
-def _by_the_table(result: Result) -> Result:
+def by_the_table(result: Result) -> Result:
     """Known divergences are strict: one that has gone fails until its row is removed."""
     name = result.backend.partition("@")[0]
     row = next((row for row in DIVERGENCES if row.backend == name and row.case == result.cell.id), None)

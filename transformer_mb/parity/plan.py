@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..registry import EVERY_DTYPE as DTYPES
-from ..registry import PLAIN_DTYPES as TRAINED_IN
+from ..registry import EVERY_DTYPE, PLAIN_DTYPES
 from .cells import Cell, Experiment
-from .controls import Control, make_controls
-from .hand_over_rows import Arrival, Departure
-from .job import Recording, make_job
-from .layer_rows import layer_experiments
-from .model_rows import model_experiments, optimizer_experiments
-from .oracle import Oracle
-from .token_rows import token_experiments
-from .trajectory_rows import FreeRunning, stepwise_experiments
+from .computing.reference import Reference
+from .controls.requests import Control, make_controls
+from .ladder import LADDER
+from .rows.hand_over import HandOverRun, HandOverStart
+from .rows.layers import layer_experiments
+from .rows.models import model_experiments, optimizer_experiments
+from .rows.tokens import token_experiments
+from .rows.training import FreeRunning, stepwise_experiments
+from .rows.training_job import Recording, make_job
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Selection:
         data: the pairs of the training job; None is the built-in corpus.
     """
 
-    dtypes: Sequence[str] = DTYPES
+    dtypes: Sequence[str] = EVERY_DTYPE
     cases: str | None = None
     seed: int = 0
     controls: bool = False
@@ -47,50 +47,48 @@ class Plan:
 
     def __init__(self, selection: Selection, backends: list[str]):
         self.selection = selection
-        self.oracle = Oracle()
+        self.reference = Reference()
         self.job = make_job(selection.data, selection.seed)
-        self.recording = Recording(self.job, self.oracle)
+        self.recording = Recording(self.job, self.reference)
         self.free: dict[str, FreeRunning] = {}
-        found: list[Experiment] = []
-        for dtype in selection.dtypes:
-            found += self._experiments(dtype, backends)
-        self.experiments = self._taken(found, backends)
-        self.planted: dict[Experiment, list[Control]] = {}
+        every = [experiment for dtype in selection.dtypes for experiment in self._experiments(dtype, backends)]
+        self.experiments = self._taken(every, backends)
+        self.controls: dict[Experiment, list[Control]] = {}
         self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:
-            dtypes = [dtype for dtype in TRAINED_IN if dtype in selection.dtypes]
-            for control in make_controls(found, self.recording, self.oracle, dtypes):
-                self.planted.setdefault(control.experiment, []).append(control)
-            for experiment in self._spoiled(found, dtypes):
-                self.planted.setdefault(experiment, [])
-                self.spoiled.append(experiment)
+            dtypes = [dtype for dtype in PLAIN_DTYPES if dtype in selection.dtypes]
+            for experiment, control in make_controls(every, self.recording, self.reference, dtypes):
+                self.controls.setdefault(experiment, []).append(control)
+            self.spoiled = self._first_of_each_row(every, dtypes)
+            for experiment in self.spoiled:
+                self.controls.setdefault(experiment, [])
 
     def _experiments(self, dtype: str, backends: list[str]) -> list[Experiment]:
-        oracle, seed = self.oracle, self.selection.seed
-        found: list[Experiment] = [
-            *layer_experiments(oracle, dtype, seed),
-            *model_experiments(oracle, dtype, seed),
-            *optimizer_experiments(oracle, dtype, seed),
-            *token_experiments(oracle, dtype, seed),
+        reference, seed = self.reference, self.selection.seed
+        experiments: list[Experiment] = [
+            *layer_experiments(reference, dtype, seed),
+            *model_experiments(reference, dtype, seed),
+            *optimizer_experiments(reference, dtype, seed),
+            *token_experiments(reference, dtype, seed),
+            *stepwise_experiments(self.recording, reference, dtype),
         ]
-        if dtype in TRAINED_IN:
-            found += stepwise_experiments(self.recording, oracle, dtype)
-            self.free[dtype] = FreeRunning(self.recording, oracle, dtype)
-            departure = Departure(self.recording, dtype)
-            found += [self.free[dtype], departure, Arrival(departure, self.free[dtype], backends, oracle)]
-        return found
+        if dtype in LADDER[FreeRunning.row].dtypes:
+            free = self.free[dtype] = FreeRunning(self.recording, reference, dtype)
+            start = HandOverStart(self.recording, dtype)
+            experiments += [free, start, HandOverRun(start, free, backends, reference)]
+        return experiments
 
     def _taken(self, experiments: list[Experiment], backends: list[str]) -> list[Experiment]:
-        """Those with a cell that was asked for, and what an arrival needs before it."""
+        """Those with a cell that was asked for, and what a hand-over needs before it."""
         taken = [e for e in experiments if any(self.selection.takes(cell) for b in backends for cell in e.cells(b))]
-        arriving = {e.dtype for e in taken if isinstance(e, Arrival)}
-        needed = [e for e in experiments if isinstance(e, Departure | FreeRunning) and e.dtype in arriving]
+        handed_over = {e.dtype for e in taken if isinstance(e, HandOverRun)}
+        needed = [e for e in experiments if isinstance(e, HandOverStart | FreeRunning) and e.dtype in handed_over]
         return [e for e in experiments if e in taken or e in needed]
 
-    def _spoiled(self, found: list[Experiment], dtypes: Sequence[str]) -> list[Experiment]:
-        """The first experiment of each row and dtype; handing over needs the others' results, and so has to be selected."""
+    def _first_of_each_row(self, experiments: list[Experiment], dtypes: Sequence[str]) -> list[Experiment]:
+        """And of each dtype. A hand-over needs the others' results, and so has to be selected."""
         first: dict[tuple[str, str], Experiment] = {}
-        for experiment in found:
+        for experiment in experiments:
             if experiment.dtype in dtypes and (not experiment.after or experiment in self.experiments):
                 for cell in experiment.cells(""):
                     first.setdefault((cell.row, cell.dtype), experiment)

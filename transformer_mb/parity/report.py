@@ -1,4 +1,4 @@
-"""What a run found, as a table, as JSON, as JUnit XML, as Markdown for the README."""
+"""The results of a run, as a table, as JSON, as JUnit XML, as Markdown for the README."""
 
 from __future__ import annotations
 
@@ -13,36 +13,20 @@ from xml.etree import ElementTree
 from ..atomic_file import replaced_file
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
+from .ladder import LADDER
 from .matrix import Outcome
-
-ROWS = (
-    "layer forward",
-    "layer gradients",
-    "model forward",
-    "model loss",
-    "model gradients",
-    "optimizer step",
-    "greedy tokens",
-    "beam tokens",
-    "stepwise loss",
-    "stepwise gradients",
-    "stepwise update",
-    "free-running",
-    "hand-over, first step",
-    "hand-over, going on",
-)
 
 
 def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The run for programs to read."""
-    caught = sum(planted.caught for planted in outcome.planted)
+    caught = sum(control.caught for control in outcome.controls)
     return {
         "cells": outcome.executed,
         "planned": outcome.planned,
         "passed": outcome.count(PASSED),
         "failed": len(outcome.failed),
         "expected_failures": outcome.count(EXPECTED),
-        "controls": {"planted": len(outcome.planted), "caught": caught},
+        "controls": {"planted": len(outcome.controls), "caught": caught},
         "idle": outcome.idle,
         "seconds": round(outcome.seconds, 1),
         "versions": {label: greeting.get("version") for label, greeting in outcome.backends.items()},
@@ -52,7 +36,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
         "settings": dict(settings),
         "results": [_finite(result.to_dict()) for result in outcome.results],
-        "planted": [vars(planted) for planted in outcome.planted],
+        "control_results": [vars(control) for control in outcome.controls],
         "bisections": outcome.bisections,
     }
 
@@ -64,7 +48,7 @@ def _finite(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_junit(path: Path, outcome: Outcome) -> None:
-    """One test case a cell, as CI servers read them."""
+    """One test case per cell, as CI servers read them."""
     suite = ElementTree.Element(
         "testsuite",
         name="parity",
@@ -102,17 +86,17 @@ def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = Fa
     """Rows of the ladder, or with ``by_case`` every case; columns backends; in each cell the worst figure."""
     from rich.table import Table
 
-    found = Table("row", "dtype", "cells", *backends, title="Parity: worst error by row")
+    rows = Table("row", "dtype", "cells", *backends, title="Parity: worst error by row")
     for key, cells in _grouped(results, by_case).items():
         columns = [_colored([cell for cell in cells if cell.backend == backend]) for backend in backends]
-        found.add_row(key[0], key[1], str(len(cells)), *columns)
-    return found
+        rows.add_row(key[0], key[1], str(len(cells)), *columns)
+    return rows
 
 
 def _grouped(results: Sequence[Result], by_case: bool) -> dict[tuple[str, str], list[Result]]:
     groups: dict[tuple[str, str], list[Result]] = {}
-    order = {row: i for i, row in enumerate(ROWS)}
-    for result in sorted(results, key=lambda result: order.get(result.row, len(ROWS))):
+    order = {row: i for i, row in enumerate(LADDER)}
+    for result in sorted(results, key=lambda result: order.get(result.row, len(LADDER))):
         name = f"{result.row}: {result.case}" if by_case else result.row
         groups.setdefault((name, result.dtype), []).append(result)
     return groups
@@ -125,23 +109,22 @@ def _colored(results: Sequence[Result]) -> Any:
     return Text(figure([result.to_dict() for result in results]) or "-", style="red" if failed else "")
 
 
-def markdown(found: Mapping[str, Any]) -> str:
+def markdown(run: Mapping[str, Any]) -> str:
     """The README's matrix, from what ``to_json`` wrote."""
-    backends = list(found["versions"])
+    backends = list(run["versions"])
     lines = [f"| row | dtype | {' | '.join(backends)} |", f"|---|---|{'---|' * len(backends)}"]
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for result in found["results"]:
+    for result in run["results"]:
         groups.setdefault((result["row"], result["dtype"]), []).append(result)
-    for row in ROWS:
-        for dtype in ("float64", "float32", "bfloat16", "float16"):
-            cells = groups.get((row, dtype))
-            if cells:
+    for row in LADDER.values():
+        for dtype in row.dtypes:
+            if cells := groups.get((row.name, dtype)):
                 columns = [figure([cell for cell in cells if cell["backend"] == backend]) or "-" for backend in backends]
-                lines.append(f"| {row} | {dtype} | {' | '.join(columns)} |")
-    controls = found["controls"]
-    versions = ", ".join(f"{name} {version} on {found['devices'][name]}" for name, version in found["versions"].items())
+                lines.append(f"| {row.name} | {dtype} | {' | '.join(columns)} |")
+    controls = run["controls"]
+    versions = ", ".join(f"{name} {version} on {run['devices'][name]}" for name, version in run["versions"].items())
     versions = table_cell(versions)
-    counts = f"{found['cells']:,} cells, {found['passed']:,} passed, {found['failed']} failed"
-    caught = f"{controls['caught']} of {controls['planted']} planted mistakes caught"
-    summary = f"{counts}, {found['expected_failures']} expected failures; {caught}; {found['seconds']:.0f} s."
+    counts = f"{run['cells']:,} cells, {run['passed']:,} passed, {run['failed']} failed"
+    caught = f"{controls['caught']} of {controls['planted']} negative controls caught"
+    summary = f"{counts}, {run['expected_failures']} expected failures; {caught}; {run['seconds']:.0f} s."
     return "\n".join([*lines, "", summary, f"Versions: {versions}.", ""])

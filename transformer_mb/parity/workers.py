@@ -15,9 +15,9 @@ import execnet
 
 from ..errors import ParityError, WorkerError
 from ..registry import EVERY_DTYPE
-from .messages import Request, unpack_arrays
+from .computing.messages import Request, unpack_arrays
+from .computing.worker import source_digest
 from .settings import SETTINGS
-from .worker import source_digest
 
 PATIENCE = 300.0  # seconds for one request; the slowest takes ten here
 LAST_LINES = 8
@@ -32,7 +32,7 @@ os.environ.update(settings)
 if errors:
     os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
 sys.path[:] = [entry for entry in sys.path if entry]
-from transformer_mb.parity.worker import serve
+from transformer_mb.parity.computing.worker import serve
 serve(channel, backend, device)
 """
 

@@ -20,7 +20,7 @@ class WithoutReordering(NumPyBackend):
 
 
 class Wider(NumPyBackend):
-    """Finds hypotheses that score better than the oracle's: not the same search either."""
+    """Finds hypotheses that score better than the reference's: not the same search either."""
 
     name = "wider"
 

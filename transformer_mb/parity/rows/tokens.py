@@ -1,20 +1,22 @@
-"""The rows of decoding: the same tokens wherever the oracle's choice is clear."""
+"""The rows of decoding: the same tokens wherever the reference's choice is clear."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from ..config import TransformerConfig
-from .answers import check_answer
-from .cells import FAILED, PASSED, Ask, Cell, Result
-from .measure import error as relative_error
-from .messages import Arrays, Request
+from ...config import TransformerConfig
+from ..cells import Ask, Cell, Result
+from ..computing.messages import Arrays, Request
+from ..computing.reference import Reference
+from ..ladder import rows_of
+from ..verdict.answers import check_answer
+from ..verdict.limits import Baseline, judge
+from ..verdict.measure import error as relative_error
 from .model_cases import CONFIGS
-from .oracle import Oracle
 from .token_models import BEAM, LENGTH_PENALTY, ROWS, STEPS, drawn
-from .verdict import Yardsticks, judge
 
 CASES = ("d2l", "pre-norm, final norm", "shared and tied, padding")
 BEAMS = {"greedy tokens": None, "beam tokens": BEAM}
@@ -22,12 +24,12 @@ CLEAR = 10.0  # a choice is clear when its margin exceeds so many times the meas
 
 
 class Decoding:
-    """Sources and a model drawn for it, decoded; see DESIGN: near-ties are counted and listed, not failed."""
+    """Sources and a model drawn for it, decoded; near-ties are counted and listed, not failed."""
 
     after = False
 
-    def __init__(self, row: str, case: str, dtype: str, seed: int, oracle: Oracle):
-        self.row, self.case, self.dtype, self.seed, self.oracle = row, case, dtype, seed, oracle
+    def __init__(self, row: str, case: str, dtype: str, seed: int, reference: Reference):
+        self.row, self.case, self.dtype, self.seed, self.reference = row, case, dtype, seed, reference
         self.config = CONFIGS[case]
 
     def cells(self, backend: str) -> list[Cell]:
@@ -35,50 +37,50 @@ class Decoding:
 
     @cached_property
     def request(self) -> Request:
-        found = drawn(self.config, BEAMS[self.row], self.seed, self.oracle)
-        return Request("decode", self.dtype, found.spec, {**found.arrays, "target": _fed(self.config, found.tokens)})
+        model = drawn(self.config, BEAMS[self.row], self.seed, self.reference)
+        return Request("decode", self.dtype, model.spec, {**model.arrays, "target": _fed(self.config, model.tokens)})
 
     @cached_property
-    def exact(self) -> Arrays:
-        return self.oracle.exact(self.request)
+    def expected(self) -> Arrays:
+        return self.reference.answer(self.request)
 
     @cached_property
-    def yardsticks(self) -> Yardsticks:
+    def baseline(self) -> Baseline:
         if self.dtype == "float64":
-            return Yardsticks()
-        measured = self.oracle.measured(self.request)["logits"]
-        return Yardsticks(numpy=relative_error(measured, self.exact["logits"]))
+            return Baseline()
+        logits = self.reference.baseline(self.request)["logits"]
+        return Baseline(numpy=relative_error(logits, self.expected["logits"]))
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
-        got, exact = ask(self.request), self.exact
-        check_answer(got, exact, self.dtype)
-        # Logits that are wrong would excuse any token: they are held to the verdict of a model's output first.
-        verdict = judge("model forward", self.dtype, relative_error(got["logits"], exact["logits"]), self.yardsticks)
-        off = float(np.abs(got["logits"].astype(np.float64) - exact["logits"]).max())
-        other = [row for row in range(ROWS) if not np.array_equal(got["tokens"][row], exact["tokens"][row])]
+        got, expected = ask(self.request), self.expected
+        check_answer(got, expected, self.dtype)
+        # Logits that are wrong would excuse any token: they are held to a verdict of their own first.
+        verdict = judge(self.row, self.dtype, relative_error(got["logits"], expected["logits"]), self.baseline)
+        off = float(np.abs(got["logits"].astype(np.float64) - expected["logits"]).max())
+        other = [row for row in range(ROWS) if not np.array_equal(got["tokens"][row], expected["tokens"][row])]
         margins = {row: self._margin(row, got["tokens"][row]) for row in other}
-        # On both sides: what scores better than the oracle's own answer was found by another search.
+        # On both sides: what scores better than the reference's own answer was found by another search.
         clear = {row: margin for row, margin in margins.items() if not abs(margin) <= CLEAR * off}
         text = f"{ROWS - len(other)} of {ROWS} rows identical; logits {verdict.reason}"
         for row, margin in margins.items():
             kind = "differs though clear" if row in clear else "near-tie"
             text += f"; row {row}: {kind}, margin {margin:.1e}"
-        status = PASSED if verdict.passed and not clear else FAILED
-        return [Result(*self.cells(backend)[0], backend, status, text, verdict.error, verdict.limit)]
+        judgement = replace(verdict, passed=verdict.passed and not clear, reason=text)
+        return [judgement.of(self.cells(backend)[0], backend)]
 
     def _margin(self, row: int, tokens: np.ndarray) -> float:
-        """By how much the oracle prefers its own answer: at the first other token, or over the whole hypothesis."""
-        own = self.exact["tokens"][row]
+        """By how much the reference prefers its own answer: at the first other token, or over the whole hypothesis."""
+        own = self.expected["tokens"][row]
         if self.row == "beam tokens":
             return self._score(row, own) - self._score(row, tokens)
         step = int(np.flatnonzero(own != tokens)[0])
-        logits = self.exact["logits"][row, step].copy()
+        logits = self.expected["logits"][row, step].copy()
         logits[list(self.config.suppress_ids)] = -np.inf
         ours, theirs = (logits[ids[step] if ids[step] >= 0 else self.config.eos_id] for ids in (own, tokens))
         return float(ours - theirs)
 
     def _score(self, row: int, tokens: np.ndarray) -> float:
-        """log p of a hypothesis over its length penalty (Wu et al. 2016, equation 14), by the oracle."""
+        """log p of a hypothesis over its length penalty (Wu et al. 2016, equation 14), by the reference."""
         ids = [int(token) for token in tokens if token >= 0]
         ids += [self.config.eos_id] if len(ids) < STEPS else []
         spec = {"config": self.config.to_dict(), "wanted": ["logits"], "loss": {}}
@@ -88,7 +90,7 @@ class Decoding:
             "batch.target_in": np.array([[self.config.start_id, *ids[:-1]]]),
         }
         weights = {name: value for name, value in self.request.arrays.items() if name.startswith("weights.")}
-        logits = self.oracle.exact(Request("model", self.dtype, spec, weights | batch))["logits"][0]
+        logits = self.reference.answer(Request("model", self.dtype, spec, weights | batch))["logits"][0]
         logits[:, list(self.config.suppress_ids)] = -np.inf
         logits = logits - logits.max(axis=-1, keepdims=True)
         log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -102,7 +104,5 @@ def _fed(config: TransformerConfig, tokens: np.ndarray) -> np.ndarray:
     return np.concatenate([np.full((len(tokens), 1), config.start_id), ended[:, :-1]], axis=1)
 
 
-def token_experiments(oracle: Oracle, dtype: str, seed: int) -> list[Decoding]:
-    if dtype not in ("float64", "float32"):
-        return []
-    return [Decoding(row, case, dtype, seed, oracle) for row in BEAMS for case in CASES]
+def token_experiments(reference: Reference, dtype: str, seed: int) -> list[Decoding]:
+    return [Decoding(row, case, dtype, seed, reference) for row in rows_of("decode", dtype) for case in CASES]

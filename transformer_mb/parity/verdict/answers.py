@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cells import FAILED, Ask, Experiment, Result
-from .messages import Arrays
+from ..cells import FAILED, Ask, Experiment, Result
+from ..computing.messages import Arrays
 
 FROM_PYTHON = ("loss", "losses")  # float64 whatever the backend computes in
 

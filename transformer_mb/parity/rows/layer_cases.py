@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..interface import FUNCTIONS
-from .measure import random_weights
+from ...interface import FUNCTIONS
 
 B, T, S, D, H, F, V = 3, 4, 5, 8, 2, 12, 11
 BLOCK = (D, D, D, D, [D], D, F, H, 0.0)
@@ -19,9 +18,9 @@ STACK = (V, D, D, D, D, [D], D, F, H, 2, 0.0)
 class Case:
     """A layer made with ``arguments`` and ``options``, called with ``inputs`` and ``call`` options.
 
-    ``layer`` is a name of ``interface.LAYERS`` or ``interface.FUNCTIONS``. Inputs are given as strings: see ``make``.
+    ``layer`` is a name of ``interface.LAYERS`` or ``interface.FUNCTIONS``. Inputs are given as strings: see ``build_input``.
     ``training`` runs it in training mode (with dropout rate 0). ``ill_conditioned`` inputs make any implementation
-    lose digits: the limits of such a case grow with what the oracle itself loses.
+    lose digits: the limits of such a case grow with what the reference itself loses.
     """
 
     name: str
@@ -67,10 +66,10 @@ FIXED = {
 }
 
 
-def make(spec, rng):
+def build_input(spec, rng):
     """An input from its name: a random array, a fixed one, or a list of such; None and numbers stay."""
     if isinstance(spec, list):
-        return [make(item, rng) for item in spec]
+        return [build_input(item, rng) for item in spec]
     if spec == "small variance":
         return 100.0 + 1e-3 * rng.standard_normal((B, T, D))
     if spec == "mask":
@@ -183,19 +182,35 @@ CASES = [
 ]  # fmt: skip
 
 
-def made(case, backend):
+# One of each kind of layer, with and without masks: what formats of two bytes are compared on.
+IN_EVERY_DTYPE = (
+    "layer norm",
+    "std norm",
+    "add and norm, post",
+    "add and norm, pre",
+    "ffn relu",
+    "ffn gelu",
+    "ffn silu",
+    "dot product",
+    "self-attention, bias",
+    "self-attention, causal and lens",
+    "cross-attention, lens 2-D with an empty row",
+    "cross-attention, all masks",
+    "masked softmax, heads, lens and mask",
+    "positions",
+    "encoder block, lens",
+    "encoder block, pre-norm, bias, gelu",
+    "decoder block",
+    "decoder block, pre-norm, silu",
+    "encoder",
+    "decoder",
+    "loss",
+    "loss with smoothing",
+)
+
+
+def build_layer(case, backend):
     """The case's layer or function in a backend."""
     if case.layer in FUNCTIONS:
         return getattr(backend, case.layer)
     return backend.layer(case.layer, *case.arguments, **case.options)
-
-
-def prepare(case, backend, rng):
-    """The layer with random weights, its inputs and its call options."""
-    layer = made(case, backend)
-    shapes = {} if case.layer in FUNCTIONS else backend.parameter_shapes(layer)
-    if shapes:
-        backend.set_weights(layer, random_weights(shapes))
-    inputs = [make(spec, rng) for spec in case.inputs]
-    call = {name: make(spec, rng) for name, spec in case.call.items()}
-    return layer, inputs, call

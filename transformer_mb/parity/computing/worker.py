@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..backend import Backend
+    from ...backend import Backend
 
 
 def source_digest() -> str:
     """A fingerprint of this library's code: two processes with the same one compute by the same rules."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     folders = (package, package / "backends", package.parent / "backends")
     files = {path for folder in folders for path in folder.rglob("*.py")}
     digest = hashlib.sha256()
@@ -29,11 +29,11 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
 
     An answer is ``(text, bytes)``: an empty text and arrays, or an error's words.
     """
-    from ..registry import load_backend_class
+    from ...registry import load_backend_class
 
-    made: dict[str, Backend] = {}
+    backends: dict[str, Backend] = {}
     loaded = load_backend_class(backend)
-    first = made["float32"] = loaded(device=device, dtype="float32")
+    first = backends["float32"] = loaded(device=device, dtype="float32")
     greeting = {
         "version": loaded.version(),
         "dtypes": list(loaded.dtypes),
@@ -43,19 +43,19 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
     }
     channel.send((json.dumps(greeting), b""))
     for text, data in channel:
-        channel.send(_answer(loaded, made, device, text, data))
+        channel.send(_answer(loaded, backends, device, text, data))
 
 
-def _answer(loaded: Any, made: dict[str, Any], device: str | None, text: str, data: bytes) -> tuple[str, bytes]:
+def _answer(loaded: Any, backends: dict[str, Any], device: str | None, text: str, data: bytes) -> tuple[str, bytes]:
     from .computations import COMPUTATIONS
     from .messages import Request, pack_arrays
 
     try:
         request = Request.unpack(text, data)
-        if request.dtype not in made:
-            made[request.dtype] = loaded(device=device, dtype=request.dtype)
-        found = COMPUTATIONS[request.computation](made[request.dtype], request.spec, request.arrays)
-        return "", pack_arrays(found)
+        if request.dtype not in backends:
+            backends[request.dtype] = loaded(device=device, dtype=request.dtype)
+        computation = COMPUTATIONS[request.computation]
+        return "", pack_arrays(computation(backends[request.dtype], request.spec, request.arrays))
     except Exception as error:
         traceback.print_exc()  # into the worker's file
         return f"{type(error).__name__}: {error}", b""

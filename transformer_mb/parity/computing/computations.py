@@ -1,4 +1,4 @@
-"""What a backend computes for the matrix, the oracle included: named arrays in, named arrays out."""
+"""What a backend computes for the matrix, the reference included: named arrays in, named arrays out."""
 
 from __future__ import annotations
 
@@ -9,60 +9,60 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import Backend
-from ..config import TransformerConfig
-from ..decoding.beam import BeamSession
-from ..dropout_masks import dropout_masks
-from ..interface import FUNCTIONS
-from ..trainer import Batch, Trainer
+from ...backend import Backend
+from ...config import TransformerConfig
+from ...decoding.beam import BeamSession
+from ...dropout_masks import dropout_masks
+from ...interface import FUNCTIONS
+from ...trainer import Batch, Trainer
 from .messages import Arrays, named, under, with_arrays
 
 Spec = Mapping[str, Any]
-Result = dict[str, np.ndarray]
+Answer = dict[str, np.ndarray]
 
 
-def layer(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+def layer(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """A layer's or function's ``output``; with a ``cotangent`` the ``gradient`` of its inputs and parameters too."""
     if spec["layer"] in FUNCTIONS:
-        made = getattr(backend, spec["layer"])
+        native = getattr(backend, spec["layer"])
     else:
-        made = backend.layer(spec["layer"], *spec["arguments"], **spec["options"])
+        native = backend.layer(spec["layer"], *spec["arguments"], **spec["options"])
         if weights := under("weights", arrays):
-            backend.set_weights(made, weights)
+            backend.set_weights(native, weights)
     inputs = with_arrays(spec["inputs"], arrays)
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
-    return _layer_results(backend, made, inputs, {**call, "training": spec["training"]}, arrays.get("cotangent"))
+    return _layer_answer(backend, native, inputs, {**call, "training": spec["training"]}, arrays.get("cotangent"))
 
 
-def _layer_results(backend: Backend, made: Any, inputs: list[Any], call: Spec, cotangent: np.ndarray | None) -> Result:
-    output = backend.apply(made, *inputs, **call)
-    found = {"output": output[0] if isinstance(output, tuple) else output}
+def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, cotangent: np.ndarray | None) -> Answer:
+    output = backend.apply(native, *inputs, **call)
+    answer = {"output": output[0] if isinstance(output, tuple) else output}
     if cotangent is not None:
-        found["output_with_gradient"], by_input, by_name = backend.gradients(made, inputs, cotangent, **call)
-        found |= {f"gradient.input {i}": value for i, value in enumerate(by_input) if value is not None}
-        found |= named("gradient", by_name)
-    return found
+        answer["output_with_gradient"], by_input, by_name = backend.gradients(native, inputs, cotangent, **call)
+        answer |= {f"gradient.input {i}": value for i, value in enumerate(by_input) if value is not None}
+        answer |= named("gradient", by_name)
+    return answer
 
 
-def model(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Of a whole model what ``wanted`` names: ``states``, ``logits``, ``pooled``, and ``loss`` with ``gradient``."""
     native = _model(backend, spec["config"], arrays)
-    batch, wanted, found = under("batch", arrays), spec["wanted"], {}
+    batch, wanted, answer = under("batch", arrays), spec["wanted"], {}
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     if "states" in wanted:
-        found["states"] = backend.encode(native, source, lens, batch.get("token_types"))
+        answer["states"] = backend.encode(native, source, lens, batch.get("token_types"))
     if "pooled" in wanted:
-        found["pooled"] = backend.apply(native.pooler, found["states"])
+        answer["pooled"] = backend.apply(native.pooler, answer["states"])
     if "logits" in wanted:
-        found["logits"] = backend.logits(native, source, lens, batch["target_in"])
+        answer["logits"] = backend.logits(native, source, lens, batch["target_in"])
     if "loss" in wanted:
         masks = under("masks", arrays) or None
         loss, gradients = backend.loss_and_gradients(native, *_batch(batch), **spec["loss"], dropout_masks=masks)
-        found |= {"loss": np.asarray(loss), **named("gradient", gradients)}
-    return found
+        answer |= {"loss": np.asarray(loss), **named("gradient", gradients)}
+    return answer
 
 
-def part(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+def part(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods."""
     owner = _part(_model(backend, spec["config"], arrays), spec["path"])
     called = getattr(owner, spec["method"]) if spec["method"] else owner
@@ -78,14 +78,14 @@ def _part(native: Any, path: str) -> Any:
     return native
 
 
-def update(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+def update(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """One optimizer step from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
     trainer, native = _trainer(backend, spec, arrays)
     trainer.update(under("gradients", arrays))
     return named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
 
 
-def step(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+def step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Put into a state: the loss and its gradients, and what an update by the given gradients makes of the state."""
     trainer, native = _trainer(backend, spec, arrays)
     options, batch = trainer.options, _batch(under("batch", arrays))
@@ -98,32 +98,32 @@ def step(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
     )
     given = under("gradients", arrays) or gradients
     trainer.update(given)
-    found = {"loss": np.asarray(loss), **named("gradient", gradients)}
-    return found | named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
+    answer = {"loss": np.asarray(loss), **named("gradient", gradients)}
+    return answer | named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
 
 
-def run(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """``steps`` whole training steps with injected dropout: the ``losses``, and the states after those of ``states_at``.
 
     ``batches`` [steps, B, T] hold one batch a step.
     """
     trainer, native = _trainer(backend, spec, arrays)
     batches, losses = under("batches", arrays), []
-    found: Result = {}
+    answer: Answer = {}
     for _ in range(spec["steps"]):
         count = trainer.step_count
         batch = Batch(*(batches[name][count - spec["step_count"]] for name in Batch._fields))
         losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, count))))
         if trainer.step_count in spec.get("states_at", ()):
             state = named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
-            found |= named(f"state {trainer.step_count}", state)
-    return {"losses": np.array(losses), **found}
+            answer |= named(f"state {trainer.step_count}", state)
+    return {"losses": np.array(losses), **answer}
 
 
-def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
+def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by.
 
-    ``reorder`` false is a planted mistake: the caches do not follow their hypotheses.
+    ``reorder`` false is a negative control: the caches do not follow their hypotheses.
     """
     native = _model(backend, spec["config"], arrays)
     source, lens = arrays["source"], arrays["source_valid_lens"]
@@ -135,10 +135,10 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Result:
     tokens = np.full((len(source), spec["max_steps"]), -1, np.int64)
     for row, ids in zip(tokens, rows, strict=True):
         row[: len(ids)] = ids
-    found = {"tokens": tokens}
+    answer = {"tokens": tokens}
     if "target" in arrays:
-        found["logits"] = backend.logits(native, source, lens, arrays["target"])
-    return found
+        answer["logits"] = backend.logits(native, source, lens, arrays["target"])
+    return answer
 
 
 def _without_reordering(backend: Backend) -> Backend:
@@ -154,7 +154,7 @@ def _without_reordering(backend: Backend) -> Backend:
     return broken
 
 
-COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Result]] = {
+COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function for function in (layer, model, part, update, step, run, decode)
 }
 
@@ -189,6 +189,6 @@ def _masks(config: TransformerConfig, batch: Batch, step_count: int) -> dict[str
     return _drawn(config, step_count, rows, source_steps, steps)
 
 
-@lru_cache(maxsize=160)  # a trajectory is followed by many twins; half a megabyte a step
+@lru_cache(maxsize=160)  # a trajectory is followed by many perturbed runs; half a megabyte a step
 def _drawn(config: TransformerConfig, step_count: int, rows: int, source_steps: int, steps: int) -> dict[str, np.ndarray]:
     return dropout_masks(config, 0, step_count, rows, source_steps, steps)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..presets import PRESETS, RECIPES
+from ...config import TransformerConfig
+from ...presets import PRESETS, RECIPES
 
 SMALL: dict[str, Any] = {
     "source_vocab_size": 11,
@@ -115,6 +115,8 @@ MODELS = [
     ModelCase("encoder alone", ENCODER),
     ModelCase("decoder alone", DECODER),
 ]
+# What formats of two bytes are compared on.
+IN_EVERY_DTYPE = ("d2l", "pre-norm, final norm", "preset annotated", "shared and tied, padding", "encoder alone")
 ADAM = {"optimizer": "adam", "learning_rate": 0.005}
 SGD = {"optimizer": "sgd", "learning_rate": 0.1}
 OPTIMIZERS = [

@@ -19,7 +19,7 @@ class Request:
 
     Args:
         computation: a name of ``computations.COMPUTATIONS``.
-        dtype: in which the backend computes; the arrays come rounded to it, so that the oracle can start from the same.
+        dtype: in which the backend computes; the arrays come rounded to it, so that the reference can start from the same.
         spec: what is no array; JSON values only.
         arrays: floats as float64 or float32, ids as int64, masks as bool.
     """

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from ..checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from ..errors import WorkerError
-from .answers import Unusable, check_answer
-from .bands import Bands, Curve, divergence
-from .cells import FAILED, Ask, Cell, Result
-from .comparisons import LIMITS, Comparison
-from .job import CONTINUED, HANDED_OVER_AT, Recording
-from .measure import worst
-from .messages import Arrays, Request, named, under
-from .oracle import Oracle, rounded_arrays
-from .trajectory_rows import FreeRunning, step_request
+from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from ...errors import WorkerError
+from ..cells import FAILED, Ask, Cell, Result
+from ..computing.messages import Arrays, Request, named, under
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Reference
+from ..ladder import LADDER
+from ..verdict.answers import Unusable, check_answer
+from ..verdict.bands import Bands, Curve, divergence
+from ..verdict.comparison import Comparison
+from ..verdict.limits import Judgement
+from ..verdict.measure import worst
+from .training import FreeRunning, step_request
+from .training_job import CONTINUED, HANDED_OVER_AT, Recording
 
-FIRST, REST = "hand-over, first step", "hand-over, going on"
+FIRST, CONTINUES = "hand-over, first step", "hand-over, continued"
 
 
-class Departure:
+class HandOverStart:
     """Trains in one backend and stays there; its state on the way is what the others continue from."""
 
     after = False
@@ -36,7 +40,7 @@ class Departure:
         self.refused: dict[str, str] = {}
 
     def cells(self, backend: str) -> list[Cell]:
-        return []  # what it finds is judged where the others arrive
+        return []  # what it leaves is judged where the others continue
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         job = self.recording.job
@@ -64,66 +68,64 @@ def through_checkpoint(recording: Recording, state: Arrays) -> dict[str, np.ndar
     )
     with tempfile.TemporaryDirectory() as folder:
         write_checkpoint(Path(folder) / "checkpoint", checkpoint)
-        found = read_checkpoint(Path(folder) / "checkpoint")
-    slots = {name: value for name, value in (found.optimizer or {}).items() if name != "step"}
-    return named("weights", found.weights) | named("slots", slots)
+        checkpoint = read_checkpoint(Path(folder) / "checkpoint")
+    slots = {name: value for name, value in (checkpoint.optimizer or {}).items() if name != "step"}
+    return named("weights", checkpoint.weights) | named("slots", slots)
 
 
-class Arrival:
+class HandOverRun:
     """Continues what another backend began; every other one in turn."""
 
     after = True
 
-    def __init__(self, departure: Departure, free: FreeRunning, backends: list[str], oracle: Oracle):
-        self.departure, self.free, self.backends, self.oracle = departure, free, backends, oracle
-        self.recording, self.dtype = departure.recording, departure.dtype
+    def __init__(self, start: HandOverStart, free: FreeRunning, backends: list[str], reference: Reference):
+        self.start, self.free, self.backends, self.reference = start, free, backends, reference
+        self.recording, self.dtype = start.recording, start.dtype
         self.begun: dict[str, tuple[Comparison, Bands]] = {}
         self.lock = threading.Lock()
 
     def cells(self, backend: str) -> list[Cell]:
-        return [
-            Cell(row, f"from {origin}", self.dtype) for origin in self.backends if origin != backend for row in (FIRST, REST)
-        ]
+        others = [origin for origin in self.backends if origin != backend]
+        return [Cell(row, f"from {origin}", self.dtype) for origin in others for row in (FIRST, CONTINUES)]
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         results = []
-        for origin in self.backends:
-            if origin == backend:
-                continue
-            if origin not in self.departure.states:
-                reason = f"{origin} left no state to continue from: {self.departure.refused.get(origin, 'it did not run')}"
-                results += [Result(row, f"from {origin}", self.dtype, backend, FAILED, reason) for row in (FIRST, REST)]
-                continue
-            results += [self._first_step(origin, backend, ask), self._going_on(origin, backend, ask)]
+        for cell in self.cells(backend):
+            origin = cell.case.removeprefix("from ")
+            if origin not in self.start.states:
+                reason = f"{origin} left no state to continue from: {self.start.refused.get(origin, 'it did not run')}"
+                results.append(Result(*cell, backend, FAILED, reason))
+            elif cell.row == FIRST:
+                results.append(self._first_step(origin, backend, ask))
+            else:
+                results.append(self._continued(origin, backend, ask).of(cell, backend))
         return results
 
     def _first_step(self, origin: str, backend: str, ask: Ask) -> Result:
+        """Of the comparisons of one step, the one that takes most of its limit."""
         steps = self._from(origin)[0].run(backend, ask)
         last = sorted(steps, key=lambda step: (step.status == FAILED, (step.error or 0.0) / (step.limit or 1.0)))[-1]
-        text = f"{last.row.removeprefix('stepwise ')}: {last.reason}"
-        return Result(FIRST, f"from {origin}", self.dtype, backend, last.status, text, last.error, last.limit)
+        return replace(last, row=FIRST, reason=f"{last.row.removeprefix('stepwise ')}: {last.reason}")
 
-    def _going_on(self, origin: str, backend: str, ask: Ask) -> Result:
+    def _continued(self, origin: str, backend: str, ask: Ask) -> Judgement:
         _, bands = self._from(origin)
-        got = ask(self._request(self.departure.states[origin]))
-        check_answer(got, {"losses": self.departure.losses[origin]}, self.dtype)
+        got, stayed = ask(self._request(self.start.states[origin])), self.start.losses[origin]
+        check_answer(got, {"losses": stayed}, self.dtype)
         errors = self.free.one_step_errors
         if missing := {origin, backend} - set(errors):
             raise WorkerError(f"{', '.join(missing)} did not run freely, so there is no band")
         around = bands.around(worst([errors[origin], errors[backend]]))
-        curve = Curve(divergence(got["losses"], self.departure.losses[origin]), around)
-        status, off, limit, text = curve.judge()
-        return Result(REST, f"from {origin}", self.dtype, backend, status, text, off, limit)
+        return Curve(divergence(got["losses"], stayed), around).judge()
 
     def _request(self, state: Arrays) -> Request:
         return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)
 
     def _from(self, origin: str) -> tuple[Comparison, Bands]:
-        """What arrivals from one backend have in common: the first step, and the band around going on."""
+        """What all that continue from one backend have in common: the first step, and the band around what follows."""
         with self.lock:
             if origin not in self.begun:
-                state = self.departure.states[origin]
-                request = partial(step_request, self.recording, self.oracle, self.dtype, HANDED_OVER_AT, state)
-                first = Comparison(f"from {origin}", self.dtype, tuple(LIMITS), request, self.oracle)
-                self.begun[origin] = (first, Bands(self.dtype, state, self._request, self.oracle))
+                state = self.start.states[origin]
+                request = partial(step_request, self.recording, self.reference, self.dtype, HANDED_OVER_AT, state)
+                first = Comparison(f"from {origin}", self.dtype, LADDER[FIRST].made_of, request, self.reference)
+                self.begun[origin] = (first, Bands(self.dtype, state, self._request, self.reference))
             return self.begun[origin]

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ..parameters import Shapes
-from ..random_streams import stream
-
 # Outputs near zero are measured against this many times the root of their size, gradients against the whole gradient.
 FLOOR = 1e-2
 
@@ -39,16 +36,3 @@ def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.nd
     assert list(got) and set(got) == set(reference)
     floor = gradient_floor(reference)
     return worst(error(got[name], reference[name], floor) for name in reference)
-
-
-def random_weights(shapes: Shapes, seed: int = 7) -> dict[str, np.ndarray]:
-    """Asymmetric weights about their usual size, so that a forgotten transpose or a swapped pair shows.
-
-    Each is drawn by its name: backends may list parameters in another order.
-    """
-    weights = {}
-    for name, shape in shapes.items():
-        scale = 1.0 / np.sqrt(shape[-1]) if len(shape) > 1 else 0.3
-        one = name.endswith("weight") and ("norm" in name or ".ln." in name or name == "weight")
-        weights[name] = float(one) + scale * stream(seed, name).standard_normal(shape)
-    return weights

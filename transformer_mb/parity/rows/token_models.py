@@ -1,6 +1,6 @@
 """Models and sources whose translations say something: random weights mostly repeat one token, or stop at once.
 
-Drawn by the seed until the oracle's own hypotheses end, hold several different tokens, and would not be the same under the
+Drawn by the seed until the reference's own hypotheses end, hold several different tokens, and would not be the same under the
 mistakes that a search is most likely to make.
 """
 
@@ -13,21 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..errors import ParityError
-from ..random_streams import stream
-from .computations import decode
-from .messages import named
-from .model_rows import model_weights
-from .oracle import Oracle, rounded_arrays
+from ...config import TransformerConfig
+from ...errors import ParityError
+from ...random_streams import stream
+from ..computing.computations import decode
+from ..computing.messages import named
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Reference
+from .weights import model_weights
 
 ROWS, STEPS, SOURCE_STEPS, BEAM, LENGTH_PENALTY = 24, 8, 5, 4, 0.6
 POOL, ATTEMPTS = 192, 1000
 DIFFERENT_TOKENS = range(2, 7)  # in a hypothesis
 HYPOTHESES = 4  # different ones among the rows, at least
-SHOWN = 3  # rows that each mistake must change, at least
-# Of a beam search: what its request says instead.
-MISTAKES: dict[str, tuple[str, Any]] = {
+SHOWN = 3  # rows that each of them must change, at least
+# Negative controls of a beam search: what its request has instead.
+CONTROLS: dict[str, tuple[str, Any]] = {
     "beam taken for greedy": ("beam", None),
     "no length penalty": ("length_penalty", 0.0),
     "caches that do not follow their hypotheses": ("reorder", False),
@@ -36,7 +37,7 @@ MISTAKES: dict[str, tuple[str, Any]] = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """``arrays`` of a decode request; ``changed``: how many rows each mistake changes."""
+    """``arrays`` of a decode request; ``changed``: how many rows each negative control changes."""
 
     spec: dict[str, Any]
     arrays: dict[str, np.ndarray]
@@ -44,7 +45,7 @@ class Drawn:
     changed: dict[str, int]
 
 
-def spec_of(config: TransformerConfig, beam: int | None) -> dict[str, Any]:
+def decoding_spec(config: TransformerConfig, beam: int | None) -> dict[str, Any]:
     return {
         "config": config.to_dict(),
         "max_steps": STEPS,
@@ -55,43 +56,43 @@ def spec_of(config: TransformerConfig, beam: int | None) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def drawn(config: TransformerConfig, beam: int | None, seed: int, oracle: Oracle) -> Drawn:
+def drawn(config: TransformerConfig, beam: int | None, seed: int, reference: Reference) -> Drawn:
     """Raises ParityError when no attempt gives what is asked for."""
     for attempt in range(ATTEMPTS):
-        found = _attempt(config, beam, stream(seed, "tokens", beam or 0, attempt), oracle)
-        if found is not None:
-            return found
+        model = _attempt(config, beam, stream(seed, "tokens", beam or 0, attempt), reference)
+        if model is not None:
+            return model
     raise ParityError(
         f"Seed {seed} must give a model whose hypotheses differ, but {ATTEMPTS} drawn models do not: take another."
     )
 
 
-def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Generator, oracle: Oracle) -> Drawn | None:
+def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Generator, reference: Reference) -> Drawn | None:
     source = random.integers(0, config.source_vocab_size or 0, (POOL, SOURCE_STEPS))
     arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, POOL)}
     weights = _decisive(model_weights(config, int(random.integers(1 << 31))), config, random)
     # The same model in every dtype.
     arrays |= rounded_arrays(named("weights", weights), "float32")
-    spec = spec_of(config, beam)
+    spec = decoding_spec(config, beam)
 
-    def tokens(backend: Any = oracle.exactly, **mistake: Any) -> np.ndarray:
-        return decode(backend, {**spec, **mistake}, arrays)["tokens"]
+    def tokens(backend: Any = reference.float64, **changes: Any) -> np.ndarray:
+        return decode(backend, {**spec, **changes}, arrays)["tokens"]
 
-    exact = tokens()
-    good = np.array([is_telling(row) for row in exact])
+    expected = tokens()
+    good = np.array([is_telling(row) for row in expected])
     if good.sum() < ROWS:
         return None
-    good &= (tokens(oracle.singly) == exact).all(axis=1)  # no near-ties
-    wrong = {name: (tokens(**{said: value}) != exact).any(axis=1) for name, (said, value) in MISTAKES.items() if beam}
+    good &= (tokens(reference.float32) == expected).all(axis=1)  # no near-ties
+    wrong = {name: (tokens(**{key: value}) != expected).any(axis=1) for name, (key, value) in CONTROLS.items() if beam}
     shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(POOL, int)
     rows = np.argsort(np.where(good, -shown, 1), kind="stable")[:ROWS]
     changed = {name: int(differs[rows].sum()) for name, differs in wrong.items()}
-    different = len(np.unique(exact[rows], axis=0))
+    different = len(np.unique(expected[rows], axis=0))
     if not good[rows].all() or different < HYPOTHESES or any(count < SHOWN for count in changed.values()):
         return None
     for name in ("source", "source_valid_lens"):
         arrays[name] = arrays[name][rows]
-    return Drawn(spec, arrays, exact[rows], changed)
+    return Drawn(spec, arrays, expected[rows], changed)
 
 
 def is_telling(tokens: Sequence[int] | np.ndarray) -> bool:

@@ -10,19 +10,19 @@ from functools import cached_property
 
 import numpy as np
 
-from ..random_streams import stream
-from .cells import FAILED, PASSED
+from ...random_streams import stream
+from ..computing.messages import Arrays, Request
+from ..computing.precision import EPS, rounded_arrays
+from ..computing.reference import Reference
+from .limits import FLOOR_EPS, Judgement
 from .measure import worst
-from .messages import Arrays, Request
-from .oracle import Oracle, rounded_arrays
-from .verdict import EPS, FLOOR_EPS
 
 TIMES = 10.0
-TWINS = 5
+PERTURBED_RUNS = 5
 # In float32 training forks: which of several units wakes up first is decided by rounding, and the loss then differs by 1e-4
 # within a step or two. Of 24 runs of NumPy from starts off in the last place, six to nine took one of the branches, so that
 # five would miss it in one case of ten.
-SINGLE_TWINS = 16
+FLOAT32_RUNS = 16
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Curve:
     divergence: np.ndarray
     band: np.ndarray
 
-    def judge(self) -> tuple[str, float, float, str]:
-        """Status, the worst step's divergence and limit, and the words for it."""
+    def judge(self) -> Judgement:
+        """Of the step that takes most of its limit."""
         limits = TIMES * self.band
         if not np.isfinite([self.divergence, limits]).all():
             step = int(np.flatnonzero(~np.isfinite(self.divergence + limits))[0])
-            return FAILED, math.nan, float(limits[step]), f"not finite at step {step}"
+            return Judgement(False, math.nan, float(limits[step]), f"not finite at step {step}")
         step = int((self.divergence / limits).argmax())
         off, limit = float(self.divergence[step]), float(limits[step])
         text = f"{off:.1e} at step {step}, {off / self.band[step]:.2g}x the band; limit {TIMES:g}x"
-        return (PASSED if off <= limit else FAILED), off, limit, text
+        return Judgement(off <= limit, off, limit, text)
 
 
 def divergence(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -49,9 +49,9 @@ def divergence(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def band(dtype: str, *runs: np.ndarray) -> np.ndarray:
-    """The worst divergence of the yardstick runs up to each step; rounding of a loss is always allowed."""
-    worst = np.maximum.accumulate(np.max(runs, axis=0))
-    return np.maximum(worst, FLOOR_EPS * EPS[dtype])
+    """The worst divergence of the baseline runs up to each step; rounding of a loss is always allowed."""
+    furthest = np.maximum.accumulate(np.max(runs, axis=0))
+    return np.maximum(furthest, FLOOR_EPS * EPS[dtype])
 
 
 def perturbed(weights: Mapping[str, np.ndarray], size: float, number: int) -> dict[str, np.ndarray]:
@@ -61,44 +61,44 @@ def perturbed(weights: Mapping[str, np.ndarray], size: float, number: int) -> di
 
 
 class Bands:
-    """The band around the oracle's run from one state.
+    """The band around the reference's run from one state.
 
-    float64: five twins of the oracle, whose weights start off by the backend's own one-step error, a relative size.
+    float64: five perturbed runs of the reference, whose weights start off by the backend's own one-step error, a relative size.
     float32: NumPy in float32, from that state and from others that are off in the last place.
     """
 
-    def __init__(self, dtype: str, start: Arrays, request: Callable[[Arrays], Request], oracle: Oracle):
-        self.dtype, self.start, self.request, self.oracle = dtype, start, request, oracle
-        self.found: dict[float, np.ndarray] = {}
+    def __init__(self, dtype: str, start: Arrays, request: Callable[[Arrays], Request], reference: Reference):
+        self.dtype, self.start, self.request, self.reference = dtype, start, request, reference
+        self.bands: dict[float, np.ndarray] = {}
         self.lock = threading.Lock()  # of two backends that ask at the same time, one computes
 
     @cached_property
-    def exact(self) -> Arrays:
-        return self.oracle.exact(self.request(self.start))
+    def expected(self) -> Arrays:
+        return self.reference.answer(self.request(self.start))
 
     @cached_property
-    def measured(self) -> Arrays:
+    def baseline(self) -> Arrays:
         """The NumPy float32 run."""
-        return self.oracle.measured(self.request(self.start))
+        return self.reference.baseline(self.request(self.start))
 
     def around(self, one_step_error: float) -> np.ndarray:
         """By step. An error counts as at least one unit in the last place, and is rounded down to a power of two, so that
-        backends share their twins."""
+        backends share their runs."""
         if self.dtype == "float64":
             size = 2.0 ** math.floor(math.log2(worst([one_step_error, EPS["float64"]])))
         else:
             size = EPS["float32"]
         with self.lock:
-            if size not in self.found:
-                self.found[size] = band(self.dtype, *self._divergences(size))
-            return self.found[size]
+            if size not in self.bands:
+                self.bands[size] = band(self.dtype, *self._divergences(size))
+            return self.bands[size]
 
     def _divergences(self, size: float) -> list[np.ndarray]:
         double = self.dtype == "float64"
-        run = self.oracle.exact if double else self.oracle.measured
-        runs = [] if double else [self.measured]
-        for number in range(TWINS if double else SINGLE_TWINS - 1):
-            weights = {name: value for name, value in self.start.items() if name.startswith("weights.")}
+        run = self.reference.answer if double else self.reference.baseline
+        answers = [] if double else [self.baseline]
+        weights = {name: value for name, value in self.start.items() if name.startswith("weights.")}
+        for number in range(PERTURBED_RUNS if double else FLOAT32_RUNS - 1):
             start = {**self.start, **perturbed(weights, size, number)}
-            runs.append(run(self.request(rounded_arrays(start, self.dtype))))
-        return [divergence(result["losses"], self.exact["losses"]) for result in runs]
+            answers.append(run(self.request(rounded_arrays(start, self.dtype))))
+        return [divergence(answer["losses"], self.expected["losses"]) for answer in answers]

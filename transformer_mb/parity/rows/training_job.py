@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..initialization import initial_weights
-from ..presets import RECIPES, d2l
-from ..trainer import Batch
-from ..training import TrainingRecipe
-from .messages import Arrays, Request, named, under
-from .oracle import Oracle
+from ...config import TransformerConfig
+from ...initialization import initial_weights
+from ...presets import RECIPES, d2l
+from ...trainer import Batch
+from ...training import TrainingRecipe
+from ..computing.messages import Arrays, Request, named, under
+from ..computing.reference import Reference
 
 PAIRS = 600
-STEPS = 200  # recorded by the oracle
+STEPS = 200  # recorded by the reference
 FREE_STEPS = 120  # run by a backend alone: training is chaos from about there
-SAMPLED = tuple(range(0, STEPS, 10))  # where backends are put into the oracle's state
+SAMPLED = tuple(range(0, STEPS, 10))  # where backends are put into the reference's state
 HANDED_OVER_AT, CONTINUED = 20, 20
 
 
@@ -60,7 +60,7 @@ class Job:
 
 def make_job(data: Path | None, seed: int) -> Job:
     """The book's job on a file of pairs; without one, on the built-in corpus."""
-    from ..data import Batches, build_vocabularies, demo_pairs, pair_ids, read_pairs
+    from ...data import Batches, build_vocabularies, demo_pairs, pair_ids, read_pairs
 
     recipe = TrainingRecipe(**RECIPES["d2l"])
     pairs = demo_pairs()[0][:PAIRS] if data is None else read_pairs(data, num_examples=PAIRS)
@@ -79,23 +79,23 @@ def _json(options: dict[str, Any]) -> dict[str, Any]:
 def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
     epochs = range(-(-STEPS * size // batches.num_pairs))
     rows = [batch for epoch in epochs for batch in batches.epoch(epoch)]
-    found = {}
+    arrays = {}
     for i, name in enumerate(Batch._fields):
         whole = np.concatenate([batch[i] for batch in rows])[: STEPS * size]
-        found[name] = whole.reshape(STEPS, size, *whole.shape[1:])
-    return found
+        arrays[name] = whole.reshape(STEPS, size, *whole.shape[1:])
+    return arrays
 
 
 class Recording:
-    """The oracle's own run: its losses, and its state before each sampled step."""
+    """The reference's own run: its losses, and its state before each sampled step."""
 
-    def __init__(self, job: Job, oracle: Oracle):
+    def __init__(self, job: Job, reference: Reference):
         self.job = job
-        self.oracle = oracle
+        self.reference = reference
 
     @cached_property
     def _ran(self) -> Arrays:
-        return self.oracle.exact(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
+        return self.reference.answer(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
 
     @property
     def losses(self) -> np.ndarray:

@@ -7,32 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
-from ..dropout_masks import dropout_masks
-from ..parameters import parameter_shapes
-from ..random_streams import stream
-from ..trainer import SLOTS
-from .comparisons import Comparison
-from .measure import random_weights
-from .messages import Request, named
-from .model_cases import MODELS, OPTIMIZERS, ModelCase, OptimizerCase
-from .oracle import Oracle, rounded_arrays
-
-IN_LOW_PRECISION = ("d2l", "pre-norm, final norm", "preset annotated", "shared and tied, padding", "encoder alone")
-FORWARD, LOSS = ("model forward",), ("model loss", "model gradients")
+from ...dropout_masks import dropout_masks
+from ...random_streams import stream
+from ...registry import PLAIN_DTYPES
+from ...trainer import SLOTS
+from ..computing.messages import Request, named
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Reference
+from ..ladder import rows_of
+from ..verdict.comparison import Comparison
+from .model_cases import IN_EVERY_DTYPE, MODELS, OPTIMIZERS, ModelCase, OptimizerCase
+from .weights import model_weights
 
 
-def model_experiments(oracle: Oracle, dtype: str, seed: int) -> list[Comparison]:
+def model_experiments(reference: Reference, dtype: str, seed: int) -> list[Comparison]:
     """Formats of two bytes are compared forward only, in a few models."""
-    low = dtype not in ("float64", "float32")
-    found = []
+    forward, *loss = rows_of("model", dtype)
+    experiments = []
     for case in MODELS:
-        if low and case.name not in IN_LOW_PRECISION:
-            continue
-        rows = FORWARD if low or case.config.architecture == "encoder" else FORWARD + LOSS
-        make = partial(model_request, case, dtype, seed, LOSS[0] in rows)
-        found.append(Comparison(case.name, dtype, rows, make, oracle))
-    return found
+        if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
+            rows = (forward, *([] if case.config.architecture == "encoder" else loss))
+            make = partial(model_request, case, dtype, seed, len(rows) > 1)
+            experiments.append(Comparison(case.name, dtype, rows, make, reference))
+    return experiments
 
 
 def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Request:
@@ -55,18 +52,18 @@ def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Re
 def _batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray]:
     """Ragged random tokens; what lies beyond a row's length is random too, for nobody may look at it."""
     config, rows = case.config, case.rows
-    found = {}
+    batch = {}
     if config.source_vocab_size is not None:
-        found["source"] = random.integers(0, config.source_vocab_size, (rows, case.source_steps))
-        found["source_valid_lens"] = _lengths(random, rows, case.source_steps)
+        batch["source"] = random.integers(0, config.source_vocab_size, (rows, case.source_steps))
+        batch["source_valid_lens"] = _lengths(random, rows, case.source_steps)
     if config.token_types:
-        found["token_types"] = random.integers(0, config.token_types, (rows, case.source_steps))
+        batch["token_types"] = random.integers(0, config.token_types, (rows, case.source_steps))
     if config.target_vocab_size is not None:
         shape = (rows, case.target_steps)
-        found["target_in"] = random.integers(0, config.target_vocab_size, shape)
-        found["target_out"] = random.integers(0, config.target_vocab_size, shape)
-        found["target_valid_lens"] = _lengths(random, rows, case.target_steps)
-    return found
+        batch["target_in"] = random.integers(0, config.target_vocab_size, shape)
+        batch["target_out"] = random.integers(0, config.target_vocab_size, shape)
+        batch["target_valid_lens"] = _lengths(random, rows, case.target_steps)
+    return batch
 
 
 def _lengths(random: np.random.Generator, rows: int, steps: int) -> np.ndarray:
@@ -76,21 +73,13 @@ def _lengths(random: np.random.Generator, rows: int, steps: int) -> np.ndarray:
     return lengths
 
 
-def model_weights(config: TransformerConfig, seed: int) -> dict[str, np.ndarray]:
-    weights = random_weights(parameter_shapes(config), seed)
-    if config.padding_vector_zero:
-        for name in weights.keys() & {"encoder.embedding.weight", "decoder.embedding.weight"}:
-            weights[name][config.pad_id] = 0.0
-    return weights
-
-
-def optimizer_experiments(oracle: Oracle, dtype: str, seed: int) -> list[Comparison]:
+def optimizer_experiments(reference: Reference, dtype: str, seed: int) -> list[Comparison]:
     """An optimizer's state is never less than float32."""
-    if dtype not in ("float64", "float32"):
-        return []
+    rows = rows_of("update", dtype)
     return [
-        Comparison(case.name, dtype, ("optimizer step",), partial(optimizer_request, case, dtype, seed), oracle)
+        Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed), reference)
         for case in OPTIMIZERS
+        if rows
     ]
 
 
@@ -108,9 +97,9 @@ def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
 
 def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
     """What earlier gradients of the same size would have left: v is a mean of squares, so it is positive."""
-    found = {}
+    moments = {}
     for slot in SLOTS[case.options["optimizer"]]:
         for name, value in weights.items():
             noise = case.scale * random.standard_normal(value.shape)
-            found[f"{slot}.{name}"] = np.square(noise) if slot == "v" else noise
-    return found
+            moments[f"{slot}.{name}"] = np.square(noise) if slot == "v" else noise
+    return moments

@@ -1,0 +1,77 @@
+"""The matrix's cells of layers, models and optimizers, computed in this process and held to the matrix's own verdict.
+
+For NumPy, which is the reference, they prove nothing about its gradients: those are held to central differences in
+``tests/numpy/test_gradients.py``, and its optimizers to the papers' formulas in ``tests/numpy/test_optimizers.py``.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from transformer_mb.parity.cells import EXPECTED, PASSED
+from transformer_mb.parity.computing.computations import COMPUTATIONS
+from transformer_mb.parity.computing.reference import Reference
+from transformer_mb.parity.matrix import by_the_table
+from transformer_mb.parity.rows import layer_cases, model_cases
+from transformer_mb.parity.rows.layers import layer_experiments
+from transformer_mb.parity.rows.models import model_experiments, optimizer_experiments
+from transformer_mb.parity.verdict.answers import judged
+from transformer_mb.registry import PLAIN_DTYPES, get_backend
+
+REFERENCE = Reference()
+# What is made of layers: in float32 one of each kind, for a compiler works on each for seconds; the matrix has them all.
+COMPOSED = ("EncoderBlock", "DecoderBlock", "TransformerEncoder", "TransformerDecoder")
+LEFT_TO_THE_MATRIX = {
+    *(case.name for case in layer_cases.CASES if case.layer in COMPOSED and case.name not in layer_cases.IN_EVERY_DTYPE),
+    *(case.name for case in model_cases.MODELS if case.name not in model_cases.IN_EVERY_DTYPE),
+}
+
+
+def experiments(dtype):
+    every = [
+        *layer_experiments(REFERENCE, dtype, seed=0),
+        *model_experiments(REFERENCE, dtype, seed=0),
+        *optimizer_experiments(REFERENCE, dtype, seed=0),
+    ]
+    return [each for each in every if dtype == "float64" or each.case not in LEFT_TO_THE_MATRIX]
+
+
+EXPERIMENTS = [experiment for dtype in PLAIN_DTYPES for experiment in experiments(dtype)]
+
+
+def computed(backends, request):
+    """Here, what the matrix asks of a worker."""
+    return COMPUTATIONS[request.computation](backends[request.dtype], request.spec, request.arrays)
+
+
+@pytest.fixture(scope="session")
+def ask(backend, backend32):
+    return partial(computed, {"float64": backend, "float32": backend32})
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: f"{one.rows[0].split()[0]}: {one.case} [{one.dtype}]")
+def test_cells(experiment, backend_name, ask):
+    results = [by_the_table(result) for result in judged(experiment, backend_name, ask)]
+    wrong = [result for result in results if result.status not in (PASSED, EXPECTED)]
+    assert results and [f"{result.cell.id}: {result.reason}" for result in wrong] == []
+
+
+def test_float32_is_computed_in_float32(ask, backend_name):
+    """Its error is not only that of an exact result rounded at the end."""
+    experiment = next(each for each in EXPERIMENTS if each.dtype == "float32" and each.rows[0] == "model forward")
+    answer = ask(experiment.request)
+    assert [result.status for result in judged(experiment, backend_name, lambda request: answer)] == [PASSED] * 3
+    assert (answer["logits"] != experiment.expected["logits"].astype(np.float32)).any()
+
+
+def test_every_dtype(backend, backend_name):
+    """The verdict on a model's output, and gradients without NaN, in formats of two bytes too where the backend has them."""
+    assert {*PLAIN_DTYPES} <= set(backend.dtypes)
+    for dtype in set(backend.dtypes) - {*PLAIN_DTYPES}:
+        other = get_backend(backend_name, dtype=dtype)
+        experiment = model_experiments(REFERENCE, dtype, seed=0)[0]
+        results = judged(experiment, backend_name, partial(computed, {dtype: other}))
+        assert [result.status for result in results] == [PASSED], results[0].reason
+        _, gradients = other.loss_and_gradients(other.build(model_cases.CONFIGS["d2l"], seed=0), **model_cases.BATCH)
+        assert all(np.isfinite(value).all() for value in gradients.values()), dtype

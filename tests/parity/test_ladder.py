@@ -1,0 +1,50 @@
+"""The ladder is whole: what a row needs beside its line in the table is named here when it is missing."""
+
+import pytest
+
+from transformer_mb.parity.computing.computations import COMPUTATIONS
+from transformer_mb.parity.controls.requests import CONTROLS
+from transformer_mb.parity.ladder import LADDER
+from transformer_mb.parity.plan import Plan, Selection
+from transformer_mb.parity.verdict.comparison import MEASURES
+from transformer_mb.registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
+
+each_row = pytest.mark.parametrize("row", LADDER.values(), ids=LADDER)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan(Selection(controls=True), list(BUILT_IN))
+
+
+@each_row
+def test_a_row_has_its_computation(row):
+    assert row.computation in COMPUTATIONS, f"write {row.computation} in parity/computing/computations.py"
+    assert row.measured in {*MEASURES, "tokens", "losses"}, f"write {row.measured} in parity/verdict/comparison.py"
+    assert all(name in LADDER for name in row.made_of)
+
+
+@each_row
+def test_a_row_has_cells(row, plan):
+    dtypes = {cell.dtype for cell in plan.cells("torch", EVERY_DTYPE) if cell.row == row.name}
+    assert dtypes == set(row.dtypes), f"an experiment of parity/rows must have cells of {row.name} in the dtypes of its line"
+
+
+@each_row
+def test_a_row_has_negative_controls(row, plan):
+    """Of its own, or planted into what it is made of and called by its name."""
+    own = {control.row for control in CONTROLS}
+    named = [control.name for controls in plan.controls.values() for control in controls]
+    called = any(row.name in name for name in named) and set(row.made_of) <= own
+    assert row.name in own or (row.made_of and called), f"plant a mistake into {row.name} in parity/controls/requests.py"
+
+
+@each_row
+@pytest.mark.parametrize("dtype", PLAIN_DTYPES)
+def test_a_row_has_numbers_planted_that_are_not_finite(row, dtype, plan):
+    rows = {(cell.row, cell.dtype) for experiment in plan.spoiled for cell in experiment.cells("numpy")}
+    assert (row.name, dtype) in rows
+
+
+def test_every_cell_is_of_a_row(plan):
+    assert {cell.row for cell in plan.cells("torch", EVERY_DTYPE)} == set(LADDER)

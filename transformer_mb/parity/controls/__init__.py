@@ -1,0 +1,1 @@
+"""Negative controls: known mistakes that the verdict must catch."""

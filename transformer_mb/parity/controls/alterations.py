@@ -1,0 +1,95 @@
+"""What a negative control changes in a request."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..computing.messages import Request
+
+Alter = Callable[[Request], Request]
+
+
+def _arrays(name: str, change: Callable[[np.ndarray], np.ndarray], request: Request) -> Request:
+    value = change(request.arrays[name])
+    return replace(request, arrays={**request.arrays, name: value.astype(request.arrays[name].dtype)})
+
+
+def _spec(change: Callable[[dict[str, Any]], dict[str, Any]], request: Request) -> Request:
+    return replace(request, spec=change(dict(request.spec)))
+
+
+def perturbed(name: str) -> Alter:
+    """One number of a weight, off by a hundredth of the largest."""
+
+    def change(value: np.ndarray) -> np.ndarray:
+        value = value.copy()
+        value.flat[value.size // 2] += 1e-2 * np.abs(value).max()
+        return value
+
+    return partial(_arrays, name, change)
+
+
+def transposed(name: str) -> Alter:
+    return partial(_arrays, name, np.transpose)
+
+
+def times(name: str, factor: float) -> Alter:
+    return partial(_arrays, name, lambda value: value * factor)
+
+
+def shifted(name: str) -> Alter:
+    """Lengths off by one; where that would be one too many, one too few."""
+    return partial(_arrays, name, lambda value: np.where(value < value.max(), value + 1, value - 1))
+
+
+def flipped(name: str) -> Alter:
+    def change(value: np.ndarray) -> np.ndarray:
+        value = value.copy()
+        value.flat[0] = ~value.flat[0]
+        return value
+
+    return partial(_arrays, name, change)
+
+
+def rolled(name: str) -> Alter:
+    return partial(_arrays, name, lambda value: np.roll(value, 1, axis=0))
+
+
+def zeroed(prefix: str) -> Alter:
+    def alter(request: Request) -> Request:
+        changed = {name: value * 0 if name.startswith(prefix) else value for name, value in request.arrays.items()}
+        return replace(request, arrays=changed)
+
+    return alter
+
+
+def setting(*path: str, value: Any) -> Alter:
+    """Another value in the spec, such as ``options``, ``eps``."""
+
+    def change(spec: dict[str, Any]) -> dict[str, Any]:
+        *folders, last = path
+        inner = spec
+        for folder in folders:
+            inner[folder] = dict(inner[folder])
+            inner = inner[folder]
+        inner[last] = value
+        return spec
+
+    return partial(_spec, change)
+
+
+def epsilon_hat(request: Request) -> Request:
+    options = request.spec["options"]
+    beta2 = options.get("betas", (0.9, 0.999))[1]
+    eps = options.get("eps", 1e-8) / math.sqrt(1.0 - beta2 ** (request.spec["step_count"] + 1))
+    return setting("options", "eps", value=eps)(request)
+
+
+def position(request: Request) -> Request:
+    return replace(request, spec={**request.spec, "inputs": [request.spec["inputs"][0], 2]})

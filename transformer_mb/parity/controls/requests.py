@@ -1,0 +1,123 @@
+"""Negative controls in what is asked: known mistakes, planted into the requests of a backend.
+
+The reference's side stays as it is. A mistake in weights or settings stands for one in code that is the same function: an
+attention without its scale is one whose W_q is sqrt(d) times as large, and an Adam with epsilon-hat (Keras, MXNet) at step
+t is ours with epsilon / sqrt(1 - beta2^t).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..cells import FAILED, Ask, Cell, ControlResult, Experiment
+from ..computing.messages import Request
+from ..computing.reference import Reference
+from ..ladder import LADDER
+from ..rows.hand_over import CONTINUES, FIRST
+from ..rows.model_cases import SMALL
+from ..rows.token_models import CONTROLS as SEARCH_CONTROLS
+from ..rows.training import FreeRunning, step_request
+from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
+from ..verdict.answers import judged
+from ..verdict.comparison import Comparison
+from .alterations import Alter, epsilon_hat, flipped, perturbed, position, rolled, setting, shifted, times, transposed, zeroed
+
+HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
+DECODER = "weights.decoder.blks.block1"
+
+
+@dataclass(frozen=True)
+class Control:
+    """A mistake, the cell that it is planted into by altering every request, and the row that has to notice it."""
+
+    name: str
+    row: str
+    case: str
+    alter: Alter
+
+    def run(self, experiment: Experiment, backend: str, ask: Ask) -> ControlResult:
+        results = judged(experiment, backend, lambda request: ask(self.alter(request)))
+        result = next(result for result in results if result.row == self.row)
+        return ControlResult(self.name, *result.cell, backend, result.status == FAILED, result.reason)
+
+
+LAYER, GRADIENTS, MODEL = "layer forward", "layer gradients", "model forward"
+CONTROLS = (
+    Control("a perturbed weight", LAYER, "encoder block, silu, biases", perturbed("weights.ffn.dense1.weight")),
+    Control("a moved epsilon", LAYER, "layer norm", setting("options", "eps", value=1e-3)),
+    Control("a mask shifted by one", LAYER, "cross-attention, lens", shifted("inputs.3")),
+    Control("a transposed square matrix", LAYER, "self-attention", transposed("weights.W_v.weight")),
+    Control("a dropped scale", LAYER, "self-attention, causal", times("weights.W_q.weight", math.sqrt(HEAD))),
+    Control("a wrong position", LAYER, "positions from 3, halves", position),
+    Control("no causal mask", LAYER, "self-attention, causal", setting("call", "causal", value=False)),
+    Control("the other GELU", LAYER, "ffn gelu", setting("options", "activation", value="gelu_tanh")),
+    Control("a perturbed weight", GRADIENTS, "encoder block, silu, biases", perturbed("weights.ffn.dense2.weight")),
+    Control("a mask shifted by one", GRADIENTS, "cross-attention, lens", shifted("inputs.3")),
+    Control("a transposed square matrix", GRADIENTS, "self-attention", transposed("weights.W_o.weight")),
+    Control("a dropped scale", GRADIENTS, "self-attention, causal", times("weights.W_q.weight", math.sqrt(HEAD))),
+    Control("a perturbed weight", MODEL, "d2l", perturbed(f"{DECODER}.ffn.dense1.weight")),
+    Control("a moved epsilon", MODEL, "d2l", setting("config", "norm_eps", value=1e-3)),
+    Control("a mask shifted by one", MODEL, "d2l", shifted("batch.source_valid_lens")),
+    Control("a transposed square matrix", MODEL, "d2l", transposed(f"{DECODER}.attention2.W_k.weight")),
+    Control("a dropped scale", MODEL, "d2l", times(f"{DECODER}.attention2.W_q.weight", math.sqrt(HEAD))),
+    Control("a wrong position", MODEL, "d2l", setting("config", "position_offset", value=1)),
+    Control("no embedding scale", MODEL, "d2l", setting("config", "embedding_scale", value=False)),
+    Control("a mask shifted by one", "model loss", "d2l", shifted("batch.target_valid_lens")),
+    Control(
+        "no label smoothing",
+        "model loss",
+        "d2l, no dropout, smoothed loss per token",
+        setting("loss", "label_smoothing", value=0.0),
+    ),
+    Control("one dropped element more", "model gradients", "d2l", flipped("masks.encoder.dropout")),
+    Control("a transposed square matrix", "model gradients", "d2l", transposed(f"{DECODER}.attention1.W_o.weight")),
+    Control("epsilon-hat", "optimizer step", "adam, tiny gradients, tenth step", epsilon_hat),
+    Control("a moved epsilon", "optimizer step", "adam, tiny gradients", setting("options", "eps", value=1e-7)),
+    Control("a bias correction one step late", "optimizer step", "adam, tenth step", setting("step_count", value=8)),
+    Control("no clipping", "optimizer step", "adam, clipped", setting("options", "clip_norm", value=None)),
+    Control("another momentum", "optimizer step", "sgd, momentum", setting("options", "momentum", value=0.8)),
+    Control("a transposed square matrix", "greedy tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
+    Control("a wrong position", "greedy tokens", "pre-norm, final norm", setting("config", "position_offset", value=1)),
+    Control("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
+    Control("a mask shifted by one", "beam tokens", "pre-norm, final norm", shifted("source_valid_lens")),
+    *(Control(name, "beam tokens", "d2l", setting(*path, value=value)) for name, (*path, value) in SEARCH_CONTROLS.items()),
+    Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
+    Control(
+        "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")
+    ),
+    Control("epsilon-hat", "stepwise update", "step 30", epsilon_hat),
+    Control("a perturbed weight", "free-running", "120 steps", perturbed("weights.encoder.blks.block0.attention.W_q.weight")),
+)
+
+
+def make_controls(
+    experiments: Sequence[Experiment], recording: Recording, reference: Reference, dtypes: Sequence[str]
+) -> list[tuple[Experiment, Control]]:
+    """Every control in float32, where it is harder to notice; in float64 the first of each row."""
+    by_cell = {cell: experiment for experiment in experiments for cell in experiment.cells("")}
+    controls: list[tuple[Experiment, Control]] = []
+    for dtype in dtypes:
+        for control in CONTROLS if dtype == "float32" else _first_of_each_row():
+            controls.append((by_cell[Cell(control.row, control.case, dtype)], control))
+        controls += _hand_over_controls(recording, reference, dtype)
+    return controls
+
+
+def _first_of_each_row() -> list[Control]:
+    return list({control.row: control for control in reversed(CONTROLS)}.values())
+
+
+def _hand_over_controls(recording: Recording, reference: Reference, dtype: str) -> list[tuple[Experiment, Control]]:
+    """Planted into the comparisons that a hand-over is made of: their names say whose they are."""
+
+    def request() -> Request:
+        return step_request(recording, reference, dtype, HANDED_OVER_AT, recording.state(HANDED_OVER_AT))
+
+    first = Comparison("from the reference", dtype, LADDER[FIRST].made_of, request, reference)
+    continued = FreeRunning(recording, reference, dtype, HANDED_OVER_AT, CONTINUED)
+    return [
+        (first, Control(f"moments lost ({FIRST})", "stepwise update", first.case, zeroed("slots."))),
+        (continued, Control(f"data out of order ({CONTINUES})", continued.row, "", rolled("batches.target_in"))),
+    ]

@@ -1,0 +1,66 @@
+"""The ladder: every row of the matrix, from one layer to training that moves between backends.
+
+A new row is a line here, and what the line names: a computation in ``computing/computations.py``, what is measured of its
+answer in ``verdict/comparison.py`` (both may be there already), an experiment in ``rows/`` that has cells of the row, and a
+negative control in ``controls/requests.py``. ``tests/parity/test_ladder.py`` says which of them is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..registry import EVERY_DTYPE, PLAIN_DTYPES
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Args:
+        name: as results and reports have it.
+        sentence: what is true of a backend whose cells all pass.
+        computation: what the backend is asked for.
+        measured: what of the answer is compared with the reference's: one of ``comparison.MEASURES``, or ``tokens`` or
+            ``losses``, which experiments of their own compare.
+        limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
+        dtypes: in which it is measured, where the backend has them.
+        made_of: rows whose comparisons it is made of, and whose negative controls hold for it.
+    """
+
+    name: str
+    sentence: str
+    computation: str
+    measured: str
+    limit: float
+    dtypes: tuple[str, ...] = PLAIN_DTYPES
+    made_of: tuple[str, ...] = ()
+
+
+STEPWISE = ("stepwise loss", "stepwise gradients", "stepwise update")
+LADDER = {
+    row.name: row
+    for row in (
+        Row("layer forward", "Each layer gives the reference's output.", "layer", "outputs", 1e-12, EVERY_DTYPE),
+        Row("layer gradients", "So do the gradients of its inputs and parameters.", "layer", "gradients", 1e-10),
+        Row("model forward", "A whole model gives the reference's states or logits.", "model", "outputs", 1e-11, EVERY_DTYPE),
+        Row("model loss", "Its loss with injected dropout is the reference's.", "model", "loss", 1e-11),
+        Row("model gradients", "So are the gradients of all its parameters.", "model", "gradients", 1e-10),
+        Row("optimizer step", "From given gradients weights and moments change alike.", "update", "update", 1e-11),
+        # The limit is that of the logits; whose tokens may then differ only where the reference's own choice is a near-tie.
+        Row("greedy tokens", "Greedy decoding gives the reference's tokens.", "decode", "tokens", 1e-11),
+        Row("beam tokens", "So does beam search.", "decode", "tokens", 1e-11),
+        Row("stepwise loss", "Put into any state of a training, it has the reference's loss.", "step", "loss", 1e-11),
+        Row("stepwise gradients", "It has the reference's gradients there.", "step", "gradients", 1e-10),
+        Row("stepwise update", "It takes the reference's step from there.", "step", "update", 1e-11),
+        # The limit is that of the first step, which may not widen the band that the others are held to: see verdict/bands.py.
+        Row("free-running", "By itself it strays no further than ten times the reference.", "run", "losses", 1e-11),
+        Row("hand-over, first step", "From another's state it takes the same step.", "step", "update", 1e-10, made_of=STEPWISE),
+        Row("hand-over, continued", "It then trains on as the other does.", "run", "losses", 1e-11, made_of=("free-running",)),
+    )
+}
+
+
+def rows_of(computation: str, dtype: str) -> tuple[str, ...]:
+    """The rows that an answer to one computation is compared for."""
+    rows = [row for row in LADDER.values() if row.computation == computation and not row.made_of]
+    return tuple(row.name for row in rows if dtype in row.dtypes)

@@ -1,0 +1,85 @@
+"""The rows of training: single steps from the reference's states, and a run of its own inside the reference's band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from ..cells import Ask, Cell, Result
+from ..computing.messages import Arrays, Request, named, under
+from ..computing.precision import rounded_arrays
+from ..computing.reference import Reference
+from ..ladder import rows_of
+from ..verdict.answers import check_answer
+from ..verdict.bands import Bands, Curve, divergence
+from ..verdict.comparison import Comparison
+from ..verdict.limits import Baseline, Judgement, judge
+from .training_job import FREE_STEPS, SAMPLED, Recording
+
+
+def step_request(recording: Recording, reference: Reference, dtype: str, number: int, state: Arrays) -> Request:
+    """A step from a state, with the reference's own gradients there for the update."""
+    request = recording.job.step(dtype, number, rounded_arrays(dict(state), dtype))
+    gradients = named("gradients", under("gradient", reference.answer(request)))
+    return Request("step", dtype, request.spec, {**request.arrays, **rounded_arrays(gradients, dtype)})
+
+
+def stepwise_experiments(recording: Recording, reference: Reference, dtype: str) -> list[Comparison]:
+    def request(number: int) -> Request:
+        return step_request(recording, reference, dtype, number, recording.state(number))
+
+    rows = rows_of("step", dtype)
+    return [Comparison(f"step {number}", dtype, rows, partial(request, number), reference) for number in SAMPLED if rows]
+
+
+class FreeRunning:
+    """From the reference's state by itself. ``curves`` and ``one_step_errors`` are kept by backend for the report."""
+
+    after = False
+    row = "free-running"
+
+    def __init__(self, recording: Recording, reference: Reference, dtype: str, first: int = 0, steps: int = FREE_STEPS):
+        self.recording, self.reference, self.dtype = recording, reference, dtype
+        self.first, self.steps = first, steps
+        self.curves: dict[str, Curve] = {}
+        self.one_step_errors: dict[str, float] = {}
+
+    def cells(self, backend: str) -> list[Cell]:
+        return [Cell(self.row, f"{self.steps} steps" + (f" from step {self.first}" if self.first else ""), self.dtype)]
+
+    @cached_property
+    def start(self) -> Arrays:
+        return rounded_arrays(self.recording.state(self.first), self.dtype)
+
+    def _request(self, start: Mapping[str, np.ndarray]) -> Request:
+        return self.recording.job.run(self.dtype, self.first, self.steps, start, states_at=[self.first + 1])
+
+    @cached_property
+    def bands(self) -> Bands:
+        return Bands(self.dtype, self.start, self._request, self.reference)
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        got, cell = ask(self._request(self.start)), self.cells(backend)[0]
+        check_answer(got, self.bands.expected, self.dtype)
+        verdict = self._first_step(got)
+        if not verdict.passed:  # a first step that is wrong would widen its own band
+            return [replace(verdict, reason=f"its first step is off by {verdict.reason}").of(cell, backend)]
+        curve = Curve(divergence(got["losses"], self.bands.expected["losses"]), self.bands.around(verdict.error))
+        self.curves[backend], self.one_step_errors[backend] = curve, verdict.error
+        return [curve.judge().of(cell, backend)]
+
+    def _first_step(self, got: Arrays) -> Judgement:
+        step = self.first + 1
+        single = one_step_error(self.bands.baseline, self.bands.expected, step) if self.dtype == "float32" else 0.0
+        allowed = Baseline(numpy=single, copies=single)
+        return judge(self.row, self.dtype, one_step_error(got, self.bands.expected, step), allowed)
+
+
+def one_step_error(got: Arrays, expected: Arrays, step: int) -> float:
+    """Of all weights together after one step: what the starts of the perturbed runs are off by."""
+    first, second = (under(f"state {step}.weights", answer) for answer in (got, expected))
+    off = sum(float(np.sum(np.square(first[name].astype(np.float64) - second[name]))) for name in second)
+    return float(np.sqrt(off / sum(float(np.sum(np.square(value))) for value in second.values())))

@@ -1,0 +1,31 @@
+"""Random weights of layers and models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...config import TransformerConfig
+from ...parameters import Shapes, parameter_shapes
+from ...random_streams import stream
+
+
+def random_weights(shapes: Shapes, seed: int = 7) -> dict[str, np.ndarray]:
+    """Asymmetric weights about their usual size, so that a forgotten transpose or a swapped pair shows.
+
+    Each is drawn by its name: backends may list parameters in another order.
+    """
+    weights = {}
+    for name, shape in shapes.items():
+        scale = 1.0 / np.sqrt(shape[-1]) if len(shape) > 1 else 0.3
+        one = name.endswith("weight") and ("norm" in name or ".ln." in name or name == "weight")
+        weights[name] = float(one) + scale * stream(seed, name).standard_normal(shape)
+    return weights
+
+
+def model_weights(config: TransformerConfig, seed: int = 7) -> dict[str, np.ndarray]:
+    """Of a whole model; where the configuration says so, the padding vector is zero."""
+    weights = random_weights(parameter_shapes(config), seed)
+    if config.padding_vector_zero:
+        for name in weights.keys() & {"encoder.embedding.weight", "decoder.embedding.weight"}:
+            weights[name][config.pad_id] = 0.0
+    return weights

@@ -1,0 +1,130 @@
+"""One request asked of a backend and of the reference, and how far the answers are apart, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import numpy as np
+
+from ...rounding import rounded
+from ..cells import Ask, Cell, Result
+from ..computing.messages import Arrays, Request, under
+from ..computing.precision import perturbed_copy
+from ..computing.reference import Reference
+from ..ladder import LADDER
+from .answers import check_answer
+from .limits import PERTURBED_COPIES, Baseline, judge
+from .measure import error, gradient_floor, worst
+
+OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled")
+
+
+def outputs(request: Request, got: Arrays, expected: Arrays) -> float:
+    return worst(error(got[name], expected[name]) for name in OUTPUTS if name in expected)
+
+
+def loss(request: Request, got: Arrays, expected: Arrays) -> float:
+    return error(got["loss"], expected["loss"])
+
+
+def gradients(request: Request, got: Arrays, expected: Arrays) -> float:
+    return _together(under("gradient", got), under("gradient", expected))
+
+
+def update(request: Request, got: Arrays, expected: Arrays) -> float:
+    """The change of the weights, not the weights: a small step must not hide behind a large weight."""
+    before, pair = under("weights", request.arrays), (got, expected)
+    changes = [{name: value - before[name] for name, value in under("weights", answer).items()} for answer in pair]
+    groups = [changes] + [[under(f"slots.{slot}", answer) for answer in pair] for slot in ("m", "v", "momentum")]
+    return worst(_together(*group) for group in groups if group[1])
+
+
+def _together(got: Arrays, expected: Arrays) -> float:
+    """The worst error of arrays whose sizes are compared with that of all of them together."""
+    floor = gradient_floor(expected) + float(np.finfo(np.float64).tiny)
+    return worst(error(got[name], expected[name], floor) for name in expected)
+
+
+# What the ladder's rows measure of an answer.
+MEASURES: dict[str, Callable[[Request, Arrays, Arrays], float]] = {
+    function.__name__: function for function in (outputs, loss, gradients, update)
+}
+
+
+class Comparison:
+    """An experiment of one request.
+
+    Args:
+        rows: of the ladder, one cell each.
+        make: makes the request when it is first needed; its arrays are rounded to the dtype.
+        ill_conditioned: in float64 too the limits grow with what the reference itself loses.
+    """
+
+    after = False
+
+    def __init__(
+        self,
+        case: str,
+        dtype: str,
+        rows: tuple[str, ...],
+        make: Callable[[], Request],
+        reference: Reference,
+        ill_conditioned: bool = False,
+    ):
+        self.case = case
+        self.dtype = dtype
+        self.rows = rows
+        self.make = make
+        self.reference = reference
+        self.ill_conditioned = ill_conditioned
+
+    def cells(self, backend: str) -> list[Cell]:
+        return [Cell(row, self.case, self.dtype) for row in self.rows]
+
+    @cached_property
+    def request(self) -> Request:
+        return self.make()
+
+    @cached_property
+    def expected(self) -> Mapping[str, np.ndarray]:
+        return self.reference.answer(self.request)
+
+    @cached_property
+    def baselines(self) -> dict[str, Baseline]:
+        """By row. float64 is held to fixed limits, and needs none unless the case is ill-conditioned."""
+        if self.dtype == "float64" and not self.ill_conditioned:
+            return {row: Baseline() for row in self.rows}
+        rounding = self._errors(self.request, {name: rounded(np.asarray(a), self.dtype) for name, a in self.expected.items()})
+        numpy, moved = [self._errors(self.request, self.reference.baseline(self.request))], []
+        for number in range(PERTURBED_COPIES if self._copied() else 0):
+            copy = perturbed_copy(self.request, number)
+            answer = self.reference.answer(copy)
+            moved.append(self._errors(self.request, answer))
+            numpy.append(self._errors(copy, self.reference.baseline(copy), answer))
+        baselines = {}
+        for row in self.rows:
+            copied = [] if _from_given_gradients(row) else moved
+            draws = numpy if copied else numpy[:1]
+            copies = worst(errors[row] for errors in copied) if copied else 0.0
+            baselines[row] = Baseline(worst(errors[row] for errors in draws), rounding[row], copies)
+        return baselines
+
+    def _copied(self) -> bool:
+        return self.dtype in ("float64", "float32") and not all(map(_from_given_gradients, self.rows))
+
+    def _errors(self, request: Request, got: Arrays, expected: Arrays | None = None) -> dict[str, float]:
+        expected = self.expected if expected is None else expected
+        return {row: MEASURES[LADDER[row].measured](request, got, expected) for row in self.rows}
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        got = ask(self.request)
+        check_answer(got, self.expected, self.dtype)
+        errors, baselines = self._errors(self.request, got), self.baselines
+        cells = self.cells(backend)
+        return [judge(cell.row, self.dtype, errors[cell.row], baselines[cell.row]).of(cell, backend) for cell in cells]
+
+
+def _from_given_gradients(row: str) -> bool:
+    """There the weights of a perturbed copy would be off by more than the step that is judged."""
+    return LADDER[row].measured == "update"

@@ -1,0 +1,77 @@
+"""How large an error may be, and why a measured one is fine or not. In float64 by row: see ladder.py."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from ..cells import FAILED, PASSED, Cell, Result
+from ..computing.precision import EPS
+from ..ladder import LADDER
+from .measure import worst
+
+# float32: so many times the error of NumPy in float32 on the same case, and on perturbed copies of it. One run alone is one
+# draw of rounding errors: over 16 seeds of 400 cells, torch's worst was 8.4 times NumPy's single draw, and 2.8 times the
+# largest of the draws.
+TIMES_NUMPY = 4.0
+PERTURBED_COPIES = 4  # the same case with inputs and weights off by one unit in the last place, up or down at random
+FLOOR_EPS = 3.0  # a baseline error counts as at least so many machine epsilons
+CAP = 1e-5  # the limit is never more, unless the exact result itself moves by a quarter of it from copy to copy
+TIMES_ROUNDED = 2.0  # bfloat16, float16: so many times the error of NumPy with every operation's result rounded
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What one case allows: relative errors measured on the reference's side.
+
+    Args:
+        numpy: of the NumPy backend in float32, the largest over the case and its perturbed copies; for bfloat16 and float16
+            of NumPy rounded to the format, on the case alone.
+        rounding: of the exact result rounded to the dtype: no implementation can have less.
+        copies: how far the exact results of the perturbed copies are from that of the case.
+    """
+
+    numpy: float = 0.0
+    rounding: float = 0.0
+    copies: float = 0.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``reason`` is the figure with what makes it fine or not."""
+
+    passed: bool
+    error: float
+    limit: float
+    reason: str
+
+    def of(self, cell: Cell, backend: str) -> Result:
+        return Result(*cell, backend, PASSED if self.passed else FAILED, self.reason, self.error, self.limit)
+
+
+def judge(row: str, dtype: str, error: float, baseline: Baseline) -> Judgement:
+    """Hold a measured relative error to the limit of its row and dtype. What is not finite never passes, on either side."""
+    if not np.isfinite([error, *astuple(baseline)]).all():
+        return Judgement(False, error, float("nan"), f"not finite: the error is {error:.1e}, its {baseline}")
+    if dtype == "float64":
+        # Ill-conditioned rows: what their inputs lose in the last place, the proof allows them to lose.
+        limit = LADDER[row].limit * worst([1.0, baseline.copies / EPS[dtype]])
+        why = f"limit {limit:.0e}"
+    elif dtype == "float32":
+        limit, why = _float32(error, baseline)
+    else:
+        measure = worst([baseline.numpy, EPS[dtype]])
+        limit = TIMES_ROUNDED * measure
+        why = f"{error / measure:.2g}x rounded NumPy; limit {TIMES_ROUNDED:g}x"
+    return Judgement(error <= limit, error, limit, f"{error:.1e}; {why}")
+
+
+def _float32(error: float, baseline: Baseline) -> tuple[float, str]:
+    floor = FLOOR_EPS * EPS["float32"]
+    names = {baseline.numpy: "NumPy float32", baseline.copies: "the copies", floor: f"the floor of {FLOOR_EPS:g} eps"}
+    measure = worst(names)
+    cap = worst([CAP, TIMES_NUMPY * baseline.rounding, TIMES_NUMPY * baseline.copies])
+    if cap < TIMES_NUMPY * measure:
+        return cap, f"limit {cap:.1e}"
+    return TIMES_NUMPY * measure, f"{error / measure:.2g}x {names[measure]}; limit {TIMES_NUMPY:g}x"
