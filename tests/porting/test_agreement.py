@@ -7,12 +7,12 @@ import transformer_mb as tmb
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.measure import random_weights
-from transformer_mb.porting import agreement, running
-from transformer_mb.porting.greedy_tokens import token_differences
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.probe import probe_batch, run_oracle
-from transformer_mb.porting.proof import LIMIT
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
+from transformer_mb.porting.proof import agreement, running
+from transformer_mb.porting.proof.greedy_tokens import token_differences
+from transformer_mb.porting.proof.probe import probe_batch, run_oracle
+from transformer_mb.porting.proof.proving import LIMIT
 
 SENTENCES = np.repeat(np.arange(4), 6)
 

@@ -11,9 +11,9 @@ from porting.hugging_face import NARROW, SENTENCES, small_bert
 from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
-from transformer_mb.porting.agreement import error
 from transformer_mb.porting.families import bert
-from transformer_mb.porting.proof import LIMIT
+from transformer_mb.porting.proof.agreement import error
+from transformer_mb.porting.proof.proving import LIMIT
 from transformer_mb.registry import get_backend
 
 

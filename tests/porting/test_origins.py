@@ -12,13 +12,13 @@ from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.measure import random_weights
-from transformer_mb.porting.config_beside import beside
 from transformer_mb.porting.families import d2l, torch_transformer
+from transformer_mb.porting.files.config_beside import beside
+from transformer_mb.porting.files.sources import read_file, read_source
+from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
-from transformer_mb.porting.ported import NativeFile, PortedModel
-from transformer_mb.porting.sources import read_file, read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.model import NativeFile, PortedModel
 from transformer_mb.presets import PRESETS
 
 SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 4}

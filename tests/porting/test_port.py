@@ -9,10 +9,10 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
-from transformer_mb.porting import greedy_tokens, probe, running
 from transformer_mb.porting import port as port_module
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.ported import PortedModel
+from transformer_mb.porting.model import PortedModel
+from transformer_mb.porting.proof import greedy_tokens, probe, running
 
 SETTINGS = {"num_heads": 2, "max_len": 20}
 

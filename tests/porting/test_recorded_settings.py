@@ -7,11 +7,11 @@ import pytest
 
 from porting.patience import alarm
 from transformer_mb.errors import PortError
+from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
-from transformer_mb.porting.ported import NativeFile
+from transformer_mb.porting.model import NativeFile
 from transformer_mb.porting.recorded import recorded_fields
-from transformer_mb.porting.sources import read_native, read_source
 
 
 @pytest.mark.parametrize("name", ["safetensors", "keras"])

@@ -11,9 +11,9 @@ from porting.conftest import run_program
 from porting.on_backend import BACKENDS, Job, run_on
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import FAMILIES
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.sources import read_native, read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.sources import read_native, read_source
+from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
 
 BATCH = {"source": make_stacks.SOURCE, "source_valid_lens": make_stacks.LENS, "target": make_stacks.TARGET}
 VALID = ~make_stacks.PADDING

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .families.d2l import found_fields
-from .ported import NativeFile, PortedModel
+from .model import NativeFile, PortedModel
 from .settings import DECODING, FIELDS, given_fields, sides_of
 
 LISTED = ("given", "recorded", "assumed")

@@ -32,11 +32,16 @@ class Export:
 EXPORTS = {
     row.name: row
     for row in (
-        Export(name="onnx", title="ONNX encoder and cached decoder step", runner="onnx:run", requires=("onnx", "onnxruntime")),
+        Export(
+            name="onnx",
+            title="ONNX encoder and cached decoder step",
+            runner="proof.reference_runs.onnx:run",
+            requires=("onnx", "onnxruntime"),
+        ),
         Export(
             name="ctranslate2",
             title="CTranslate2 folder",
-            runner="ctranslate2:run",
+            runner="proof.reference_runs.ctranslate2:run",
             requires=("ctranslate2",),
             hides=("encoder",),
         ),

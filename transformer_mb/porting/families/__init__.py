@@ -21,7 +21,7 @@ class Family:
     Attributes:
         kind: ``tensors`` or ``folder``, see above.
         format: the container that ``--to NAME`` writes, for kind ``tensors``.
-        runner: ``module:function`` in ``porting.runners`` that runs the foreign model itself for the proof (see
+        runner: ``module:function`` in ``transformer_mb.porting`` that runs the foreign model itself for the proof (see
             ``worker.call``), and the packages that it takes.
     """
 
@@ -42,17 +42,25 @@ FAMILIES = {
     for row in (
         Family(name="canonical", title="canonical checkpoint", kind="folder"),
         Family(
-            name="marian", title="HF MarianMT folder", kind="folder", runner="marian:run", requires=("transformers", "torch")
+            name="marian",
+            title="HF MarianMT folder",
+            kind="folder",
+            runner="proof.reference_runs.marian:run",
+            requires=("transformers", "torch"),
         ),
         Family(
-            name="bert", title="HF BERT/MiniLM folder", kind="folder", runner="bert:run", requires=("transformers", "torch")
+            name="bert",
+            title="HF BERT/MiniLM folder",
+            kind="folder",
+            runner="proof.reference_runs.bert:run",
+            requires=("transformers", "torch"),
         ),
         Family(
             name="torch_transformer",
             title="torch.nn.Transformer, torch.nn.TransformerEncoder",
             kind="tensors",
             format="torch",
-            runner="torch_transformer:run",
+            runner="proof.reference_runs.torch_transformer:run",
             requires=("torch",),
         ),
         Family(
@@ -60,7 +68,7 @@ FAMILIES = {
             title="paddle.nn.Transformer",
             kind="tensors",
             format="paddle",
-            runner="paddle_transformer:run",
+            runner="proof.reference_runs.paddle_transformer:run",
             requires=("paddle",),
         ),
         Family(name="d2l", title="D2L book models and this project's own", kind="tensors"),

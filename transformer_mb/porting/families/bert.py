@@ -16,7 +16,7 @@ from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
 from ...parameters import parameter_shapes
 from ...regular_files import read_regular_text
-from ..ported import Arrays, NativeFile, PortedModel
+from ..model import Arrays, NativeFile, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
 from .generation import KNOWN
 from .hugging_face import (

@@ -9,7 +9,7 @@ from typing import Any
 from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
 from ...checkpoint_files import holds_checkpoint
 from ...errors import CheckpointError, PortError
-from ..ported import PortedModel
+from ..model import PortedModel
 from ..settings import made_config, vocabularies
 
 PROGRESS = "How far the training is (trainer.json) stays behind: the optimizer goes on, the epochs count from the start."

@@ -14,9 +14,9 @@ import numpy as np
 from ...config import TransformerConfig
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
-from ..ported import NativeFile, PortedModel
+from ..model import NativeFile, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
-from .dialects import DIALECTS, canonical_name, is_matrix, native_name
+from .naming_schemes import DIALECTS, canonical_name, is_matrix, native_name
 
 # LayerNorm's default where the file comes from; what else nothing says is the book's, as TransformerConfig has it.
 EPSILON = {"keras": 1e-3, "tensorflow": 1e-3, "flax": 1e-6}

@@ -14,7 +14,7 @@ from ...errors import DataError, PortError
 from ...regular_files import read_regular_text
 from ...tensor_file import write_tensors
 from ..formats import FORMATS
-from ..ported import NativeFile
+from ..model import NativeFile
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # The names that transformers gives to our activations; the first is the one that we write.

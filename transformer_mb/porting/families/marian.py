@@ -18,7 +18,7 @@ from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
 from ...parameters import parameter_shapes
 from ...positions import sinusoid_table
-from ..ported import NativeFile, PortedModel
+from ..model import NativeFile, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
 from .generation import GENERATION, KNOWN, check_ids, read_decoding
 from .hugging_face import (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ..ported import Arrays, NativeFile, PortedModel
-from . import stacks
+from ..model import Arrays, NativeFile, PortedModel
+from . import nn_transformer
 
 CROSS = "multihead_attn"
 PACKED = ("in_proj_weight", "in_proj_bias")
@@ -19,7 +19,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj")
 
 def recognize(native: NativeFile) -> bool:
     packed = any(name.endswith(".self_attn.in_proj_weight") for name in native.tensors)
-    return packed and stacks.prefix_of(native.tensors) is not None
+    return packed and nn_transformer.prefix_of(native.tensors) is not None
 
 
 def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
@@ -29,7 +29,7 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
         moments = {f"{slot}.{name}": array for slot, found in slots.items() for name, array in _split(found).items()}
         optimizer = {"step": native.optimizer["step"], **moments}
     separate = replace(native, tensors=_split(native.tensors), optimizer=optimizer)
-    return stacks.read(separate, settings, CROSS, transposed=False)
+    return nn_transformer.read(separate, settings, CROSS, transposed=False)
 
 
 def _split(tensors: Arrays) -> dict[str, np.ndarray]:
@@ -47,14 +47,14 @@ def _split(tensors: Arrays) -> dict[str, np.ndarray]:
 
 
 def write(model: PortedModel, format_name: str) -> NativeFile:
-    stacks.check_writable(model.config, "torch.nn.Transformer")
-    tensors = _packed(stacks.native_tensors(model, model.weights, CROSS, transposed=False))
+    nn_transformer.check_writable(model.config, "torch.nn.Transformer")
+    tensors = _packed(nn_transformer.native_tensors(model, model.weights, CROSS, transposed=False))
     optimizer = None
-    if model.optimizer is not None and not stacks.is_stand_in(model):
+    if model.optimizer is not None and not nn_transformer.is_stand_in(model):
         optimizer = {"step": model.optimizer["step"]}
         for slot in ("m", "v"):
             moments = {n[2:]: a for n, a in model.optimizer.items() if n.startswith(f"{slot}.")}
-            native = _packed(stacks.native_tensors(model, moments, CROSS, transposed=False))
+            native = _packed(nn_transformer.native_tensors(model, moments, CROSS, transposed=False))
             optimizer |= {f"{slot}.{name}": array for name, array in native.items()}
     return NativeFile(format=format_name, tensors=tensors, optimizer=optimizer)
 
