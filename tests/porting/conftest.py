@@ -59,7 +59,7 @@ def good(trained, tmp_path_factory):
     config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
     backend = tmb.get_backend("numpy")
     stacks = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
-    native = FAMILIES["torch_transformer"].module.write(stacks, "safetensors")
+    native = FAMILIES["torch_transformer"].module.write(stacks, "safetensors", {})
     FORMATS["safetensors"].module.write(folder / "stacks", native)
     return folder
 

@@ -154,7 +154,7 @@ def spoil(folder, name, **changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"scale_embedding": None}, "scale_embedding must be true or false, but it is not there"),
+        ({"scale_embedding": None}, "scale_embedding must be true or false, got nothing"),
         ({"eos_token_id": [0, 1]}, r"eos_token_id must be a whole number, got \[0, 1\]"),
         ({"decoder_start_token_id": 7}, "decoder_start_id must be from 0 to 6, got 7"),
         ({"activation_function": "mish"}, "activation_function must be one of relu, .*got 'mish'"),

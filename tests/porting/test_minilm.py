@@ -158,7 +158,7 @@ def spoil_config(folder, **changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"num_attention_heads": None}, "num_attention_heads must be a whole number, but it is not there"),
+        ({"num_attention_heads": None}, "num_attention_heads must be a whole number, got nothing"),
         ({"num_attention_heads": "two"}, "num_attention_heads must be a whole number, got 'two'"),
         ({"num_attention_heads": 3}, "not divisible by 3"),
         ({"hidden_act": "mish"}, "hidden_act must be one of relu, gelu, .*got 'mish'"),

@@ -104,7 +104,7 @@ def test_adam_travels_where_the_embeddings_do(family):
     moments = {f"{slot}.{name}": random.random(a.shape, np.float32) for slot in ("m", "v") for name, a in weights.items()}
     model = PortedModel(config=config, weights=weights, optimizer={"step": np.array(5), **moments})
     module = FAMILIES[family].module
-    native = module.write(model, FAMILIES[family].format)
+    native = module.write(model, FAMILIES[family].format, {})
     assert module.recognize(native)
     got = module.read(native, {"num_heads": 4})
     assert got.config == config

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dialect:
+class NamingScheme:
     """How one framework's D2L model calls its tensors.
 
     Attributes:
@@ -42,17 +42,17 @@ VARS = (
 )
 GAMMA = ((("norm", "weight"), "gamma"), (("norm", "bias"), "beta"))
 KERNEL = ((("linear", "weight"), "kernel"), (("norm", "weight"), "scale"), (("embedding", "weight"), "embedding"))
-DIALECTS = {
-    "torch": Dialect(shared_names=True),
-    "npz": Dialect(),
-    "safetensors": Dialect(),
-    "paddle": Dialect(block="{i}", transposed=True, shared_names=True),
-    "mxnet": Dialect(block="{i}", leaves=GAMMA, shared_names=True),
-    "keras": Dialect(separator="/", block="{side}_block{number}", transposed=True, leaves=VARS),
-    "keras 2": Dialect(
+NAMING_SCHEMES = {
+    "torch": NamingScheme(shared_names=True),
+    "npz": NamingScheme(),
+    "safetensors": NamingScheme(),
+    "paddle": NamingScheme(block="{i}", transposed=True, shared_names=True),
+    "mxnet": NamingScheme(block="{i}", leaves=GAMMA, shared_names=True),
+    "keras": NamingScheme(separator="/", block="{side}_block{number}", transposed=True, leaves=VARS),
+    "keras 2": NamingScheme(
         separator="/", block="{side}_block{number}", transposed=True, leaves=VARS, side="layers/transformer_{side}"
     ),
-    "flax": Dialect(separator="/", joined=True, transposed=True, leaves=KERNEL, norm_level="LayerNorm_0"),
+    "flax": NamingScheme(separator="/", joined=True, transposed=True, leaves=KERNEL, norm_level="LayerNorm_0"),
 }
 # Words whose weight is [in, out] whatever the container, and those that only the container tells.
 KERNELS = {"kernel", "_kernel", "vars/0"}
@@ -86,8 +86,7 @@ def is_matrix(canonical: str) -> bool:
 def canonical_name(native: str, format_name: str) -> Reading:
     """What a native name means; a name that means nothing comes back with its levels joined by dots."""
     levels, leaf = _levels(native)
-    layer = levels[-1] if levels else ""
-    kind = "norm" if layer in NORMS else "embedding" if layer in EMBEDDINGS else "linear"
+    kind = kind_of(".".join([*levels[-1:], leaf]))
     if leaf.startswith("vars/"):
         word = {"vars/0": "weight", "vars/1": "bias"}.get(leaf, leaf)
     elif leaf == "embedding" and kind == "embedding":
@@ -109,36 +108,36 @@ def _levels(native: str) -> tuple[list[str], str]:
     *levels, leaf = parts
     while levels and levels[0] in OUTER:
         levels.pop(0)
-    found: list[str] = []
+    canonical: list[str] = []
     for number, level in enumerate(levels):
         if number == 0:
             level = SIDES.get(level, level)
         if level.startswith("blks_") and level[5:].isdecimal():
-            found += ["blks", f"block{int(level[5:])}"]
-        elif found and found[-1] == "blks" and (match := BLOCK.fullmatch(level)):
-            found.append(f"block{int(next((group for group in match.groups() if group), 0))}")
-        elif re.fullmatch(r"(LayerNorm|layer_norm|layer_normalization)(_\d+)?", level) and found:
-            found.append("ln")
+            canonical += ["blks", f"block{int(level[5:])}"]
+        elif canonical and canonical[-1] == "blks" and (match := BLOCK.fullmatch(level)):
+            canonical.append(f"block{int(next((group for group in match.groups() if group), 0))}")
+        elif re.fullmatch(r"(LayerNorm|layer_norm|layer_normalization)(_\d+)?", level) and canonical:
+            canonical.append("ln")
         else:
-            found.append(level)
-    return found, leaf
+            canonical.append(level)
+    return canonical, leaf
 
 
-def native_name(canonical: str, dialect: Dialect, block_names: str | None = None) -> str:
+def native_name(canonical: str, scheme: NamingScheme, block_names: str | None = None) -> str:
     """The framework's name of a canonical tensor."""
     *levels, leaf = canonical.split(".")
     kind = kind_of(canonical)
-    leaf = dict(dialect.leaves).get((kind, leaf), leaf)
-    found: list[str] = []
+    leaf = dict(scheme.leaves).get((kind, leaf), leaf)
+    native: list[str] = []
     for level in levels:
-        if found and found[-1] == "blks" and level.startswith("block"):
+        if native and native[-1] == "blks" and level.startswith("block"):
             i = int(level.removeprefix("block"))
-            if dialect.joined:
-                found[-1] = f"blks_{i}"
+            if scheme.joined:
+                native[-1] = f"blks_{i}"
                 continue
             number = f"_{i}" if i else ""
-            level = (block_names or dialect.block).format(i=i, side=levels[0], number=number)
-        found.append(dialect.norm_level if level == "ln" and dialect.norm_level else level)
-    if found[0] in ("encoder", "decoder"):
-        found[0] = dialect.side.format(side=found[0])
-    return dialect.separator.join([*found, leaf])
+            level = (block_names or scheme.block).format(i=i, side=levels[0], number=number)
+        native.append(scheme.norm_level if level == "ln" and scheme.norm_level else level)
+    if native[0] in ("encoder", "decoder"):
+        native[0] = scheme.side.format(side=native[0])
+    return scheme.separator.join([*native, leaf])

@@ -8,7 +8,7 @@ from typing import Any
 from ..model import NativeFile, PortedModel
 from . import nn_transformer
 
-CROSS = "cross_attn"
+STACKS = nn_transformer.Stacks(title="paddle.nn.Transformer", cross="cross_attn", transposed=True)
 
 
 def recognize(native: NativeFile) -> bool:
@@ -17,17 +17,8 @@ def recognize(native: NativeFile) -> bool:
 
 
 def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
-    return nn_transformer.read(native, settings, CROSS, transposed=True)
+    return nn_transformer.read(native, settings, STACKS)
 
 
-def write(model: PortedModel, format_name: str) -> NativeFile:
-    nn_transformer.check_writable(model.config, "paddle.nn.Transformer")
-    tensors = nn_transformer.native_tensors(model, model.weights, CROSS, transposed=True)
-    optimizer = None
-    if model.optimizer is not None and not nn_transformer.is_stand_in(model):
-        optimizer = {"step": model.optimizer["step"]}
-        for slot in ("m", "v"):
-            moments = {n[2:]: a for n, a in model.optimizer.items() if n.startswith(f"{slot}.")}
-            native = nn_transformer.native_tensors(model, moments, CROSS, transposed=True)
-            optimizer |= {f"{slot}.{name}": array for name, array in native.items()}
-    return NativeFile(format=format_name, tensors=tensors, optimizer=optimizer)
+def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> NativeFile:
+    return nn_transformer.write(model, format_name, STACKS)

@@ -14,11 +14,11 @@ from pathlib import Path
 from ...checkpoint_files import config_of, described_config, read_object, write_text
 from ...config import TransformerConfig
 from ...errors import CheckpointError, PortError
+from ..formats import FORMATS
 from ..model import NativeFile
 from ..safety.digests import digest
 
 SUFFIX, DIGEST = ".config.json", "tensors_sha256"
-INSIDE = ("keras", "safetensors")  # these formats hold it themselves
 
 
 def beside(path: Path) -> Path:
@@ -26,7 +26,7 @@ def beside(path: Path) -> Path:
 
 
 def write_beside(path: Path, native: NativeFile, config: TransformerConfig) -> None:
-    if native.format in INSIDE:
+    if FORMATS[native.format].records:
         return
     described = {**json.loads(described_config(config)), DIGEST: digest(native.tensors).hex()}
     write_text(beside(path), json.dumps(described, indent=2))

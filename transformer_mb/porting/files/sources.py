@@ -15,7 +15,7 @@ from ...checkpoint_files import CONFIG
 from ...errors import PortError
 from ...regular_files import regular_size
 from ..families import FAMILIES, Family
-from ..families.hugging_face import said_model
+from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name
 from ..formats import FORMATS, Format
 from ..model import NativeFile, PortedModel
@@ -134,7 +134,7 @@ def _folder_family(path: Path) -> Family:
         if family.module.recognize(path):
             return family
     raise PortError(
-        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{said_model(path)}."
+        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{named_model(path)}."
     )
 
 

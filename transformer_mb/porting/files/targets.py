@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import PortError
 from ..exports import EXPORTS, Export
-from ..families import FAMILIES, Family
+from ..families import DEFAULT, FAMILIES, Family
 from ..formats import FORMATS
 from ..model import NativeFile, PortedModel
 from .config_beside import write_beside
@@ -37,13 +37,13 @@ def find_target(name: str) -> Target:
     """Raises PortError with all that there is, and what is missing for the one that was named."""
     writable = {row.name: row for row in FORMATS.values() if row.writable}
     if name in writable:
-        target = Target(name=name, title=writable[name].title, format=name, family=FAMILIES["d2l"])
-    elif name in FAMILIES and name != "d2l":
+        target = Target(name=name, title=writable[name].title, format=name, family=DEFAULT)
+    elif name in FAMILIES and FAMILIES[name] is not DEFAULT:
         target = Target(name=name, title=FAMILIES[name].title, format=FAMILIES[name].format, family=FAMILIES[name])
     elif name in EXPORTS:
         target = Target(name=name, title=EXPORTS[name].title, export=EXPORTS[name])
     else:
-        names = ", ".join([*writable, *(family for family in FAMILIES if family != "d2l"), *EXPORTS])
+        names = ", ".join([*writable, *(family for family in FAMILIES if family != DEFAULT.name), *EXPORTS])
         raise PortError(f"--to must be one of {names}, got {name!r}.")
     missing = [package for package in target.requires if importlib.util.find_spec(package) is None]
     if missing:
@@ -70,10 +70,7 @@ def write_target(model: PortedModel, target: Target, place: Path, settings: Mapp
 
 def native_file(model: PortedModel, target: Target, settings: Mapping[str, Any]) -> NativeFile:
     assert target.family is not None and target.format is not None
-    if target.family.name == "d2l":
-        native = target.family.module.write(model, target.format, settings)
-    else:
-        native = target.family.module.write(model, target.format)
+    native = target.family.module.write(model, target.format, settings)
     return native if FORMATS[target.format].optimizer else replace(native, optimizer=None)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import worker
 from ..model import NativeFile
-from ..recorded import recorded_fields
 from ..safety.raw_arrays import check_names, first_bytes
+from ..settings import recorded_fields
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CONFIG = "transformer_mb.config"

@@ -9,8 +9,8 @@ from ...errors import CheckpointError, PortError
 from ...regular_files import regular_size
 from ...tensor_file import BFLOAT16, read_tensor_file, write_tensors
 from ..model import NativeFile
-from ..recorded import recorded_fields
 from ..safety.raw_arrays import check_names, first_bytes, widened_bfloat16
+from ..settings import recorded_fields
 
 CONFIG = "transformer_mb.config"
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...config import TransformerConfig
 from ...errors import PortError
-from ..families.d2l import found_fields
+from ..families.inferred_fields import inferred_fields
 from ..families.naming_schemes import canonical_name, is_matrix
 from ..model import NativeFile, PortedModel
 
-RUNNER = "proof.reference_runs.d2l_book:run"
+RUNS = "proof.reference_runs.d2l_book:run"
 # Packages beside d2l, and whether Linear weights lie [in, out], by format.
 REQUIRES = {
     "torch": ("torch",),
@@ -57,7 +57,7 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
     Raises PortError where the tensors are those of D2L's classes and nothing but the settings says otherwise.
     """
     theirs = differing(model.config, native.format)
-    shown = found_fields(model.weights, model.config.to_dict())
+    shown = inferred_fields(model.weights, model.config.to_dict())
     said = {name: value for name, value in theirs.items() if name not in shown}
     if said and len(said) == len(theirs) and not native.settings and "trained_by" not in settings:
         listed = "; ".join(f"{name} is {value} there, not {getattr(model.config, name)}" for name, value in said.items())

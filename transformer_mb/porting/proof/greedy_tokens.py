@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..model import Arrays, PortedModel
-from .probe import END, run_oracle
+from .probe import END, run_reference
 
 TIE = 10.0  # a choice between tokens that lie closer than so many times their logits' error may go either way
 
@@ -29,19 +29,21 @@ def token_differences(
 
 
 def _margin(model: PortedModel, batch: Arrays, expected: Arrays, got: Arrays, row: int, step: int) -> tuple[float, float]:
-    """How far below the oracle's best token the worse of both choices lies, after what both sides chose before; and the error
-    of the logits of these two tokens in this row, so that no other row and no other token excuses them."""
+    """How far below the best token of the reference the worse of both choices lies, after what both sides chose before; and
+    the error of the logits of these two tokens in this row, so that no other row and no other token excuses them."""
     config = model.config
     prefix = [config.start_id, *expected["tokens"][row, :step].tolist()]
     one = {name: array[row : row + 1] for name, array in batch.items()}
-    oracle = run_oracle(model, {**one, "target": np.array([prefix], np.int64)})["logits"][0, -1]
+    reference = run_reference(model, {**one, "target": np.array([prefix], np.int64)})["logits"][0, -1]
     chosen = [config.eos_id if side["tokens"][row, step] == END else int(side["tokens"][row, step]) for side in (expected, got)]
-    if set(chosen) & set(config.suppress_ids) or np.max(chosen) >= len(oracle):
+    if set(chosen) & set(config.suppress_ids) or np.max(chosen) >= len(reference):
         return np.inf, 0.0
-    best = np.delete(oracle, list(config.suppress_ids)).max()
-    sides = (_row_logits(side, config.suppress_ids, len(oracle), row, chosen) for side in (expected, got))
+    best = np.delete(reference, list(config.suppress_ids)).max()
+    sides = (_row_logits(side, config.suppress_ids, len(reference), row, chosen) for side in (expected, got))
     noise = np.abs(np.subtract(*sides)).max()
-    return float(best - oracle[chosen].min()), float(np.maximum(noise, np.finfo(np.float32).eps * np.abs(oracle[chosen]).max()))
+    return float(best - reference[chosen].min()), float(
+        np.maximum(noise, np.finfo(np.float32).eps * np.abs(reference[chosen]).max())
+    )
 
 
 def _row_logits(side: Arrays, never: tuple[int, ...], size: int, row: int, chosen: list[int]) -> np.ndarray:

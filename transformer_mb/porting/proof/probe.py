@@ -1,4 +1,4 @@
-"""The padded batch that a source and its port both run on, and what the oracle makes of it."""
+"""The padded batch that a source and its port both run on, and what the reference makes of it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def max_steps(config: TransformerConfig) -> int:
     return max(1, min(MAX_STEPS, config.max_len - 1))
 
 
-def run_oracle(model: PortedModel, batch: Arrays) -> dict[str, np.ndarray]:
+def run_reference(model: PortedModel, batch: Arrays) -> dict[str, np.ndarray]:
     """What NumPy in float64 gives for the canonical weights: ``encoder``, ``pooled``, ``logits``, ``tokens``."""
     return run_backend(get_backend("numpy", dtype="float64"), model.config, model.weights, batch)
 
@@ -70,7 +70,7 @@ def run_backend(backend, config: TransformerConfig, weights: Arrays, batch: Arra
 
 
 def request_arrays(batch: Arrays, tensors: Arrays) -> dict[str, np.ndarray]:
-    """What a runner gets: the probe batch, and the tensors as they were read."""
+    """What a reference run gets: the probe batch, and the tensors as they were read."""
     return {
         **{f"{BATCH}{name}": array for name, array in batch.items()},
         **{f"{TENSOR}{name}": array for name, array in tensors.items()},

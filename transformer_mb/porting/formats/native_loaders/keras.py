@@ -23,6 +23,12 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     return found, {"names": list(found), "config": config, "left_out": left_out}
 
 
+def load_natively(path: Path) -> dict[str, Any]:
+    import h5py
+
+    return load(h5py, path)[0]
+
+
 def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None, int]:
     """Every dataset by its path, the configuration that we write beside them, and how many of BOOKKEEPING were left out."""
     size = size_of(path)

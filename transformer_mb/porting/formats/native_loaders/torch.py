@@ -35,6 +35,13 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     return found, {"names": list(weights), "notes": _counted(notes)}
 
 
+def load_natively(path: Path) -> dict[str, np.ndarray]:
+    import torch
+
+    weights, _ = parts(torch, load(torch, path), path)
+    return {name: to_numpy(torch, name, value, []) for name, value in weights.items()}
+
+
 def _counted(notes: list[str]) -> list[str]:
     """One note, not one for each tensor."""
     widened = notes.count(WIDENED)

@@ -11,7 +11,7 @@ from . import hugging_face
 
 
 def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """``batch.token_types`` [B, S] may be given; the setting ``pooled`` asks for the pooler's output [B, D] too."""
+    """``batch.token_types`` [B, S] may be given; with a pooler there is its output ``pooled`` [B, D] too."""
     torch, transformers = hugging_face.start()
     config = transformers.BertConfig(**settings["native_settings"]["config"], attn_implementation="eager")
     model = hugging_face.loaded(torch, transformers.BertModel, config, arrays, add_pooling_layer=settings["config"]["pooler"])
@@ -21,6 +21,6 @@ def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[
     with torch.no_grad():
         output = model(**inputs)
     outputs = {"encoder": output.last_hidden_state.numpy()}
-    if settings.get("pooled"):
+    if settings["config"]["pooler"]:
         outputs["pooled"] = output.pooler_output.numpy()
-    return outputs, {"version": f"{transformers.__version__} on torch {torch.__version__}"}
+    return outputs, {"ran": f"transformers {transformers.__version__} on torch {torch.__version__}"}

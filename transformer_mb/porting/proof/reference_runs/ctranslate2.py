@@ -31,7 +31,7 @@ def write(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tupl
 
 
 def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """An encoder and a decoder together show ``logits`` and ``tokens``, no states. ``pooled`` is as in ``bert``.
+    """An encoder and a decoder together show ``logits`` and ``tokens``, no states.
 
     The logits of tokens that decoding never produces are far below all others.
     """
@@ -51,7 +51,7 @@ def _encoded(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> A
     view = ctranslate2.StorageView.from_array
     output = encoder.forward_batch(view(source), view(lens), token_type_ids=types)
     outputs = {"encoder": np.array(output.last_hidden_state)}
-    if settings.get("pooled"):
+    if settings["config"]["pooler"]:
         outputs["pooled"] = np.array(output.pooler_output)
     return outputs
 

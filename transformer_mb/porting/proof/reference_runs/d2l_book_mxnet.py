@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...families.naming_schemes import DIALECTS, native_name
+from ...families.naming_schemes import NAMING_SCHEMES, native_name
 from .d2l_book import Sizes, import_d2l, new_state, numbered_lens, through_block
 
 
@@ -27,7 +27,7 @@ class Book:
         self.version = f"mxnet {mxnet.__version__}"
 
     def load(self, tensors: dict[str, np.ndarray]) -> None:
-        own = {native_name(name, DIALECTS["mxnet"]): self.mxnet.np.array(array) for name, array in tensors.items()}
+        own = {native_name(name, NAMING_SCHEMES["mxnet"]): self.mxnet.np.array(array) for name, array in tensors.items()}
         with tempfile.TemporaryDirectory() as folder:  # load_parameters takes nothing but a file
             path = str(Path(folder) / "own.params")
             self.mxnet.npx.save(path, own)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...families.naming_schemes import DIALECTS, native_name
+from ...families.naming_schemes import NAMING_SCHEMES, native_name
 from .d2l_book import Sizes, import_d2l, new_state, numbered_lens, through_block
 
 
@@ -24,7 +24,7 @@ class Book:
         self.version = f"paddle {paddle.__version__}"
 
     def load(self, tensors: dict[str, np.ndarray]) -> None:
-        own = {native_name(name, DIALECTS["paddle"]): self.paddle.to_tensor(array) for name, array in tensors.items()}
+        own = {native_name(name, NAMING_SCHEMES["paddle"]): self.paddle.to_tensor(array) for name, array in tensors.items()}
         missing, unexpected = self.net.set_state_dict(own)
         assert not missing and not unexpected, (missing, unexpected)
 

@@ -25,4 +25,4 @@ def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[
     rows = [row[: row.index(eos)] if eos in row else row for row in generated[:, 1:].tolist()]
     outputs = {"encoder": output.encoder_last_hidden_state.numpy(), "logits": output.logits.numpy()}
     outputs["tokens"] = padded_tokens(rows, steps)
-    return outputs, {"version": f"{transformers.__version__} on torch {torch.__version__}"}
+    return outputs, {"ran": f"transformers {transformers.__version__} on torch {torch.__version__}"}
