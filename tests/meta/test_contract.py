@@ -3,8 +3,8 @@
 import ast
 
 import pytest
-
 from meta.backend_sources import BACKENDS, ROOT, differences, public
+
 from transformer_mb.interface import FUNCTIONS, LAYERS
 from transformer_mb.registry import BUILT_IN
 

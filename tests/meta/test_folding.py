@@ -10,8 +10,8 @@ JUDGES = sorted(
     path
     for pattern in (
         "transformer_mb/parity/**/*.py",
-        "transformer_mb/porting/proof.py",
-        "transformer_mb/porting/agreement.py",
+        "transformer_mb/porting/proof/proving.py",
+        "transformer_mb/porting/proof/agreement.py",
         "tests/parity/test_*.py",
         "tests/conformance/test_*.py",
     )

@@ -8,10 +8,11 @@ import pytest
 PACKAGE = Path(__file__).parent.parent.parent / "transformer_mb"
 # Files of our own, which nobody else has named.
 OURS = {
-    "porting/limits.py": "what the system says of this process",
+    "porting/safety/limits.py": "what the system says of this process",
     "porting/exports/ctranslate2_stored.py": "what the export has just written",
     "porting/worker.py": "the worker's own answer, in a folder of ours",
 }
+FOREIGN = ("native_loaders", "reference_runs")  # foreign code in a process of its own
 INSIDE = ("archive",)  # members of a zip file that is open
 
 
@@ -33,7 +34,7 @@ def reads(code):
 
 def scanned():
     """The readers of checkpoints and of foreign files. A runner gets its path from a reader that has checked it."""
-    porting = [path for path in sorted(PACKAGE.glob("porting/**/*.py")) if path.parent.name != "runners"]
+    porting = [path for path in sorted(PACKAGE.glob("porting/**/*.py")) if path.parent.name not in FOREIGN]
     return [*porting, PACKAGE / "checkpoint.py", PACKAGE / "checkpoint_files.py", PACKAGE / "tensor_file.py"]
 
 

@@ -12,10 +12,10 @@ import transformer_mb as tmb
 from porting import hugging_face
 from porting.demo_model import make_demo
 from transformer_mb.porting.families import FAMILIES
+from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.sources import read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
 
 HERE = Path(__file__).parent
 CONTAINERS = ["npz", "safetensors", "mxnet", "paddle", "flax", "keras"]  # that no framework is needed to write
@@ -59,7 +59,7 @@ def good(trained, tmp_path_factory):
     config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
     backend = tmb.get_backend("numpy")
     stacks = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
-    native = FAMILIES["torch_transformer"].module.write(stacks, "safetensors")
+    native = FAMILIES["torch_transformer"].module.write(stacks, "safetensors", {})
     FORMATS["safetensors"].module.write(folder / "stacks", native)
     return folder
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer_mb.porting.runners.d2l_book import Sizes, make
+from transformer_mb.porting.proof.reference_runs.d2l_book import Sizes, make
 
 SOURCE_VOCAB, TARGET_VOCAB, D, F, HEADS, LAYERS = 11, 13, 8, 12, 2, 2
 SOURCE = np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]])

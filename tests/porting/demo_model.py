@@ -8,7 +8,7 @@ import numpy as np
 from porting.on_backend import sentences
 from transformer_mb.cli.demo import learn
 from transformer_mb.data import demo_pairs, demo_sentences, encode_pairs
-from transformer_mb.porting.ported import PortedModel
+from transformer_mb.porting.model import PortedModel
 from transformer_mb.registry import get_backend
 
 EPOCHS, UNSEEN, STEPS, TARGET_STEPS = 5, 500, 20, 6

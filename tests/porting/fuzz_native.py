@@ -22,11 +22,11 @@ PATIENCE = 20  # seconds
 
 def main(runner, file, count, seed):
     module, package, key = {
-        "hdf5": ("hdf5", "h5py", "path"),
-        "torch": ("torch_files", "torch", "path"),
-        "tensorflow": ("tensorflow_files", "tensorflow", "prefix"),
+        "hdf5": ("keras", "h5py", "path"),
+        "torch": ("torch", "torch", "path"),
+        "tensorflow": ("tensorflow", "tensorflow", "prefix"),
     }[runner]
-    read = importlib.import_module(f"transformer_mb.porting.runners.{module}").read
+    read = importlib.import_module(f"transformer_mb.porting.formats.native_loaders.{module}").read
     importlib.import_module(package)
     data, outcome, largest = Path(file).read_bytes(), {}, 0
     with tempfile.TemporaryDirectory() as folder:

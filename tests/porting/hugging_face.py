@@ -16,7 +16,7 @@ from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.model_cases import BATCH, ENCODER
 from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.porting.families import bert, marian
-from transformer_mb.porting.ported import PortedModel
+from transformer_mb.porting.model import PortedModel
 
 PAD, EOS, STEPS = transformers_process.PAD, 0, 12
 # Seed and biases chosen so that of eight sentences some end before the last step, most hold several tokens, and the padding

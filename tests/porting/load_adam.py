@@ -8,7 +8,7 @@ from pathlib import Path
 
 import d2l_models
 
-from transformer_mb.porting.runners import d2l_book
+from transformer_mb.porting.proof.reference_runs import d2l_book
 
 
 def of_torch(file, output):

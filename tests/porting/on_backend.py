@@ -44,7 +44,7 @@ def sentences(rows):
 
 def main(name, jobs):
     import transformer_mb as tmb
-    from transformer_mb.porting.probe import padded_tokens
+    from transformer_mb.porting.proof.probe import padded_tokens
 
     backend = tmb.get_backend(name)
     for folder, arrays, max_steps in json.loads(jobs).values():

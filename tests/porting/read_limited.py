@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from transformer_mb.errors import PortError
-from transformer_mb.porting.sources import read_source
+from transformer_mb.porting.files.sources import read_source
 
 
 def main(path, kind, seconds, megabytes):

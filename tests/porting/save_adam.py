@@ -13,7 +13,7 @@ import torch
 from train_natively import CONFIG
 
 import transformer_mb as tmb
-from transformer_mb.porting.runners import torch_files
+from transformer_mb.porting.formats.native_loaders import torch as torch_loader
 
 STEPS = 3
 
@@ -92,7 +92,7 @@ def main(folder):
             np.savez(folder / "true.npz", step=STEPS, **moments)
         for kind, content in files:
             torch.save(content, folder / f"{kind}.pt")
-            found, facts = torch_files.read({}, {"path": str(folder / f"{kind}.pt")})
+            found, facts = torch_loader.read({}, {"path": str(folder / f"{kind}.pt")})
             arrays = {key.removeprefix("optimizer "): a for key, a in found.items() if key.startswith("optimizer ")}
             np.savez(folder / f"{kind}.npz", **arrays)
             notes[kind] = facts["notes"]

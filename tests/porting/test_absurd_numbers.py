@@ -11,9 +11,9 @@ from transformer_mb.checkpoint import Checkpoint, read_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import CheckpointError, ConfigError, PortError
 from transformer_mb.porting.families import d2l
+from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.ported import NativeFile
-from transformer_mb.porting.sources import read_native, read_source
+from transformer_mb.porting.model import NativeFile
 
 SIZES = {"source_vocab_size": 9, "target_vocab_size": 9}
 ABSURD = {

@@ -9,9 +9,9 @@ import pytest
 import transformer_mb as tmb
 from porting import d2l_models
 from porting.conftest import run_program
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.sources import read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
 
 
 @pytest.fixture(scope="module")

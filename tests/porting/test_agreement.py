@@ -7,12 +7,12 @@ import transformer_mb as tmb
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.weights import random_weights
-from transformer_mb.porting import agreement, running
-from transformer_mb.porting.greedy_tokens import token_differences
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.probe import probe_batch, run_oracle
-from transformer_mb.porting.proof import LIMIT
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
+from transformer_mb.porting.proof import agreement, running
+from transformer_mb.porting.proof.greedy_tokens import token_differences
+from transformer_mb.porting.proof.probe import probe_batch, run_reference
+from transformer_mb.porting.proof.proving import LIMIT
 
 SENTENCES = np.repeat(np.arange(4), 6)
 
@@ -79,7 +79,7 @@ def masked_model():
 
 def test_W7_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkeypatch):
     write_target(masked_model(), find_target("canonical"), tmp_path / "ck", {})
-    true, calls = running.run_oracle, []
+    true, calls = running.run_reference, []
 
     def second_has_other_heads(model, batch):
         calls.append(model)
@@ -87,7 +87,7 @@ def test_W7_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkey
             return true(model, batch)
         return true(PortedModel(config=model.config.replace(decoder_num_heads=8), weights=model.weights), batch)
 
-    monkeypatch.setattr(running, "run_oracle", second_has_other_heads)
+    monkeypatch.setattr(running, "run_reference", second_has_other_heads)
     with pytest.raises(PortError, match="the error of logits is"):
         tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz")
     assert tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz").holds
@@ -98,14 +98,14 @@ def test_W7_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkey
 def test_W7_numbers_that_are_not_finite_are_said_in_words(tmp_path, monkeypatch, odd, name):
     """On both sides alike: two NaN are no agreement."""
     write_target(masked_model(), find_target("canonical"), tmp_path / "ck", {})
-    true = running.run_oracle
+    true = running.run_reference
 
     def odd_in_the_last_place(model, batch):
         found = true(model, batch)
         found[name][0, -1, -1] = odd
         return found
 
-    monkeypatch.setattr(running, "run_oracle", odd_in_the_last_place)
+    monkeypatch.setattr(running, "run_reference", odd_in_the_last_place)
     words = f"{name} of the result holds 1 numbers that are not finite; {name} of the source holds 1 numbers"
     with pytest.raises(PortError, match=words):
         tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz")
@@ -114,7 +114,7 @@ def test_W7_numbers_that_are_not_finite_are_said_in_words(tmp_path, monkeypatch,
 def test_W7_a_near_tie_is_excused_by_its_own_rows_and_tokens_alone():
     model = masked_model()
     batch = probe_batch(model.config)
-    expected = run_oracle(model, batch)
+    expected = run_reference(model, batch)
     other = {name: array.copy() for name, array in expected.items()}
     first = int(expected["tokens"][1, 0])
     second = next(token for token in (4, 5) if token != first)
@@ -132,7 +132,7 @@ def test_W7_tokens_of_tiny_logits_must_be_the_same():
     small = {name: array * 1e-8 if name.startswith("decoder.dense") else array for name, array in model.weights.items()}
     model = PortedModel(config=model.config, weights=small)
     batch = probe_batch(model.config)
-    expected = run_oracle(model, batch)
+    expected = run_reference(model, batch)
     other = {name: array.copy() for name, array in expected.items()}
     other["tokens"][0, 0] = next(token for token in (4, 5) if token != expected["tokens"][0, 0])
     assert token_differences(model, batch, expected, other)[1]
@@ -145,7 +145,7 @@ def test_W4_the_probe_sees_far_positions_types_and_the_pooler():
     batch = probe_batch(config)
     assert batch["source"].shape[1] == 64 == batch["source_valid_lens"].max()
     assert sorted(set(batch["token_types"].ravel().tolist())) == [0, 1, 2]
-    outputs = run_oracle(PortedModel(config=config, weights=random_weights(parameter_shapes(config))), batch)
+    outputs = run_reference(PortedModel(config=config, weights=random_weights(parameter_shapes(config))), batch)
     assert outputs["pooled"].shape == (4, 8)
 
 
@@ -153,5 +153,5 @@ def test_W4_the_probe_sees_far_positions_types_and_the_pooler():
 def test_W4_short_models_have_room_for_their_tokens(max_len):
     config = masked_model().config.replace(max_len=max_len)
     model = PortedModel(config=config, weights=masked_model().weights)
-    outputs = run_oracle(model, probe_batch(config))
+    outputs = run_reference(model, probe_batch(config))
     assert outputs["tokens"].shape[1] == max(1, min(8, max_len - 1))

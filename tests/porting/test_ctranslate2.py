@@ -15,8 +15,8 @@ from transformer_mb.parity.verdict.measure import error
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import ctranslate2 as export
 from transformer_mb.porting.families import canonical
+from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.port import port
-from transformer_mb.porting.ported import PortedModel
 from transformer_mb.registry import get_backend
 
 # Few models that hold all switches between them: each takes two processes of seconds.
@@ -47,7 +47,9 @@ def made(config):
 
 def run(folder, config, batch, max_steps=8):
     settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps}
-    return worker.call("ctranslate2:run", {f"batch.{name}": array for name, array in batch.items()}, settings)[0]
+    return worker.call(
+        "proof.reference_runs.ctranslate2:run", {f"batch.{name}": array for name, array in batch.items()}, settings
+    )[0]
 
 
 def errors(got, model, batch):

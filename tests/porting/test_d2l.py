@@ -8,8 +8,8 @@ from porting import d2l_models
 from porting.conftest import run_program
 from porting.on_backend import BACKENDS, Job, run_on
 from transformer_mb.errors import PortError
-from transformer_mb.porting.sources import read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.files.targets import find_target, write_target
 
 TARGETS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle", "tensorflow": "keras"}
 BATCH = {"source": d2l_models.SOURCE, "source_valid_lens": d2l_models.LENS, "target": d2l_models.TARGET}

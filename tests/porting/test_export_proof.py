@@ -11,8 +11,8 @@ from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.model_cases import CONFIGS, DECODER, ENCODER
 from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.porting.exports import EXPORTS, ctranslate2_stored, onnx
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
 
 ENGINES = list(EXPORTS)
 SMALL = ENCODER.replace(max_len=20)

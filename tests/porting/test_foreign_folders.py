@@ -11,8 +11,8 @@ from porting.hugging_face import small_bert, small_marian
 from transformer_mb.errors import PortError
 from transformer_mb.porting import port, worker
 from transformer_mb.porting.families import bert, marian
-from transformer_mb.porting.probe import probe_batch
-from transformer_mb.porting.sources import read_source
+from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.proof.probe import probe_batch
 
 MADE = {"marian": (marian, small_marian), "bert": (bert, small_bert)}
 CALLED = """
@@ -138,7 +138,7 @@ def test_X2_tensors_that_the_class_does_not_take_are_named(tmp_path):
     settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": 4, "given": {}}
     words = "missing encoder.layer.0.output.dense.weight; unexpected encoder.layer.0.elsewhere.weight"
     with pytest.raises(PortError, match=words):
-        worker.call("bert:run", arrays, settings)
+        worker.call("proof.reference_runs.bert:run", arrays, settings)
 
 
 def test_S5_3_a_model_of_seven_positions(tmp_path):

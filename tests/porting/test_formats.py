@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import PortError
+from transformer_mb.porting.files.sources import read_native
 from transformer_mb.porting.formats import FORMATS, flax, mxnet, npz, paddle, safetensors
-from transformer_mb.porting.ported import NativeFile
-from transformer_mb.porting.sources import read_native
+from transformer_mb.porting.model import NativeFile
 
 ARRAYS = {
     "a.weight": np.arange(6, dtype=np.float32).reshape(2, 3),

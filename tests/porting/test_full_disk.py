@@ -13,7 +13,7 @@ from transformer_mb.errors import PortError
 from transformer_mb.porting import worker
 from transformer_mb.porting.families import marian
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.ported import NativeFile
+from transformer_mb.porting.model import NativeFile
 
 ROOM = 4 << 20  # bytes: more than ``small_disk`` has
 
@@ -52,5 +52,5 @@ def test_S5_7_a_marian_folder_on_a_full_disk(small_disk):
 def test_S5_7_a_temporary_folder_that_is_full(small_disk, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     with pytest.raises(PortError, match=f"temporary folder {small_disk} cannot be written to: No space left on device"):
-        worker.call("hdf5:read", {"w": np.ones(ROOM)}, {})
+        worker.call("formats.native_loaders.keras:read", {"w": np.ones(ROOM)}, {})
     assert os.listdir(small_disk) == []

@@ -16,7 +16,7 @@ from porting.mutations import mutated
 from porting.patience import alarm
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import bert
-from transformer_mb.porting.sources import read_source
+from transformer_mb.porting.files.sources import read_source
 
 HERE = Path(__file__).parent
 IN_PROCESS = ["npz", "safetensors", "mxnet", "paddle", "flax", "stacks"]  # the last in a safetensors file

@@ -17,10 +17,10 @@ import pytest
 from porting.hostile_files import FLOAT, RECONSTRUCT, array_of, named, pickled, text
 from porting.patience import alarm
 from transformer_mb.errors import PortError
+from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
-from transformer_mb.porting.ported import NativeFile
-from transformer_mb.porting.sources import read_native, read_source
+from transformer_mb.porting.model import NativeFile
 
 
 class Calls:
@@ -234,7 +234,7 @@ def test_sizes_that_no_tensor_bears_out(good, trained, tmp_path, lie):
 
 def test_a_loader_that_never_ends_is_ended(monkeypatch):
     """By the ceiling on computing time, in a child of this process."""
-    from transformer_mb.porting import limits
+    from transformer_mb.porting.safety import limits
 
     monkeypatch.setattr(limits, "SECONDS", 1)
     child = os.fork()

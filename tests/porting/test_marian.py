@@ -11,9 +11,9 @@ from porting.hugging_face import NARROW, SMALL, STEPS, VARIANTS, small_marian
 from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
-from transformer_mb.porting.agreement import error
 from transformer_mb.porting.families import marian, marian_names
-from transformer_mb.porting.proof import LIMIT
+from transformer_mb.porting.proof.agreement import error
+from transformer_mb.porting.proof.proving import LIMIT
 from transformer_mb.positions import sinusoid_table
 from transformer_mb.registry import get_backend
 
@@ -154,7 +154,7 @@ def spoil(folder, name, **changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"scale_embedding": None}, "scale_embedding must be true or false, but it is not there"),
+        ({"scale_embedding": None}, "scale_embedding must be true or false, got nothing"),
         ({"eos_token_id": [0, 1]}, r"eos_token_id must be a whole number, got \[0, 1\]"),
         ({"decoder_start_token_id": 7}, "decoder_start_id must be from 0 to 6, got 7"),
         ({"activation_function": "mish"}, "activation_function must be one of relu, .*got 'mish'"),

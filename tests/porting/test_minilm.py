@@ -11,9 +11,9 @@ from porting.hugging_face import NARROW, SENTENCES, small_bert
 from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
-from transformer_mb.porting.agreement import error
 from transformer_mb.porting.families import bert
-from transformer_mb.porting.proof import LIMIT
+from transformer_mb.porting.proof.agreement import error
+from transformer_mb.porting.proof.proving import LIMIT
 from transformer_mb.registry import get_backend
 
 
@@ -158,7 +158,7 @@ def spoil_config(folder, **changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"num_attention_heads": None}, "num_attention_heads must be a whole number, but it is not there"),
+        ({"num_attention_heads": None}, "num_attention_heads must be a whole number, got nothing"),
         ({"num_attention_heads": "two"}, "num_attention_heads must be a whole number, got 'two'"),
         ({"num_attention_heads": 3}, "not divisible by 3"),
         ({"hidden_act": "mish"}, "hidden_act must be one of relu, gelu, .*got 'mish'"),

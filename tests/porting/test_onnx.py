@@ -19,8 +19,8 @@ from transformer_mb.porting import worker
 from transformer_mb.porting.exports import onnx as onnx_export
 from transformer_mb.porting.exports import onnx_layers
 from transformer_mb.porting.families import canonical
+from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.port import port
-from transformer_mb.porting.ported import PortedModel
 from transformer_mb.registry import get_backend
 
 CASES = {
@@ -53,7 +53,7 @@ def made(config):
 def run(folder, config, batch, max_steps=8):
     arrays = {f"batch.{name}": value for name, value in batch.items() if config.has_encoder or name == "target"}
     settings = {"path": str(folder), "config": config.to_dict(), "max_steps": max_steps, "threads": 1}
-    return worker.call("onnx:run", arrays, settings)[0]
+    return worker.call("proof.reference_runs.onnx:run", arrays, settings)[0]
 
 
 def on_numpy(model, batch, dtype):

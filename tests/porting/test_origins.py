@@ -12,13 +12,14 @@ from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.weights import random_weights
-from transformer_mb.porting.config_beside import beside
 from transformer_mb.porting.families import d2l, torch_transformer
+from transformer_mb.porting.families.inferred_fields import inferred_fields
+from transformer_mb.porting.files.config_beside import beside
+from transformer_mb.porting.files.sources import read_file, read_source
+from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
-from transformer_mb.porting.ported import NativeFile, PortedModel
-from transformer_mb.porting.sources import read_file, read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.model import NativeFile, PortedModel
 from transformer_mb.presets import PRESETS
 
 SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 4}
@@ -55,7 +56,7 @@ HEADS = {"encoder_num_heads": 2, "decoder_num_heads": 4}
 
 def test_W2_every_field_that_no_tensor_shows_is_listed(checkpoint, bare, tmp_path):
     report = tmb.port(bare, tmp_path / "out", to="canonical", config={**HEADS, "activation": "gelu"})
-    shown = set(d2l.found_fields(read_source(checkpoint, None, {}).model.weights, {}))
+    shown = set(inferred_fields(read_source(checkpoint, None, {}).model.weights, {}))
     assert {name for fields in report.origins.values() for name in fields} == FIELDS - shown
     assert report.origins["given"] == {**HEADS, "activation": "gelu"} and report.origins["recorded"] == {}
     defaults = {field.name: field.default for field in dataclasses.fields(tmb.TransformerConfig)}
@@ -214,7 +215,7 @@ def test_W9_whole_numbers_and_truth_values_are_no_weights(checkpoint, tmp_path, 
 
 def test_W9_in_the_stacks_of_torch(tmp_path):
     config = config_of("d2l", encoder_attention_bias=True, decoder_attention_bias=True, final_norm=True)
-    native = torch_transformer.write(model_of(config), "torch")
+    native = torch_transformer.write(model_of(config), "torch", {})
     tensors = {**native.tensors, "transformer.encoder.norm.bias": np.arange(8)}
     with pytest.raises(PortError, match=r"but 1 tensors are not: 'transformer.encoder.norm.bias' .int64"):
         torch_transformer.read(NativeFile(format="torch", tensors=tensors), HEADS)

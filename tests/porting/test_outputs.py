@@ -120,8 +120,8 @@ def test_S5_10_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
 
 def test_S5_10_every_kind_of_folder_has_the_same_permissions(tmp_path):
     """Some libraries make their files private."""
-    from transformer_mb.porting.placing import put_in_place
-    from transformer_mb.porting.targets import find_target, write_target
+    from transformer_mb.porting.files.destination import put_in_place
+    from transformer_mb.porting.files.targets import find_target, write_target
 
     for kind in FOLDERS:
         stage = tmp_path / f"stage{kind}"

@@ -22,8 +22,8 @@ from porting.destinations import FOLDERS, content, model_for, source_for
 from transformer_mb.checkpoint_files import FILES
 from transformer_mb.errors import PortError
 from transformer_mb.porting import port as port_module
+from transformer_mb.porting.files.targets import Target, find_target, write_target
 from transformer_mb.porting.formats import paddle
-from transformer_mb.porting.targets import Target, find_target, write_target
 
 FORK = multiprocessing.get_context("fork")  # starts in a millisecond
 
@@ -185,7 +185,7 @@ def filled(tmp_path_factory):
 
 
 def test_L4_each_kind_knows_the_names_that_it_writes(filled):
-    from transformer_mb.porting.folders import NAMES, kind_of
+    from transformer_mb.porting.files.folders import NAMES, kind_of
 
     for kind, folder in filled.items():
         assert kind_of(folder) == kind
@@ -265,7 +265,7 @@ def test_W12_nothing_stale_stays_that_the_new_model_could_take_for_its_own(fille
 
 def test_a_configuration_beside_two_containers_is_written_once(tmp_path):
     """A companion that is there already with the same content is no obstacle; with another it is."""
-    from transformer_mb.porting.placing import put_in_place
+    from transformer_mb.porting.files.destination import put_in_place
 
     for name, text in (("model.pt", "same"), ("model.npz", "same"), ("model.params", "other")):
         stage = tmp_path / f"stage{name}"

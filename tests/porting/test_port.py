@@ -9,10 +9,10 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
-from transformer_mb.porting import greedy_tokens, probe, running
 from transformer_mb.porting import port as port_module
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.ported import PortedModel
+from transformer_mb.porting.model import PortedModel
+from transformer_mb.porting.proof import greedy_tokens, probe, running
 
 SETTINGS = {"num_heads": 2, "max_len": 20}
 
@@ -63,13 +63,13 @@ def test_every_format_there_and_back_with_its_proof(model, tmp_path, name):
     ],
 )
 def test_a_port_that_does_not_hold_leaves_nothing(model, tmp_path, monkeypatch, change, words):
-    true, calls = running.run_oracle, []
+    true, calls = running.run_reference, []
 
     def second_run_is_wrong(*arguments):
         calls.append(arguments)
         return change(true(*arguments)) if len(calls) == 2 else true(*arguments)
 
-    monkeypatch.setattr(running, "run_oracle", second_run_is_wrong)
+    monkeypatch.setattr(running, "run_reference", second_run_is_wrong)
     with pytest.raises(PortError, match=f"does not hold, and nothing is written: .*{words}"):
         tmb.port(model, tmp_path / "out" / "model.npz", to="npz")
     assert os.listdir(tmp_path / "out") == []
@@ -92,7 +92,7 @@ def test_a_tensor_that_comes_back_different_is_seen(model, tmp_path, monkeypatch
 def test_a_near_tie_is_listed_and_no_failure(model):
     checkpoint = PortedModel(config=tmb.load(model).config, weights=tmb.get_backend().get_weights(tmb.load(model)))
     batch = probe.probe_batch(checkpoint.config)
-    outputs = probe.run_oracle(checkpoint, batch)
+    outputs = probe.run_reference(checkpoint, batch)
     other = {**outputs, "tokens": outputs["tokens"].copy(), "logits": outputs["logits"].copy()}
     other["tokens"][1, 2] = (other["tokens"][1, 2] + 1) % 13
     ties, failures = greedy_tokens.token_differences(checkpoint, batch, outputs, other)

@@ -8,8 +8,8 @@ import pytest
 from safetensors.numpy import save
 
 from porting.conftest import CONTAINERS
+from transformer_mb.porting.files.sources import _recognized_format
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.porting.sources import _recognized_format
 
 
 @pytest.fixture(scope="module")

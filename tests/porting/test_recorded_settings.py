@@ -7,11 +7,11 @@ import pytest
 
 from porting.patience import alarm
 from transformer_mb.errors import PortError
+from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.inspection import inspect
-from transformer_mb.porting.ported import NativeFile
-from transformer_mb.porting.recorded import recorded_fields
-from transformer_mb.porting.sources import read_native, read_source
+from transformer_mb.porting.model import NativeFile
+from transformer_mb.porting.settings import recorded_fields
 
 
 @pytest.mark.parametrize("name", ["safetensors", "keras"])
@@ -48,5 +48,5 @@ def test_the_configuration_still_travels(good):
 
 @pytest.mark.parametrize("text", ["[1]", "{", "[" * 100_000, '"words"', "null"])
 def test_what_is_no_object(text):
-    with pytest.raises(PortError, match="must be a JSON object, but it is not"):
+    with pytest.raises(PortError, match="must be a JSON object, got "):
         recorded_fields(text, "x")

@@ -11,9 +11,9 @@ from porting.conftest import run_program
 from porting.on_backend import BACKENDS, Job, run_on
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import FAMILIES
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.sources import read_native, read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.sources import read_native, read_source
+from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
 
 BATCH = {"source": make_stacks.SOURCE, "source_valid_lens": make_stacks.LENS, "target": make_stacks.TARGET}
 VALID = ~make_stacks.PADDING
@@ -104,7 +104,7 @@ def test_adam_travels_where_the_embeddings_do(family):
     moments = {f"{slot}.{name}": random.random(a.shape, np.float32) for slot in ("m", "v") for name, a in weights.items()}
     model = PortedModel(config=config, weights=weights, optimizer={"step": np.array(5), **moments})
     module = FAMILIES[family].module
-    native = module.write(model, FAMILIES[family].format)
+    native = module.write(model, FAMILIES[family].format, {})
     assert module.recognize(native)
     got = module.read(native, {"num_heads": 4})
     assert got.config == config

@@ -14,14 +14,20 @@ from porting import d2l_models
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.weights import random_weights
-from transformer_mb.porting import book, worker
+from transformer_mb.porting import worker
 from transformer_mb.porting.families import FAMILIES
-from transformer_mb.porting.ported import PortedModel
-from transformer_mb.porting.sources import read_source
-from transformer_mb.porting.targets import find_target, write_target
+from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.model import PortedModel
+from transformer_mb.porting.proof import d2l_classes
 
 HEADS = {"num_heads": d2l_models.HEADS}
-READERS = ("torch_files:read", "hdf5:read", "tensorflow_files:read", "torch_files:write")
+READERS = (
+    "formats.native_loaders.torch:read",
+    "formats.native_loaders.keras:read",
+    "formats.native_loaders.tensorflow:read",
+    "formats.native_loaders.torch:write",
+)
 REFUSED = [
     ({"norm_eps": 1e-2}, "norm_eps is 1e-05 there, not 0.01"),
     ({"activation": "gelu"}, "activation is relu there, not gelu"),
@@ -94,7 +100,7 @@ def test_W2_without_the_package_the_report_says_so(tmp_path, monkeypatch):
     native = type(source.native)(format="mxnet", tensors=source.native.tensors)
     true = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "d2l" else true(name))
-    assert book.why_not(source.model, native, {}) == "D2L's own classes could not: d2l is not installed"
+    assert d2l_classes.why_not(source.model, native, {}) == "D2L's own classes could not: d2l is not installed"
 
 
 def small(preset, **changes):
@@ -195,4 +201,4 @@ def test_every_family_of_tensors_is_known_to_the_cases():
         "torch_transformer",
         "paddle_transformer",
     }
-    assert np.array_equal(sorted(book.REQUIRES), sorted(book.NORM_EPS))
+    assert np.array_equal(sorted(d2l_classes.REQUIRES), sorted(d2l_classes.NORM_EPS))

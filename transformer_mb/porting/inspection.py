@@ -11,9 +11,9 @@ import numpy as np
 
 from ..errors import PortError
 from .families import FAMILIES
+from .files.sources import read_file, read_source, recognized_family, resolved, without_ignored
+from .model import Arrays
 from .origins import Origins, origins
-from .ported import Arrays
-from .sources import read_file, read_source, recognized_family, resolved, without_ignored
 
 
 @dataclass(frozen=True, kw_only=True)

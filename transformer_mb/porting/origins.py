@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .families.d2l import found_fields
-from .ported import NativeFile, PortedModel
+from .families.inferred_fields import inferred_fields
+from .model import NativeFile, PortedModel
 from .settings import DECODING, FIELDS, given_fields, sides_of
 
 LISTED = ("given", "recorded", "assumed")
@@ -23,7 +23,7 @@ def origins(model: PortedModel, native: NativeFile | None, settings: Mapping[str
     ``native`` is the file that the model was read from; None for a folder, which records all of its configuration.
     """
     values = model.config.to_dict()
-    shown = found_fields(model.weights, values)
+    shown = inferred_fields(model.weights, values)
     recorded = FIELDS if native is None else native.settings
     given = given_fields(settings, sides_of(values))
     found: Origins = {origin: {} for origin in LISTED}

@@ -11,14 +11,14 @@ from typing import Any
 from ..atomic_file import check_writable, replaced_file
 from ..errors import PortError
 from ..staging import staged
+from .files.destination import check_destination, put_in_place, real_place
+from .files.sources import Source, read_source
+from .files.targets import Target, find_target, write_target
 from .formats import FORMATS
 from .origins import origins
-from .placing import check_destination, put_in_place, real_place
-from .proof import prove
+from .proof.proving import prove
 from .report import PortReport
 from .settings import check_settings, read_settings
-from .sources import Source, read_source
-from .targets import Target, find_target, write_target
 
 
 def port(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .origins import Origins, origin_lines
-from .proof import LIMIT, Proof
+from .proof.proving import LIMIT, Proof
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from .. import parameters
@@ -14,6 +15,7 @@ from ..config import TransformerConfig
 from ..data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ..errors import ConfigError, DataError, PortError, WeightsError
 from ..regular_files import read_regular_text
+from .safety.port_errors import port_errors
 
 VOCABULARIES = ("source_vocabulary", "target_vocabulary")
 # Beside the fields of a TransformerConfig.
@@ -47,22 +49,20 @@ def read_settings(path: Path | None) -> dict[str, Any]:
         return {}
     try:
         text = read_regular_text(path, "configuration")
-        found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        settings = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise PortError(f"The settings {path} cannot be read: {error.strerror or error}.") from None
     except (ValueError, RecursionError) as error:
-        raise PortError(
-            f"The settings {path} must be JSON, or TOML in a file named .toml, but they are not: {error}."
-        ) from None
-    if isinstance(found, dict) and isinstance(found.get("config"), dict) and "format" in found:
-        found = found["config"]
-    if not isinstance(found, dict):
-        raise PortError(f"The settings {path} must be fields and values, got a {type(found).__name__}.")
+        raise PortError(f"The settings {path} must be JSON, or TOML in a file named .toml: {error}.") from None
+    if isinstance(settings, dict) and isinstance(settings.get("config"), dict) and "format" in settings:
+        settings = settings["config"]
+    if not isinstance(settings, dict):
+        raise PortError(f"The settings {path} must be fields and values, got a {type(settings).__name__}.")
     for name in VOCABULARIES:
-        if isinstance(found.get(name), str):
-            found[name] = str(path.parent / found[name])
-    check_settings(found)
-    return found
+        if isinstance(settings.get(name), str):
+            settings[name] = str(path.parent / settings[name])
+    check_settings(settings)
+    return settings
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -73,17 +73,45 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise PortError(f"trained_by must be transformer_mb, got {settings['trained_by']!r:.80}.")
 
 
-def made_config(
-    found: Mapping[str, Any], settings: Mapping[str, Any], assumed: Mapping[str, Any], recorded: Mapping[str, Any] | None = None
+def names_of(settings: Mapping[str, Any], name: str) -> list[str]:
+    """A setting that lists names."""
+    names = settings.get(name) or []
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise PortError(f"{name} must be a list of names, got {names!r:.80}.")
+    return names
+
+
+def recorded_fields(text: str | None, where: str) -> dict[str, Any]:
+    """What a file of weights says of its own model: fields of a TransformerConfig, none for None.
+
+    Anything else is refused: a setting of the user's may name other files, which are opened; a file from somebody else may not.
+    """
+    try:
+        fields = {} if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise PortError(f"{where} must be a JSON object, got {text!r:.80}.")
+    if unknown := sorted(set(fields) - set(FIELDS)):
+        raise PortError(
+            f"{where} must hold fields of a TransformerConfig alone, but it has {', '.join(map(repr, unknown)):.200}: refused."
+        )
+    return fields
+
+
+def build_config(
+    inferred: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    assumed: Mapping[str, Any],
+    recorded: Mapping[str, Any] = MappingProxyType({}),
 ) -> TransformerConfig:
-    """The configuration, of what the source shows (``found``) and records, of what is given, and of what is assumed.
+    """The configuration, of what the source shows (``inferred``) and records, of what is given, and of what is assumed.
 
     Raises PortError that names what is missing (the number of heads is in no weight file) or what contradicts.
     """
-    recorded = recorded or {}
-    if wrong := _differing(found, recorded):
+    if wrong := _differing(inferred, recorded):
         raise PortError(f"What the file records contradicts its own tensors: {wrong}.")
-    of_source = {**recorded, **found}
+    of_source = {**recorded, **inferred}
     sides = sides_of(of_source)
     given = given_fields(settings, sides)
     if wrong := _differing({name: value for name, value in of_source.items() if name not in DECODING}, given):
@@ -135,10 +163,19 @@ def _plain(value: Any) -> Any:
 
 def check_sizes(config: TransformerConfig, tensors: int) -> None:
     """Refuse numbers that no tensor of the file bounds, before anything is made of them: a hostile file may say any."""
-    try:
+    with port_errors(WeightsError):
         parameters.check_sizes(config, tensors)
-    except WeightsError as error:
-        raise PortError(str(error)) from None
+
+
+def check_holds(config: TransformerConfig, needed: Mapping[str, Any], what: str) -> None:
+    """Refuse to write a model that ``what`` cannot express, naming every field; a tuple lists the values that it can."""
+    wrong = []
+    for name, values in needed.items():
+        value, choices = getattr(config, name), values if isinstance(values, tuple) else (values,)
+        if value not in choices:
+            wrong.append(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
+    if wrong:
+        raise PortError(f"{what} cannot hold this model: {'; '.join(wrong)}.")
 
 
 def vocabularies(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,6 +195,5 @@ def _vocabulary(name: str, given: Any) -> Vocabulary:
         raise PortError(f"The {name} {given} cannot be read: {error.strerror or error}.") from None
     except (ValueError, RecursionError, DataError) as error:
         raise PortError(
-            f"The {name} must be a vocabulary, or a list of tokens with {', '.join(SPECIAL_TOKENS.values())} among them, but "
-            f"it is not: {error}."
+            f"The {name} must be a vocabulary, or a list of tokens, {', '.join(SPECIAL_TOKENS.values())} among them: {error}."
         ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .exports import EXPORTS
-from .families import FAMILIES
+from .families import DEFAULT, FAMILIES
 from .formats import FORMATS
 from .settings import EXTRA
 
@@ -18,7 +18,7 @@ def formats_table() -> str:
     for row in FORMATS.values():
         rows.append((f"`{row.name}`", row.title, "yes", _yes(row.writable), _yes(row.optimizer)))
     for family in FAMILIES.values():
-        if family.name not in ("canonical", "d2l"):
+        if family.name not in ("canonical", DEFAULT.name):
             rows.append((f"`{family.name}`", family.title, "yes", "yes", _yes(family.kind == "tensors")))
     rows += [(f"`{export.name}`", export.title, "no", "yes", "no") for export in EXPORTS.values()]
     return _table(("name", "what", "read", "written", "Adam's state"), rows)

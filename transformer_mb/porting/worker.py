@@ -33,7 +33,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def call(
     runner: str, arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any], patience: float = PATIENCE
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Run ``module:function`` of ``porting.runners`` on arrays and JSON-like settings; returns its arrays and facts.
+    """Run ``module:function`` of ``transformer_mb.porting`` on arrays and JSON-like settings; returns its arrays and facts.
 
     Raises PortError: what the runner raised, or how its process ended.
     """
@@ -95,7 +95,7 @@ def _end_with(parent: int) -> None:
 def main(runner: str, folder: str, parent: str) -> None:
     _end_with(int(parent))
     module, function = runner.split(":")
-    run = getattr(importlib.import_module(f"transformer_mb.porting.runners.{module}"), function)
+    run = getattr(importlib.import_module(f"transformer_mb.porting.{module}"), function)
     try:
         arrays, facts = run(*_get(Path(folder), "in"))
     except TransformerMBError as error:

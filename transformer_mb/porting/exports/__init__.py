@@ -13,14 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """``runner`` and ``requires`` as in ``families.Family``: what runs the exported model for the proof.
+    """``runs`` and ``requires`` as in ``families.Family``: what runs the exported model for the proof.
 
     ``hides`` are outputs that the engine computes and need not show.
     """
 
     name: str
     title: str
-    runner: str
+    runs: str
     requires: tuple[str, ...] = ()
     hides: tuple[str, ...] = ()
 
@@ -32,11 +32,16 @@ class Export:
 EXPORTS = {
     row.name: row
     for row in (
-        Export(name="onnx", title="ONNX encoder and cached decoder step", runner="onnx:run", requires=("onnx", "onnxruntime")),
+        Export(
+            name="onnx",
+            title="ONNX encoder and cached decoder step",
+            runs="proof.reference_runs.onnx:run",
+            requires=("onnx", "onnxruntime"),
+        ),
         Export(
             name="ctranslate2",
             title="CTranslate2 folder",
-            runner="ctranslate2:run",
+            runs="proof.reference_runs.ctranslate2:run",
             requires=("ctranslate2",),
             hides=("encoder",),
         ),

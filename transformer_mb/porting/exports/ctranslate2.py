@@ -15,11 +15,11 @@ import numpy as np
 from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from .. import worker
-from ..ported import PortedModel
+from ..model import PortedModel
 from .ctranslate2_names import expected_variables
 from .ctranslate2_stored import read_variables
 
-WRITER = "ctranslate2:write"
+WRITER = "proof.reference_runs.ctranslate2:write"
 # What the engine computes differently or cannot compute.
 NEEDED = {"norm_kind": "layer_norm", "compat_decode": "correct"}
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...config import TransformerConfig
 from ...parameters import parameter_shapes
 from ...positions import sinusoid_table
-from ..ported import Arrays
+from ..model import Arrays
 
 KINDS = {"weight": "gamma", "bias": "beta"}
 NEVER = -1e9  # the logit of a token that must not be produced

@@ -23,7 +23,7 @@ import numpy as np
 from ...checkpoint_files import VOCABULARIES, write_text
 from ...config import TransformerConfig
 from ...errors import PortError
-from ..ported import PortedModel
+from ..model import PortedModel
 from .onnx_builder import GraphBuilder
 from .onnx_layers import Layers
 from .onnx_stored import read_back

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ...positions import sinusoid_table
-from ..ported import PortedModel
+from ..model import PortedModel
 
 
 def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], list[str]]:

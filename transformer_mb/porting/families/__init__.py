@@ -1,7 +1,7 @@
 """The model families, as data.
 
 A family of kind ``tensors`` lives in any container; its module offers ``recognize(native: NativeFile) -> bool``,
-``read(native: NativeFile, settings) -> PortedModel`` and ``write(model: PortedModel, format_name: str) -> NativeFile``.
+``read(native: NativeFile, settings) -> PortedModel`` and ``write(model: PortedModel, format_name, settings) -> NativeFile``.
 A family of kind ``folder`` has files of its own: ``recognize(folder: Path) -> bool``,
 ``read(folder: Path, settings) -> PortedModel`` and ``write(model: PortedModel, folder: Path) -> None``, which fills an
 empty folder that the caller puts in place. ``settings`` is what ``--config`` holds; all raise PortError.
@@ -20,16 +20,16 @@ class Family:
 
     Attributes:
         kind: ``tensors`` or ``folder``, see above.
-        format: the container that ``--to NAME`` writes, for kind ``tensors``.
-        runner: ``module:function`` in ``porting.runners`` that runs the foreign model itself for the proof (see
-            ``worker.call``), and the packages that it takes.
+        format: the container that ``--to NAME`` writes, for kind ``tensors``; the default family is in any of them.
+        runs: ``module:function`` in ``transformer_mb.porting`` that runs the foreign model itself for the proof (see
+            ``worker.call``). requires: the packages that it takes; of the default family those of the file's framework.
     """
 
     name: str
     title: str
     kind: str
     format: str | None = None
-    runner: str | None = None
+    runs: str | None = None
     requires: tuple[str, ...] = ()
 
     @property
@@ -42,17 +42,25 @@ FAMILIES = {
     for row in (
         Family(name="canonical", title="canonical checkpoint", kind="folder"),
         Family(
-            name="marian", title="HF MarianMT folder", kind="folder", runner="marian:run", requires=("transformers", "torch")
+            name="marian",
+            title="HF MarianMT folder",
+            kind="folder",
+            runs="proof.reference_runs.marian:run",
+            requires=("transformers", "torch"),
         ),
         Family(
-            name="bert", title="HF BERT/MiniLM folder", kind="folder", runner="bert:run", requires=("transformers", "torch")
+            name="bert",
+            title="HF BERT/MiniLM folder",
+            kind="folder",
+            runs="proof.reference_runs.bert:run",
+            requires=("transformers", "torch"),
         ),
         Family(
             name="torch_transformer",
             title="torch.nn.Transformer, torch.nn.TransformerEncoder",
             kind="tensors",
             format="torch",
-            runner="torch_transformer:run",
+            runs="proof.reference_runs.torch_transformer:run",
             requires=("torch",),
         ),
         Family(
@@ -60,9 +68,15 @@ FAMILIES = {
             title="paddle.nn.Transformer",
             kind="tensors",
             format="paddle",
-            runner="paddle_transformer:run",
+            runs="proof.reference_runs.paddle_transformer:run",
             requires=("paddle",),
         ),
-        Family(name="d2l", title="D2L book models and this project's own", kind="tensors"),
+        Family(
+            name="d2l",
+            title="D2L book models and this project's own",
+            kind="tensors",
+            runs="proof.reference_runs.backends:run",
+        ),
     )
 }
+DEFAULT = FAMILIES["d2l"]  # what a container holds where nothing says otherwise

@@ -14,24 +14,24 @@ from typing import Any
 from ...config import TransformerConfig
 from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
-from ...parameters import parameter_shapes
 from ...regular_files import read_regular_text
-from ..ported import Arrays, NativeFile, PortedModel
-from ..settings import check_sizes, made_config, vocabularies
+from ..model import Arrays, NativeFile, PortedModel
+from ..safety.port_errors import system_errors
+from ..settings import build_config, check_holds, check_sizes, vocabularies
 from .generation import KNOWN
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
     Fields,
-    check_holds,
+    canonical_weights,
     is_model,
     read_object,
     read_weights,
-    take,
     vocabulary_of,
     write_object,
     write_weights,
 )
+from .layer_names import LayerNames
 
 PREFIX = "bert."
 HEADS = ("cls.", "classifier.", "qa_outputs.")
@@ -46,32 +46,44 @@ OUTER = {
     "pooler.dense": "pooler.dense",
 }
 BLOCK = {
-    "attention.W_q": "attention.self.query",
-    "attention.W_k": "attention.self.key",
-    "attention.W_v": "attention.self.value",
+    **{f"attention.W_{one[0]}": f"attention.self.{one}" for one in ("query", "key", "value")},
     "attention.W_o": "attention.output.dense",
     "addnorm1.ln": "attention.output.LayerNorm",
     "ffn.dense1": "intermediate.dense",
     "ffn.dense2": "output.dense",
     "addnorm2.ln": "output.LayerNorm",
 }
-# What BertConfig is made of for the proof.
-NATIVE = (
-    *("vocab_size", "hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers", "type_vocab_size"),
-    *("max_position_embeddings", "layer_norm_eps", "hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob"),
-    "pad_token_id",
-)
-NEEDED = {
+NAMES = LayerNames(block="encoder.layer.{number}.", blocks={"encoder": BLOCK}, outer=OUTER)  # of a BertModel's state_dict
+SIZES = {
+    "source_vocab_size": "vocab_size",
+    "num_hiddens": "hidden_size",
+    "ffn_num_hiddens": "intermediate_size",
+    "encoder_num_heads": "num_attention_heads",
+    "encoder_num_layers": "num_hidden_layers",
+    "max_len": "max_position_embeddings",
+    "token_types": "type_vocab_size",
+    "pad_id": "pad_token_id",
+}
+RATES = {
+    "norm_eps": "layer_norm_eps",
+    "dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
+}
+NATIVE = (*SIZES.values(), *RATES.values(), "hidden_act")  # what BertConfig is made of for the proof
+FIXED = {
     "architecture": "encoder",
+    "embedding_norm": True,
+    "embedding_scale": False,
+    "position": "learned",
+    "encoder_attention_bias": True,
+}
+NEEDED = {
+    **FIXED,
     "norm_position": "post",
     "norm_kind": "layer_norm",
     "norm_affine": True,
     "final_norm": False,
-    "embedding_norm": True,
-    "embedding_scale": False,
-    "position": "learned",
     "position_offset": 0,
-    "encoder_attention_bias": True,
     "ffn_bias": True,
     "ffn_dropout": 0.0,
 }
@@ -87,18 +99,17 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     native = read_weights(folder)
     own = {n: a for n, a in native.tensors.items() if not n.startswith(HEADS) and n.removeprefix(PREFIX) != POSITION_IDS}
     heads = [name for name in native.tensors if name.startswith(HEADS)]
-    found = {_modern(name): value for name, value in own.items()}
-    config = made_config(_fields(fields, found), settings, {})
-    check_sizes(config, len(found))
-    shapes = parameter_shapes(config)
-    weights = take(found, {name: foreign_name(name) for name in shapes}, shapes, str(folder))
+    tensors = {_modern(name): value for name, value in own.items()}
+    config = build_config(_fields(fields, tensors), settings, {})
+    check_sizes(config, len(tensors))
+    weights = canonical_weights(tensors, NAMES, config, folder)
     vocabulary, problem = _vocabulary(folder, config)
     vocabulary = vocabularies(settings).get("source_vocabulary", vocabulary)
     dropped = f"The task's head stays behind: {', '.join(heads)}." if heads else ""
-    said, odd = fields.native(NATIVE, (*KNOWN, "position_embedding_type"))
-    notes = (*native.notes, *odd, *(note for note in (dropped, problem) if note))
-    ran = NativeFile(format="safetensors", tensors=own, settings={"config": said})
-    return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes, native=ran)
+    model_fields, unknown = fields.native(NATIVE, (*KNOWN, "position_embedding_type"))
+    notes = (*native.notes, *unknown, *(note for note in (dropped, problem) if note))
+    run = NativeFile(format="safetensors", tensors=own, settings={"config": model_fields})
+    return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes, native=run)
 
 
 def write(model: PortedModel, folder: Path) -> None:
@@ -110,61 +121,28 @@ def write(model: PortedModel, folder: Path) -> None:
     fields = {
         "architectures": ["BertModel"],
         "model_type": "bert",
-        "vocab_size": config.source_vocab_size,
-        "hidden_size": config.num_hiddens,
-        "intermediate_size": config.ffn_num_hiddens,
-        "num_attention_heads": config.encoder_num_heads,
-        "num_hidden_layers": config.encoder_num_layers,
-        "max_position_embeddings": config.max_len,
-        "type_vocab_size": config.token_types,
-        "layer_norm_eps": config.norm_eps,
-        "hidden_act": ACTIVATIONS[config.activation][0],
-        "hidden_dropout_prob": config.dropout,
+        **{theirs: getattr(config, ours) for ours, theirs in {**SIZES, **RATES}.items()},
         "attention_probs_dropout_prob": config.attention_dropout_rate,
+        "hidden_act": ACTIVATIONS[config.activation][0],
         "position_embedding_type": "absolute",
-        "pad_token_id": config.pad_id,
     }
     write_object(folder / CONFIG, fields)
-    write_weights(folder, {foreign_name(name): value for name, value in model.weights.items()})
+    write_weights(folder, {NAMES.tensor(name): value for name, value in model.weights.items()})
     if model.source_vocabulary is not None:
         (folder / VOCABULARY).write_text("".join(f"{token}\n" for token in model.source_vocabulary.entries), encoding="utf-8")
 
 
-def foreign_name(name: str) -> str:
-    """The name in a BertModel's state_dict."""
-    if name in OUTER:
-        return OUTER[name]
-    layer, _, kind = name.rpartition(".")
-    if layer in OUTER:
-        return f"{OUTER[layer]}.{kind}"
-    _, _, block, layer = layer.split(".", 3)
-    return f"encoder.layer.{block.removeprefix('block')}.{BLOCK[layer]}.{kind}"
-
-
-def _fields(fields: Fields, found: Arrays) -> dict[str, Any]:
+def _fields(fields: Fields, tensors: Arrays) -> dict[str, Any]:
     fields.require("position_embedding_type", "absolute", "absolute")
     fields.require("is_decoder", False, False)
-    pad_id = fields.get("pad_token_id", int)
-    table = found.get(OUTER["encoder.embedding.weight"])
+    sizes = fields.all(SIZES, int)
+    table, pad_id = tensors.get(OUTER["encoder.embedding.weight"]), sizes["pad_id"]
     return {
-        "architecture": "encoder",
-        "source_vocab_size": fields.get("vocab_size", int),
-        "num_hiddens": fields.get("hidden_size", int),
-        "ffn_num_hiddens": fields.get("intermediate_size", int),
-        "encoder_num_heads": fields.get("num_attention_heads", int),
-        "encoder_num_layers": fields.get("num_hidden_layers", int),
-        "max_len": fields.get("max_position_embeddings", int),
-        "token_types": fields.get("type_vocab_size", int),
-        "norm_eps": fields.get("layer_norm_eps", float),
+        **FIXED,
+        **sizes,
+        **fields.all(RATES, float),
         "activation": fields.activation("hidden_act"),
-        "dropout": float(fields.get("hidden_dropout_prob", float)),
-        "attention_dropout": float(fields.get("attention_probs_dropout_prob", float)),
-        "pooler": "pooler.dense.weight" in found,
-        "embedding_norm": True,
-        "embedding_scale": False,
-        "position": "learned",
-        "encoder_attention_bias": True,
-        "pad_id": pad_id,
+        "pooler": "pooler.dense.weight" in tensors,
         "padding_vector_zero": table is not None and 0 <= pad_id < len(table) and not table[pad_id].any(),
     }
 
@@ -185,10 +163,8 @@ def _vocabulary(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | N
 
 def _token_ids(folder: Path) -> Mapping[str, int]:
     if (folder / VOCABULARY).is_file():
-        try:
+        with system_errors(f"{folder / VOCABULARY} cannot be read", UnicodeDecodeError):
             lines = read_regular_text(folder / VOCABULARY, "vocabulary").removesuffix("\n").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise PortError(f"{folder / VOCABULARY} cannot be read: {error}.") from None
         return {token: number for number, token in enumerate(lines)}
     if not (folder / TOKENIZER).is_file():
         return {}

@@ -8,9 +8,10 @@ from typing import Any
 
 from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
 from ...checkpoint_files import holds_checkpoint
-from ...errors import CheckpointError, PortError
-from ..ported import PortedModel
-from ..settings import made_config, vocabularies
+from ...errors import CheckpointError
+from ..model import PortedModel
+from ..safety.port_errors import port_errors
+from ..settings import VOCABULARIES, build_config, vocabularies
 
 PROGRESS = "How far the training is (trainer.json) stays behind: the optimizer goes on, the epochs count from the start."
 
@@ -21,27 +22,22 @@ def recognize(folder: Path) -> bool:
 
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """The settings may change how the model decodes (``settings.DECODING``), and bring vocabularies."""
-    try:
+    with port_errors(CheckpointError, ValueError):
         checkpoint = read_checkpoint(folder)
-        config = made_config(checkpoint.config.to_dict(), settings, {})
+        config = build_config(checkpoint.config.to_dict(), settings, {})
         Checkpoint(config=config, weights=checkpoint.weights).check()
-    except (CheckpointError, ValueError) as error:
-        raise PortError(str(error)) from None
-    kept: dict[str, Any] = {
-        "source_vocabulary": checkpoint.source_vocabulary,
-        "target_vocabulary": checkpoint.target_vocabulary,
-    }
+    words = {name: getattr(checkpoint, name) for name in VOCABULARIES}
     return PortedModel(
         config=config,
         weights=checkpoint.weights,
         optimizer=checkpoint.optimizer,
         notes=(PROGRESS,) if checkpoint.trainer else (),
-        **{**kept, **vocabularies(settings)},
+        **{**words, **vocabularies(settings)},
     )
 
 
 def write(model: PortedModel, folder: Path) -> None:
-    try:
+    with port_errors(CheckpointError):
         fill_folder(
             folder,
             Checkpoint(
@@ -53,5 +49,3 @@ def write(model: PortedModel, folder: Path) -> None:
                 trainer=None if model.optimizer is None else {},
             ),
         )
-    except CheckpointError as error:
-        raise PortError(str(error)) from None

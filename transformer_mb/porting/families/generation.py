@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
+from ..settings import names_of
 from .hugging_face import CONFIG, read_object
 
 GENERATION = "generation_config.json"
@@ -85,27 +86,27 @@ class Decoding:
     notes: tuple[str, ...]
 
 
-def read_decoding(folder: Path, config: Mapping[str, Any], dropped: Any) -> Decoding:
-    """``config``: what config.json holds; ``dropped``: what the setting ``drop_decoding`` says. Raises PortError."""
+def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> Decoding:
+    """``config``: what config.json holds; of ``settings`` only ``drop_decoding`` matters. Raises PortError."""
     path = folder / GENERATION if (folder / GENERATION).is_file() else folder / CONFIG
-    found = read_object(path) if path.name == GENERATION else config
-    said = {name: _one(value) if name in SINGLE else value for name, value in found.items() if value is not None}
-    changing = {name: said[name] for name, neutral in CHANGING.items() if name in said and said[name] not in neutral}
-    if said.get("forced_eos_token_id", config.get("eos_token_id")) != config.get("eos_token_id"):
-        changing["forced_eos_token_id"] = said["forced_eos_token_id"]
-    words, tokens = _suppressed(path, said)
+    values = read_object(path) if path.name == GENERATION else config
+    values = {name: _one(value) if name in SINGLE else value for name, value in values.items() if value is not None}
+    changing = {name: values[name] for name, neutral in CHANGING.items() if name in values and values[name] not in neutral}
+    if values.get("forced_eos_token_id", config.get("eos_token_id")) != config.get("eos_token_id"):
+        changing["forced_eos_token_id"] = values["forced_eos_token_id"]
+    words, tokens = _suppressed(path, values)
     if longer := [one for one in words if len(one) > 1]:
         changing["bad_words_ids"] = longer
-    notes = _dropped(path, changing, dropped)
-    chosen = {name: said[name] for name, usual in CHOSEN.items() if said.get(name, usual) != usual}
+    notes = _dropped(path, changing, settings)
+    chosen = {name: values[name] for name, usual in CHOSEN.items() if values.get(name, usual) != usual}
     if chosen:
         notes.append(f"{path.name} sets {_listed(chosen)}: whoever decodes chooses these, and they do not travel.")
-    if path.name == GENERATION and (unknown := sorted(set(said) - KNOWN)):
+    if path.name == GENERATION and (unknown := sorted(set(values) - KNOWN)):
         notes.append(f"{path.name} holds {', '.join(unknown):.300}, not known here: not used.")
     # transformers lets the end token end a sentence whatever bad_words_ids says, though not whatever suppress_tokens says.
     single = [one for one in words if len(one) == 1]
     never = [one[0] for one in single if one[0] != config.get("eos_token_id")] + tokens
-    fields = {**{name: said[name] for name in IDS if name in said}, "bad_words_ids": single, "suppress_tokens": tokens}
+    fields = {**{name: values[name] for name in IDS if name in values}, "bad_words_ids": single, "suppress_tokens": tokens}
     fields = {name: value for name, value in fields.items() if value != []}
     return Decoding(path=path, suppress_ids=tuple(dict.fromkeys(never)), fields=fields, notes=tuple(notes))
 
@@ -116,9 +117,9 @@ def _one(value: Any) -> Any:
 
 def check_ids(decoding: Decoding, config: Mapping[str, Any]) -> None:
     """Both files must mean the same tokens, and one token must end a sentence."""
-    said = decoding.fields
-    given = {name: said.get(name, config.get(name)) for name in ("pad_token_id", "eos_token_id")}
-    given["decoder_start_token_id"] = said.get("decoder_start_token_id", said.get("bos_token_id"))
+    values = decoding.fields
+    given = {name: values.get(name, config.get(name)) for name in ("pad_token_id", "eos_token_id")}
+    given["decoder_start_token_id"] = values.get("decoder_start_token_id", values.get("bos_token_id"))
     for name, value in given.items():
         if isinstance(value, list):
             raise PortError(f"{decoding.path}: {name} must be a single token for a model to be ported, got {value!r:.60}.")
@@ -126,8 +127,8 @@ def check_ids(decoding: Decoding, config: Mapping[str, Any]) -> None:
             raise PortError(f"{decoding.path}: {name} must be that of {CONFIG}, {config.get(name)!r:.20}, got {value!r:.60}.")
 
 
-def _suppressed(path: Path, said: Mapping[str, Any]) -> tuple[list[list[int]], list[int]]:
-    words, tokens = (said.get(name, []) for name in SUPPRESSED)
+def _suppressed(path: Path, values: Mapping[str, Any]) -> tuple[list[list[int]], list[int]]:
+    words, tokens = (values.get(name, []) for name in SUPPRESSED)
     if not isinstance(words, list) or not all(isinstance(one, list) and one for one in words):
         raise PortError(f"{path}: bad_words_ids must be a list of lists of token ids, got {words!r:.60}.")
     if not isinstance(tokens, list):
@@ -137,10 +138,8 @@ def _suppressed(path: Path, said: Mapping[str, Any]) -> tuple[list[list[int]], l
     return words, tokens
 
 
-def _dropped(path: Path, changing: Mapping[str, Any], dropped: Any) -> list[str]:
-    names = [] if dropped is None else dropped
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise PortError(f"drop_decoding must be a list of names, got {names!r:.80}.")
+def _dropped(path: Path, changing: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    names = names_of(settings, "drop_decoding")
     if absent := sorted(set(names) - set(changing)):
         raise PortError(f"drop_decoding must name what {path} sets and no port can carry, got {', '.join(absent)}.")
     if kept := {name: value for name, value in changing.items() if name not in names}:

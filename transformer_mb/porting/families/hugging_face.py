@@ -9,12 +9,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ... import checkpoint_files
+from ...config import TransformerConfig
 from ...data.vocabulary import Vocabulary
-from ...errors import DataError, PortError
-from ...regular_files import read_regular_text
+from ...errors import CheckpointError, DataError, PortError, WeightsError
+from ...parameters import check_weights, parameter_shapes
 from ...tensor_file import write_tensors
 from ..formats import FORMATS
-from ..ported import NativeFile
+from ..model import Arrays, NativeFile
+from ..safety.port_errors import port_errors
+from .layer_names import LayerNames
+from .named_tensors import check_fractions
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 # The names that transformers gives to our activations; the first is the one that we write.
@@ -55,23 +60,21 @@ def is_model(folder: Path, model_type: str) -> bool:
     return values.get("model_type") == model_type or not _another_model(values, model_type)
 
 
-def said_model(folder: Path) -> str:
+def named_model(folder: Path) -> str:
     """What the config.json of a folder of no family says that it is, as the end of a sentence; or ""."""
     try:
         values = read_object(folder / CONFIG)
     except PortError:
         return ""
-    said = ", ".join(f"{name} {values[name]!r:.60}" for name in ("model_type", "architectures") if name in values)
-    return f": its config.json says {said}, and no family here computes what that does" if said else ""
+    named = ", ".join(f"{name} {values[name]!r:.60}" for name in ("model_type", "architectures") if name in values)
+    return f": its config.json says {named}, and no family here computes what that does" if named else ""
 
 
 def _another_model(values: Mapping[str, Any], model_type: str) -> str:
     """Why a config.json is not of this family, or ""; kin such as RoBERTa name the same tensors and mean something else."""
     got, classes = values.get("model_type"), values.get("architectures") or None
-    if got not in (None, model_type):
+    if got not in (None, model_type) or (classes is None and got is None):
         return f"model_type must be {model_type!r} for this family, got {got!r:.60}"
-    if classes is None and got is None:
-        return f"model_type must be {model_type!r} for this family, but it is not there"
     known = MODELS[model_type]
     if classes is not None and (not isinstance(classes, list) or any(one not in known for one in classes)):
         return f"architectures must name one of {', '.join(known)}, got {classes!r:.80}"
@@ -79,16 +82,8 @@ def _another_model(values: Mapping[str, Any], model_type: str) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    try:
-        kind = "configuration" if path.name.endswith(CONFIG) else "vocabulary"  # generation_config.json among the first
-        value = json.loads(read_regular_text(path, kind))
-    except (ValueError, RecursionError) as error:
-        raise PortError(f"{path} must be JSON, but it is not: {error}.") from None
-    except OSError as error:
-        raise PortError(f"{path} cannot be read: {error.strerror or error}.") from None
-    if not isinstance(value, dict):
-        raise PortError(f"{path} must hold a JSON object, but it holds a {type(value).__name__}.")
-    return value
+    with port_errors(CheckpointError):
+        return checkpoint_files.read_object(path)
 
 
 def write_object(path: Path, value: Mapping[str, Any]) -> None:
@@ -116,7 +111,11 @@ class Fields:
         if not right:
             got = "nothing" if name not in self.values else f"{value!r:.60}"
             raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, got {got}.")
-        return value  # type: ignore[return-value]
+        return kind(value)  # type: ignore[arg-type]
+
+    def all(self, names: Mapping[str, str], kind: type[Kind]) -> dict[str, Kind]:
+        """By our name of each field, theirs."""
+        return {ours: self.get(theirs, kind) for ours, theirs in names.items()}
 
     def require(self, name: str, expected: Any, default: Any) -> None:
         """Refuse a variant that the canonical form does not have."""
@@ -126,10 +125,10 @@ class Fields:
 
     def native(self, names: Iterable[str], known: Iterable[str] = ()) -> tuple[dict[str, Any], tuple[str, ...]]:
         """These fields as they stand, for the library that wrote them; and a note of those that nobody knows."""
-        said = {name: value for name, value in self.values.items() if value is not None}
-        unknown = sorted(set(said) - {*names, *known, *INERT})
+        values = {name: value for name, value in self.values.items() if value is not None}
+        unknown = sorted(set(values) - {*names, *known, *INERT})
         note = f"{CONFIG} holds {', '.join(unknown):.300}, not known here: not used."
-        return {name: said[name] for name in names if name in said}, (note,) if unknown else ()
+        return {name: values[name] for name in names if name in values}, (note,) if unknown else ()
 
     def activation(self, name: str) -> str:
         got = self.get(name, str)
@@ -151,7 +150,7 @@ def read_weights(folder: Path) -> NativeFile:
         )
     places = read_object(folder / INDEX).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(one, str) and Path(one).name == one for one in places.values()):
-        raise PortError(f"{folder / INDEX}: weight_map must give a file of this folder for each tensor, but it does not.")
+        raise PortError(f"{folder / INDEX}: weight_map must give a file of this folder for each tensor, got {places!r:.80}.")
     shards = [_read(folder / name) for name in sorted(set(places.values()))]
     tensors = {name: value for shard in shards for name, value in shard.tensors.items()}
     notes = tuple(note for shard in shards for note in shard.notes)
@@ -162,32 +161,18 @@ def _read(path: Path) -> NativeFile:
     return FORMATS["safetensors"].module.read(path)
 
 
-def write_weights(folder: Path, tensors: Mapping[str, np.ndarray]) -> None:
+def write_weights(folder: Path, tensors: Arrays) -> None:
     """With the metadata without which transformers refuses a file."""
     write_tensors(folder / WEIGHTS, tensors, {"format": "pt"})
 
 
-def take(
-    found: Mapping[str, np.ndarray], names: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]], what: str
-) -> dict[str, np.ndarray]:
-    """Canonical weights from foreign tensors, or one PortError that lists all that does not fit.
-
-    Args:
-        names: the foreign name of each canonical one; shapes: canonical shapes by canonical name.
-    """
-    missing = [f"missing {names[name]} {list(shape)}" for name, shape in shapes.items() if names[name] not in found]
-    unexpected = [f"unexpected {name} {list(found[name].shape)}" for name in sorted(set(found) - set(names.values()))]
-    wrong = [
-        f"{names[name]} must have shape {list(shape)}, got {list(found[names[name]].shape)}"
-        for name, shape in shapes.items()
-        if names[name] in found and found[names[name]].shape != tuple(shape)
-    ]
-    if missing or unexpected or wrong:
-        raise PortError(f"{what} and its config.json do not fit: {'; '.join([*missing, *unexpected, *wrong])}.")
-    integers = [names[name] for name in shapes if found[names[name]].dtype.kind != "f"]
-    if integers:
-        raise PortError(f"{what} must hold floating-point weights, but these are not: {', '.join(integers)}.")
-    return {name: found[names[name]] for name in shapes}
+def canonical_weights(tensors: Arrays, names: LayerNames, config: TransformerConfig, folder: Path) -> dict[str, np.ndarray]:
+    """The weights of a model from foreign tensors, or one PortError that lists all that does not fit."""
+    shapes = parameter_shapes(config)
+    with port_errors(WeightsError):
+        check_weights(tensors, {names.tensor(name): shape for name, shape in shapes.items()}, f"{folder / CONFIG}")
+    check_fractions(tensors)
+    return {name: tensors[names.tensor(name)] for name in shapes}
 
 
 def vocabulary_of(ids: Mapping[str, int], size: int, special: Mapping[str, int], file: str) -> tuple[Vocabulary | None, str]:
@@ -202,14 +187,3 @@ def vocabulary_of(ids: Mapping[str, int], size: int, special: Mapping[str, int],
         return Vocabulary(entries, "words", special), ""
     except DataError as error:
         return None, f"{file} was left out: {error}"
-
-
-def check_holds(config: Any, needed: Mapping[str, Any], family: str) -> None:
-    """Refuse to write a model that a family cannot express, naming every field."""
-    wrong = [
-        f"{name} must be {value!r}, got {getattr(config, name)!r}"
-        for name, value in needed.items()
-        if getattr(config, name) != value
-    ]
-    if wrong:
-        raise PortError(f"{family} cannot hold this model: {'; '.join(wrong)}.")

@@ -16,25 +16,23 @@ import numpy as np
 from ...config import TransformerConfig
 from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
-from ...parameters import parameter_shapes
 from ...positions import sinusoid_table
-from ..ported import NativeFile, PortedModel
-from ..settings import check_sizes, made_config, vocabularies
+from ..model import NativeFile, PortedModel
+from ..settings import build_config, check_holds, check_sizes, vocabularies
 from .generation import GENERATION, KNOWN, check_ids, read_decoding
 from .hugging_face import (
     ACTIVATIONS,
     CONFIG,
     Fields,
-    check_holds,
+    canonical_weights,
     is_model,
     read_object,
     read_weights,
-    take,
     vocabulary_of,
     write_object,
     write_weights,
 )
-from .marian_names import BIAS, HEAD, POSITIONS, SHARED, TABLES, foreign_name
+from .marian_names import BIAS, HEAD, NAMES, POSITIONS, SHARED, TABLES
 
 VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 EPS = 1e-5  # no field of config.json
@@ -86,27 +84,24 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring vocabularies; raises PortError."""
     fields = Fields(folder / CONFIG, "marian")
     native = read_weights(folder)
-    found = dict(native.tensors)
-    _drop_positions(found, folder)
-    kept_tensors = dict(found)
-    tables = _tables(found, folder)
-    if BIAS in found and found[BIAS].ndim == 2:
-        found[BIAS] = found[BIAS].reshape(-1)
-    known = _fields(fields, tables)
-    decoding = read_decoding(folder, fields.values, settings.get("drop_decoding"))
-    config = made_config({**known, "suppress_ids": decoding.suppress_ids}, settings, {})
+    own = _without_positions(native.tensors, folder)
+    tensors = dict(own)
+    tables = _tables(tensors, folder)
+    if BIAS in tensors and tensors[BIAS].ndim == 2:
+        tensors[BIAS] = tensors[BIAS].reshape(-1)
+    recorded = _fields(fields, tables)
+    decoding = read_decoding(folder, fields.values, settings)
+    config = build_config({**recorded, "suppress_ids": decoding.suppress_ids}, settings, {})
     check_ids(decoding, fields.values)
     check_sizes(config, len(native.tensors))
     _check_ties(fields, config)
-    shapes = parameter_shapes(config)
-    names = {name: foreign_name(name) for name in shapes}
-    weights = take({**found, **_stored(tables, config)}, names, shapes, str(folder))
+    weights = canonical_weights({**tensors, **_stored(tables, config)}, NAMES, config, folder)
     source, target, problem = _vocabularies(folder, config)
-    said, odd = fields.native(NATIVE, (*ALIASES, *KNOWN))
-    notes = (*native.notes, *odd, *decoding.notes, *((problem,) if problem else ()))
-    own = NativeFile(format="safetensors", tensors=kept_tensors, settings={"config": said, "generation": decoding.fields})
-    kept: dict[str, Any] = {"source_vocabulary": source, "target_vocabulary": target, **vocabularies(settings)}
-    return PortedModel(config=config, weights=weights, notes=notes, native=own, **kept)
+    model_fields, unknown = fields.native(NATIVE, (*ALIASES, *KNOWN))
+    notes = (*native.notes, *unknown, *decoding.notes, *((problem,) if problem else ()))
+    run = NativeFile(format="safetensors", tensors=own, settings={"config": model_fields, "generation": decoding.fields})
+    words: dict[str, Any] = {"source_vocabulary": source, "target_vocabulary": target, **vocabularies(settings)}
+    return PortedModel(config=config, weights=weights, notes=notes, native=run, **words)
 
 
 def write(model: PortedModel, folder: Path) -> None:
@@ -145,7 +140,7 @@ def write(model: PortedModel, folder: Path) -> None:
 
 def _foreign_weights(model: PortedModel) -> dict[str, np.ndarray]:
     config = model.config
-    tensors = {foreign_name(name): value for name, value in model.weights.items()}
+    tensors = {NAMES.tensor(name): value for name, value in model.weights.items()}
     bias = tensors.pop(BIAS, np.zeros(config.target_vocab_size or 0, np.float32))
     tensors[BIAS] = bias.reshape(1, -1)
     if config.share_embeddings:
@@ -156,26 +151,27 @@ def _foreign_weights(model: PortedModel) -> dict[str, np.ndarray]:
     return tensors
 
 
-def _drop_positions(found: dict[str, np.ndarray], folder: Path) -> None:
+def _without_positions(tensors: Mapping[str, np.ndarray], folder: Path) -> dict[str, np.ndarray]:
     """Releases before 4.0 saved the sinusoids, which are no weights; others than ours would be another model."""
     for name in POSITIONS:
-        table = found.pop(name, None)
+        table = tensors.get(name)
         if table is None:
             continue
         whole = table.ndim == 2 and table.shape[1] % 2 == 0
         expected = sinusoid_table(table.shape[0], table.shape[1], "halves") if whole else None
         if expected is None or np.abs(table - expected).max(initial=0.0) > 1e-6:
             raise PortError(f"{folder}: {name} must be the table of sinusoids, but it is not.")
+    return {name: array for name, array in tensors.items() if name not in POSITIONS}
 
 
-def _tables(found: dict[str, np.ndarray], folder: Path) -> dict[str, np.ndarray]:
-    """Takes the embeddings of both sides and the output projection out of ``found``: each is stored where it is not tied."""
-    shared = found.pop(SHARED, None)
-    tables = {side: found.pop(name, shared) for side, name in TABLES.items()}
+def _tables(tensors: dict[str, np.ndarray], folder: Path) -> dict[str, np.ndarray]:
+    """Takes the embeddings of both sides and the output projection out of ``tensors``: each is stored where it is not tied."""
+    shared = tensors.pop(SHARED, None)
+    tables = {side: tensors.pop(name, shared) for side, name in TABLES.items()}
     missing = [TABLES[side] for side, table in tables.items() if table is None]
     if missing:
         raise PortError(f"{folder} must hold {SHARED} or {' and '.join(missing)}, but it holds none of them.")
-    tables["head"] = found.pop(HEAD, tables["decoder"])
+    tables["head"] = tensors.pop(HEAD, tables["decoder"])
     return tables  # type: ignore[return-value]
 
 
@@ -194,7 +190,7 @@ def _same(first: np.ndarray, second: np.ndarray) -> bool:
 
 
 def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    sizes = {ours: fields.get(theirs, int) for ours, theirs in SIZES.items()}
+    sizes = fields.all(SIZES, int)
     fields.require("decoder_ffn_dim", sizes["ffn_num_hiddens"], sizes["ffn_num_hiddens"])
     for second, first in ALIASES.items():
         fields.require(second, fields.values[first], fields.values[first])
@@ -202,7 +198,7 @@ def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return {
         **FIXED,
         **sizes,
-        **{ours: float(fields.get(theirs, float)) for ours, theirs in RATES.items()},
+        **fields.all(RATES, float),
         "source_vocab_size": vocab_size,
         "target_vocab_size": fields.get("decoder_vocab_size", int, vocab_size),
         "bos_id": fields.get("bos_token_id", int, sizes["decoder_start_id"]),
@@ -230,12 +226,12 @@ def _vocabularies(folder: Path, config: TransformerConfig) -> tuple[Vocabulary |
         return None, None, f"There is no {VOCABULARY}: the vocabularies were left out."
     names = [VOCABULARY, TARGET_VOCABULARY if (folder / TARGET_VOCABULARY).is_file() else VOCABULARY]
     sizes = (config.source_vocab_size or 0, config.target_vocab_size or 0)
-    found = []
+    both = []
     for name, size in zip(names, sizes, strict=True):
         ids = read_object(folder / name)
         special = {"unk": ids.get("<unk>", config.pad_id), "pad": config.pad_id, "bos": config.start_id, "eos": config.eos_id}
         vocabulary, problem = vocabulary_of(ids, size, {role: special[role] for role in SPECIAL_TOKENS}, name)
         if vocabulary is None:
             return None, None, problem
-        found.append(vocabulary)
-    return found[0], found[1], ""
+        both.append(vocabulary)
+    return both[0], both[1], ""

@@ -18,6 +18,7 @@ class Format:
         requires: packages beyond the core that reading or writing it takes.
         backend: whose framework's own file it is; None is NumPy's.
         companion: suffix of the file beside it that holds the optimizer's state.
+        records: whether it holds the configuration itself; else that lies beside the file.
     """
 
     name: str
@@ -28,10 +29,16 @@ class Format:
     requires: tuple[str, ...] = ()
     backend: str | None = None
     companion: str | None = None
+    records: bool = False
 
     @property
     def module(self) -> Any:
         return importlib.import_module(f"{__name__}.{self.name}")
+
+    @property
+    def native_loader(self) -> Any:
+        """With ``load_natively(path)``: the arrays by name as the framework itself reads them, in a process of its own."""
+        return importlib.import_module(f"{__name__}.native_loaders.{self.name}")
 
 
 FORMATS = {
@@ -48,10 +55,11 @@ FORMATS = {
             suffix=".weights.h5",
             requires=("h5py",),
             backend="tensorflow",
+            records=True,
         ),
         Format(name="flax", title="flax msgpack", suffix=".msgpack", optimizer=True, requires=("msgpack",), backend="jax"),
         Format(name="npz", title="NumPy .npz", suffix=".npz", optimizer=True),
-        Format(name="safetensors", title="safetensors of a state_dict", suffix=".safetensors"),
+        Format(name="safetensors", title="safetensors of a state_dict", suffix=".safetensors", records=True),
         Format(
             name="tensorflow",
             title="TensorFlow checkpoint",

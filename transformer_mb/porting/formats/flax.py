@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ..nested_names import flattened, nested
-from ..ported import NativeFile
-from ..raw_arrays import (
+from ..model import NativeFile
+from ..safety.nested_names import flattened, nested
+from ..safety.raw_arrays import (
     MOST_AXES,
     MOST_TENSORS,
     array_from_bytes,

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import worker
-from ..ported import NativeFile
-from ..raw_arrays import check_names, first_bytes
-from ..recorded import recorded_fields
+from ..model import NativeFile
+from ..safety.raw_arrays import check_names, first_bytes
+from ..settings import recorded_fields
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 CONFIG = "transformer_mb.config"
@@ -24,7 +24,7 @@ def recognize(path: Path) -> bool:
 
 
 def read(path: Path) -> NativeFile:
-    tensors, facts = worker.call("hdf5:read", {}, {"path": str(path.resolve())})
+    tensors, facts = worker.call("formats.native_loaders.keras:read", {}, {"path": str(path.resolve())})
     check_names(tensors, path)
     settings = recorded_fields(facts["config"], f"{path}, attribute {CONFIG}")
     order = [name for name in facts["names"] if name in tensors]  # as the file lists them

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import PortError
-from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, check_names, dtype_of, first_bytes, read_bytes
+from ..model import NativeFile
+from ..safety.raw_arrays import array_from_bytes, check_names, dtype_of, first_bytes, read_bytes
 
 HEADER = struct.pack("<QQ", 0x112, 0)
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA

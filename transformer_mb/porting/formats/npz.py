@@ -12,8 +12,8 @@ from numpy.lib import format as npy
 
 from ...errors import PortError
 from ...regular_files import open_regular
-from ..ported import NativeFile
-from ..raw_arrays import array_from_bytes, bytes_needed, check_names, dtype_of, size_of, unpacked_limit
+from ..model import NativeFile
+from ..safety.raw_arrays import array_from_bytes, bytes_needed, check_names, dtype_of, size_of, unpacked_limit
 
 PIECE = 1 << 20  # bytes
 OPTIMIZER = "optimizer."

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ..digests import digest
-from ..pickled_arrays import named_arrays, read_pickle
-from ..ported import NativeFile
-from ..raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes
+from ..model import NativeFile
+from ..safety.digests import digest
+from ..safety.pickled_arrays import named_arrays, read_pickle
+from ..safety.raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes
 
 NAMES = "StructuredToParameterName@@"
 MOMENTS = {"m": "_moment1_0", "v": "_moment2_0"}

@@ -8,9 +8,9 @@ from pathlib import Path
 from ...errors import CheckpointError, PortError
 from ...regular_files import regular_size
 from ...tensor_file import BFLOAT16, read_tensor_file, write_tensors
-from ..ported import NativeFile
-from ..raw_arrays import check_names, first_bytes, widened_bfloat16
-from ..recorded import recorded_fields
+from ..model import NativeFile
+from ..safety.raw_arrays import check_names, first_bytes, widened_bfloat16
+from ..settings import recorded_fields
 
 CONFIG = "transformer_mb.config"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from ...errors import PortError
 from ...regular_files import open_regular
 from .. import worker
-from ..ported import NativeFile
-from ..raw_arrays import check_names
+from ..model import NativeFile
+from ..safety.raw_arrays import check_names
 
 MAGIC = bytes.fromhex("57fb808b247547db")  # the last bytes of a table of LevelDB
 
@@ -25,6 +25,6 @@ def read(path: Path) -> NativeFile:
     if path.suffix != ".index":
         raise PortError(f"A TensorFlow checkpoint is named by its .index file, got {path}.")
     prefix = str(path.resolve()).removesuffix(".index")
-    tensors, facts = worker.call("tensorflow_files:read", {}, {"prefix": prefix})
+    tensors, facts = worker.call("formats.native_loaders.tensorflow:read", {}, {"prefix": prefix})
     check_names(tensors, path)
     return NativeFile(format="tensorflow", tensors=tensors, notes=tuple(facts["notes"]))

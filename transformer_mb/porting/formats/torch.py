@@ -11,8 +11,8 @@ from pathlib import Path
 from ...errors import PortError
 from ...regular_files import open_regular
 from .. import worker
-from ..ported import NativeFile
-from ..raw_arrays import check_names, size_of
+from ..model import NativeFile
+from ..safety.raw_arrays import check_names, size_of
 
 LEGACY = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # the number that files before torch 1.6 begin with
 
@@ -28,7 +28,7 @@ def recognize(path: Path) -> bool:
 
 def read(path: Path) -> NativeFile:
     _check_archive(path)
-    tensors, facts = worker.call("torch_files:read", {}, {"path": str(path.resolve())})
+    tensors, facts = worker.call("formats.native_loaders.torch:read", {}, {"path": str(path.resolve())})
     state = {name.removeprefix("optimizer "): a for name, a in tensors.items() if name.startswith("optimizer ")}
     weights = {name: tensors[f"tensor {name}"] for name in facts["names"]}
     check_names(weights, path)
@@ -56,4 +56,4 @@ def write(path: Path, native: NativeFile) -> None:
     first: dict[int, str] = {}
     shared = {name: first.setdefault(id(array), name) for name, array in native.tensors.items()}
     settings = {"path": str(path.resolve()), "names": list(native.tensors), "shared": shared}
-    worker.call("torch_files:write", arrays, settings)
+    worker.call("formats.native_loaders.torch:write", arrays, settings)

@@ -1,0 +1,66 @@
+"""What the families of named tensors share: weights that have got their canonical names become a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...errors import PortError, WeightsError
+from ...parameters import check_weights, parameter_shapes
+from ..model import Arrays, NativeFile, PortedModel, renamed_moments
+from ..safety.port_errors import port_errors
+from ..settings import build_config, check_sizes, vocabularies
+
+LEFT_OUT = "The optimizer's state does not fit the weights: it was left out."
+
+
+def check_fractions(tensors: Arrays) -> None:
+    """Whole numbers and truth values are counters, indices or masks, never weights."""
+    wrong = [f"{name!r:.80} ({array.dtype.name})" for name, array in tensors.items() if array.dtype.kind != "f"]
+    if wrong:
+        raise PortError(
+            f"Weights must be floating-point numbers, but {len(wrong)} tensors are not: {', '.join(wrong)}. Buffers can be "
+            "named with ignore in --config; quantised weights must be widened first."
+        )
+
+
+def model_of(
+    native: NativeFile,
+    weights: Arrays,
+    fields: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    assumed: Mapping[str, Any],
+    canonical: Callable[[Arrays], Arrays],
+    notes: Iterable[str],
+) -> PortedModel:
+    """``canonical`` gives arrays by native name their canonical names and layout: the optimizer's moments too.
+
+    Raises PortError that lists every missing, unexpected and wrongly shaped tensor.
+    """
+    config = build_config(fields, settings, assumed, native.settings)
+    check_sizes(config, len(weights))
+    shapes = parameter_shapes(config)
+    with port_errors(WeightsError):
+        check_weights(weights, shapes, "The configuration")
+    optimizer = native.optimizer and _optimizer(native.optimizer, shapes, canonical)
+    dropped = (LEFT_OUT,) if native.optimizer and not optimizer else ()
+    return PortedModel(
+        config=config,
+        weights={name: weights[name] for name in shapes},
+        optimizer=optimizer or None,
+        notes=(*native.notes, *notes, *dropped),
+        **vocabularies(settings),
+    )
+
+
+def _optimizer(state: Arrays, shapes: Mapping[str, tuple[int, ...]], canonical: Callable[[Arrays], Arrays]) -> Arrays:
+    """Empty where the moments are not those of these weights."""
+    if "step" not in state or state["step"].size != 1:
+        return {}
+    try:
+        renamed = renamed_moments(state, canonical)
+    except PortError:
+        return {}
+    expected = {"step": (), **{f"{slot}.{name}": shape for slot in ("m", "v") for name, shape in shapes.items()}}
+    kept = {name: renamed[name] for name in expected if name in renamed}
+    return kept if {name: array.shape for name, array in kept.items()} == expected else {}

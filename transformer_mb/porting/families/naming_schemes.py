@@ -1,0 +1,143 @@
+"""One tensor, many names: how each framework writes the canonical names, and how all of these are read back.
+
+Reading knows every spelling whatever the container, since users rename; writing uses the one that the framework's own
+code of the D2L book loads.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamingScheme:
+    """How one framework's D2L model calls its tensors.
+
+    Attributes:
+        separator: between the levels of a name. block: what stands for ``block{i}``; ``{side}`` and ``{number}``
+            (empty for the first, then ``_1``) may stand in it. joined: the block is part of the level ``blks``.
+        transposed: Linear weights are [in, out]. leaves: the last word by (kind, canonical last word).
+        norm_level: a level of its own below ``ln``, in its place. shared_names: a shared tensor is listed under each name.
+        side: what stands for ``encoder`` and ``decoder``.
+    """
+
+    separator: str = "."
+    block: str = "block{i}"
+    joined: bool = False
+    transposed: bool = False
+    leaves: tuple[tuple[tuple[str, str], str], ...] = ()
+    norm_level: str | None = None
+    shared_names: bool = False
+    side: str = "{side}"
+
+
+VARS = (
+    (("linear", "weight"), "vars/0"),
+    (("linear", "bias"), "vars/1"),
+    (("norm", "weight"), "vars/0"),
+    (("norm", "bias"), "vars/1"),
+    (("embedding", "weight"), "vars/0"),
+)
+GAMMA = ((("norm", "weight"), "gamma"), (("norm", "bias"), "beta"))
+KERNEL = ((("linear", "weight"), "kernel"), (("norm", "weight"), "scale"), (("embedding", "weight"), "embedding"))
+NAMING_SCHEMES = {
+    "torch": NamingScheme(shared_names=True),
+    "npz": NamingScheme(),
+    "safetensors": NamingScheme(),
+    "paddle": NamingScheme(block="{i}", transposed=True, shared_names=True),
+    "mxnet": NamingScheme(block="{i}", leaves=GAMMA, shared_names=True),
+    "keras": NamingScheme(separator="/", block="{side}_block{number}", transposed=True, leaves=VARS),
+    "keras 2": NamingScheme(
+        separator="/", block="{side}_block{number}", transposed=True, leaves=VARS, side="layers/transformer_{side}"
+    ),
+    "flax": NamingScheme(separator="/", joined=True, transposed=True, leaves=KERNEL, norm_level="LayerNorm_0"),
+}
+# Words whose weight is [in, out] whatever the container, and those that only the container tells.
+KERNELS = {"kernel", "_kernel", "vars/0"}
+TRANSPOSED_FORMATS = {"paddle"}
+LEAVES = {"gamma": "weight", "scale": "weight", "kernel": "weight", "embeddings": "weight", "beta": "bias"}
+LEAVES |= {"_kernel": "weight", "_embeddings": "weight"}  # Keras 3 in a TensorFlow checkpoint
+OUTER = {"model", "layers", "params", "value", "_layer_checkpoint_dependencies"}  # levels that say nothing
+SIDES = {"transformer_encoder": "encoder", "transformer_decoder": "decoder"}
+BLOCK = re.compile(r"(?:block)?(\d+)|(?:encoder|decoder)_?block(?:_(\d+))?|transformer_?block(?:_(\d+))?")
+NORMS, EMBEDDINGS = {"ln", "norm", "embedding_norm"}, {"embedding", "pos_embedding", "type_embedding"}
+
+
+class Reading(NamedTuple):
+    """The canonical name, and whether the array lies transposed."""
+
+    name: str
+    transposed: bool
+
+
+def kind_of(canonical: str) -> str:
+    """``norm``, ``embedding`` or ``linear``."""
+    layer = canonical.split(".")[-2] if "." in canonical else canonical
+    return "norm" if layer in NORMS else "embedding" if layer in EMBEDDINGS else "linear"
+
+
+def is_matrix(canonical: str) -> bool:
+    """Whether the tensor is a Linear's weight, which frameworks keep either way round."""
+    return canonical.endswith(".weight") and kind_of(canonical) == "linear"
+
+
+def canonical_name(native: str, format_name: str) -> Reading:
+    """What a native name means; a name that means nothing comes back with its levels joined by dots."""
+    levels, leaf = _levels(native)
+    kind = kind_of(".".join([*levels[-1:], leaf]))
+    if leaf.startswith("vars/"):
+        word = {"vars/0": "weight", "vars/1": "bias"}.get(leaf, leaf)
+    elif leaf == "embedding" and kind == "embedding":
+        word = "weight"
+    else:
+        word = LEAVES.get(leaf, leaf)
+    matrix = kind == "linear" and word == "weight"
+    transposed = matrix and (leaf in KERNELS or format_name in TRANSPOSED_FORMATS)
+    return Reading(".".join([*levels, word]), transposed)
+
+
+def _levels(native: str) -> tuple[list[str], str]:
+    """The levels above the last word, in canonical spelling, and the last word."""
+    parts = re.split(r"[./]", native.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"))
+    if len(parts) > 2 and parts[-2] == "vars":
+        parts[-2:] = [f"vars/{parts[-1]}"]
+    if len(parts) > 2 and parts[-1] == "value":  # an nnx variable
+        parts.pop()
+    *levels, leaf = parts
+    while levels and levels[0] in OUTER:
+        levels.pop(0)
+    canonical: list[str] = []
+    for number, level in enumerate(levels):
+        if number == 0:
+            level = SIDES.get(level, level)
+        if level.startswith("blks_") and level[5:].isdecimal():
+            canonical += ["blks", f"block{int(level[5:])}"]
+        elif canonical and canonical[-1] == "blks" and (match := BLOCK.fullmatch(level)):
+            canonical.append(f"block{int(next((group for group in match.groups() if group), 0))}")
+        elif re.fullmatch(r"(LayerNorm|layer_norm|layer_normalization)(_\d+)?", level) and canonical:
+            canonical.append("ln")
+        else:
+            canonical.append(level)
+    return canonical, leaf
+
+
+def native_name(canonical: str, scheme: NamingScheme, block_names: str | None = None) -> str:
+    """The framework's name of a canonical tensor."""
+    *levels, leaf = canonical.split(".")
+    kind = kind_of(canonical)
+    leaf = dict(scheme.leaves).get((kind, leaf), leaf)
+    native: list[str] = []
+    for level in levels:
+        if native and native[-1] == "blks" and level.startswith("block"):
+            i = int(level.removeprefix("block"))
+            if scheme.joined:
+                native[-1] = f"blks_{i}"
+                continue
+            number = f"_{i}" if i else ""
+            level = (block_names or scheme.block).format(i=i, side=levels[0], number=number)
+        native.append(scheme.norm_level if level == "ln" and scheme.norm_level else level)
+    if native[0] in ("encoder", "decoder"):
+        native[0] = scheme.side.format(side=native[0])
+    return scheme.separator.join([*native, leaf])

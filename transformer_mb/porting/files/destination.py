@@ -1,0 +1,96 @@
+"""Putting what was proven where the user wants it: whole, or not at all, and over nothing unless told."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from functools import partial
+from pathlib import Path
+
+from ...atomic_file import is_special, place_files
+from ...atomic_folder import check_names, place_folder
+from ...errors import PortError
+from ...staging import locked, unbroken
+from .folders import NAMES, kind_of, title_of
+from .targets import Target
+
+SHOWN = 5  # names of a folder that is not replaced
+
+
+def real_place(destination: Path) -> Path:
+    """Where a link leads, as ``cp`` takes it: it stays, and what it leads to is replaced. The name of ``.`` and ``..``."""
+    link = destination.is_symlink() and (destination.is_file() or destination.is_dir())
+    return destination.resolve() if link or destination.name in ("", "..") else destination
+
+
+def check_destination(destination: Path, target: Target, force: bool) -> None:
+    """Refuse what would lose something: before any work, and again while nobody else can change it."""
+    if not destination.parent.is_dir():
+        raise PortError(f"The folder {destination.parent} of the destination must be there, but it is not.")
+    if not os.path.lexists(destination):
+        return
+    if not force:
+        raise _is_there(destination)
+    if is_special(destination) or not destination.exists():
+        what = "a device, a pipe or a socket" if destination.exists() else "a link that leads nowhere"
+        raise PortError(f"{destination} must be a file or a folder, but it is {what}: not even --force replaces that.")
+    folder = target.format is None
+    if destination.is_dir() != folder:
+        kinds = ("a folder", "a file") if folder else ("a file", "a folder")
+        raise PortError(f"{destination} is to be {kinds[0]}, but it is {kinds[1]}: not even --force replaces that.")
+    if folder:
+        _check_folder(destination, target.name)
+
+
+def _is_there(path: Path) -> PortError:
+    return PortError(f"{path} must be new, but it is there already: nothing is written. --force replaces it.")
+
+
+def _check_folder(folder: Path, kind: str) -> None:
+    """Of a folder of the same kind we know what belongs to the old model; of any other we do not."""
+    try:
+        names = sorted(os.listdir(folder))
+        found = kind_of(folder) if names else kind
+        check_names(folder, NAMES[kind])
+    except OSError as error:
+        raise PortError(f"{folder} cannot be replaced: {error.strerror or error}.") from None
+    if folder.is_mount():
+        raise PortError(f"{folder} is a mount point, which cannot be replaced as a whole: name a folder inside it.")
+    if found != kind:
+        listed = f"{', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
+        holds = f"a {title_of(found)}" if found else f"something else ({listed:.300})"
+        raise PortError(f"{folder} must hold a {title_of(kind)}, but it holds {holds}: not even --force replaces that.")
+
+
+def put_in_place(stage: Path, destination: Path, target: Target, force: bool) -> None:
+    """Move what lies in the stage, all or nothing: a folder, or a file and those that belong to it."""
+    try:
+        if target.format is None:
+            _place_folder(stage / destination.name, destination, target, force)
+        else:
+            _place_files(stage, destination, target, force)
+    except FileExistsError as error:
+        if force:
+            raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
+        raise _is_there(Path(error.filename)) from None
+    except OSError as error:
+        raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
+
+
+def _place_folder(new: Path, destination: Path, target: Target, force: bool) -> None:
+    ours = {*NAMES[target.name], *os.listdir(new)}
+    place_folder(new, destination, ours, partial(check_destination, target=target, force=force))
+
+
+def _place_files(stage: Path, destination: Path, target: Target, force: bool) -> None:
+    files = sorted(stage.iterdir(), key=lambda file: file.name == destination.name)
+    with locked(destination.parent), unbroken():
+        files = [file for file in files if file.name == destination.name or not _is_same(file, destination.parent / file.name)]
+        for file in files:
+            check_destination(destination.parent / file.name, target, force)
+        place_files(files, destination.parent, force)
+
+
+def _is_same(file: Path, final: Path) -> bool:
+    """Such as the configuration that a model has written beside another of its containers."""
+    return final.is_file() and not final.is_symlink() and filecmp.cmp(file, final, shallow=False)

@@ -1,0 +1,150 @@
+"""From a path to a model: which format and family it is, by content, and what it holds."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...checkpoint_files import CONFIG
+from ...errors import PortError
+from ...regular_files import regular_size
+from ..families import FAMILIES, Family
+from ..families.hugging_face import named_model
+from ..families.naming_schemes import canonical_name
+from ..formats import FORMATS, Format
+from ..model import NativeFile, PortedModel
+from .config_beside import with_recorded
+
+LISTED = 20  # names in a sentence
+# What a model is made of, whatever it computes with it: all of a block, and each layer that a canonical name explains.
+WEIGHT = re.compile(
+    r"(en|de)coder\.blks\.block\d+\.|(.+\.)?layers\.\d+\.|pooler\.dense\."
+    r"|(en|de)coder\.(embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.(weight|bias)$"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A model and where it is from; ``native`` is None for a family with a folder of its own."""
+
+    path: Path
+    format: str
+    family: str
+    model: PortedModel
+    native: NativeFile | None = None
+
+
+def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> Source:
+    """Read any readable path. ``from_`` names a format or a family; None recognizes both. Raises PortError."""
+    path = resolved(path)
+    family = FAMILIES.get(from_ or "")
+    if from_ is not None and family is None and from_ not in FORMATS:
+        raise PortError(f"--from must be one of {', '.join([*FORMATS, *FAMILIES])}, got {from_!r}.")
+    if path.is_dir() or (family is not None and family.kind == "folder"):
+        family = family or _folder_family(path)
+        return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
+    native = without_ignored(read_file(path, None if family else from_), settings)
+    family = family or recognized_family(native, path)
+    return Source(
+        path=path, format=native.format, family=family.name, model=family.module.read(native, settings), native=native
+    )
+
+
+def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
+    """The file without the tensors that the setting ``ignore`` names, such as buffers; one that names none is a mistake."""
+    starts = settings.get("ignore", [])
+    if not isinstance(starts, list) or not all(isinstance(start, str) for start in starts):
+        raise PortError(f"ignore must be a list of names, got {starts!r:.80}.")
+    ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
+    if absent := [start for start, names in ignored.items() if not names]:
+        raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
+    names = [name for name in native.tensors if any(name in found for found in ignored.values())]
+    if not names:
+        return native
+    if weights := [name for name in names if WEIGHT.match(canonical_name(name, native.format).name)]:
+        raise PortError(
+            f"ignore is for buffers, but it names {len(weights)} tensors that are a part of the model: {_listed(weights)}."
+        )
+    note = f"{len(names)} tensors were left out, as ignore says: {_listed(names)}."
+    kept = {name: array for name, array in native.tensors.items() if name not in names}
+    return replace(native, tensors=kept, notes=(*native.notes, note))
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(f"{name:.120}" for name in names[:LISTED]) + more
+
+
+def read_file(path: Path, format_name: str | None = None) -> NativeFile:
+    """The content of a container with what is recorded of its configuration, in it or beside it."""
+    return with_recorded(read_native(path, format_name), path)
+
+
+def resolved(path: Path) -> Path:
+    """The path itself, or the .index file of the TensorFlow checkpoint that a prefix or a folder stands for."""
+    index = path.with_name(f"{path.name}.index")
+    if not path.exists() and index.is_file():
+        return index
+    if not path.exists():
+        raise PortError(f"There is no file or folder {path}.")
+    if path.is_dir() and (path / "checkpoint").is_file():
+        indices = sorted(path.glob("*.index"))
+        if len(indices) != 1:
+            raise PortError(f"{path} holds {len(indices)} TensorFlow checkpoints: name one by its .index file.")
+        return indices[0]
+    return path
+
+
+def read_native(path: Path, format_name: str | None = None) -> NativeFile:
+    """The content of a container, recognized unless its format is named."""
+    if not path.is_file():
+        raise PortError(f"{path} must be a file, but it is not.")
+    found = FORMATS[format_name] if format_name else _recognized_format(path)
+    missing = [package for package in found.requires if importlib.util.find_spec(package) is None]
+    if missing:
+        raise PortError(f"Reading {found.title} takes {', '.join(missing)}, which is not installed.")
+    return found.module.read(path)
+
+
+def _recognized_format(path: Path) -> Format:
+    # safetensors first: eight bytes of a length come before its own mark, and they may look like another's beginning.
+    try:
+        for found in sorted(FORMATS.values(), key=lambda row: row.name != "safetensors"):
+            if found.module.recognize(path):
+                return found
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise PortError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    raise PortError(f"{path} must be one of {', '.join(row.title for row in FORMATS.values())}, but its content is of none.")
+
+
+def _folder_family(path: Path) -> Family:
+    folders = [family for family in FAMILIES.values() if family.kind == "folder"]
+    if os.path.lexists(path / CONFIG):
+        try:
+            regular_size(path / CONFIG)  # every one of them says by this file what it is
+        except OSError as error:
+            raise PortError(f"{path / CONFIG} cannot be read: {error.strerror}.") from None
+    for family in folders:
+        if family.module.recognize(path):
+            return family
+    raise PortError(
+        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{named_model(path)}."
+    )
+
+
+def recognized_family(native: NativeFile, path: Path) -> Family:
+    families = [family for family in FAMILIES.values() if family.kind == "tensors"]
+    for family in families:
+        if family.module.recognize(native):
+            return family
+    listed = ", ".join(list(native.tensors)[:5])
+    raise PortError(
+        f"The tensors of {path} must be those of {' or '.join(family.title for family in families)}, but they are called "
+        f"{listed:.300}{', ...' if len(native.tensors) > 5 else ''}."
+    )

@@ -1,0 +1,83 @@
+"""From a model to files: what ``--to`` may name, and writing it into an empty folder."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import PortError
+from ..exports import EXPORTS, Export
+from ..families import DEFAULT, FAMILIES, Family
+from ..formats import FORMATS
+from ..model import NativeFile, PortedModel
+from .config_beside import write_beside
+
+CARRYING = ("canonical", *(name for name, row in FORMATS.items() if row.optimizer and row.writable))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What is written: a container of a family's tensors, a family's folder, or an export."""
+
+    name: str
+    title: str
+    format: str | None = None
+    family: Family | None = None
+    export: Export | None = None
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return self.export.requires if self.export else FORMATS[self.format].requires if self.format else ()
+
+
+def find_target(name: str) -> Target:
+    """Raises PortError with all that there is, and what is missing for the one that was named."""
+    writable = {row.name: row for row in FORMATS.values() if row.writable}
+    if name in writable:
+        target = Target(name=name, title=writable[name].title, format=name, family=DEFAULT)
+    elif name in FAMILIES and FAMILIES[name] is not DEFAULT:
+        target = Target(name=name, title=FAMILIES[name].title, format=FAMILIES[name].format, family=FAMILIES[name])
+    elif name in EXPORTS:
+        target = Target(name=name, title=EXPORTS[name].title, export=EXPORTS[name])
+    else:
+        names = ", ".join([*writable, *(family for family in FAMILIES if family != DEFAULT.name), *EXPORTS])
+        raise PortError(f"--to must be one of {names}, got {name!r}.")
+    missing = [package for package in target.requires if importlib.util.find_spec(package) is None]
+    if missing:
+        raise PortError(f"Writing {target.title} takes {', '.join(missing)}, which is not installed.")
+    return target
+
+
+def write_target(model: PortedModel, target: Target, place: Path, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Write at ``place``, a name in an empty folder; returns notes of what the target does not hold."""
+    if target.export:
+        place.mkdir()
+        target.export.module.export(model, place)
+        return _dropped(model, target, optimizer=False, vocabularies=True)
+    assert target.family is not None
+    if target.format is None:
+        place.mkdir()
+        target.family.module.write(model, place)
+        return _dropped(model, target, optimizer=target.name == "canonical", vocabularies=True)
+    native = native_file(model, target, settings)
+    FORMATS[target.format].module.write(place, native)
+    write_beside(place, native, model.config)
+    return _dropped(model, target, optimizer=native.optimizer is not None, vocabularies=False)
+
+
+def native_file(model: PortedModel, target: Target, settings: Mapping[str, Any]) -> NativeFile:
+    assert target.family is not None and target.format is not None
+    native = target.family.module.write(model, target.format, settings)
+    return native if FORMATS[target.format].optimizer else replace(native, optimizer=None)
+
+
+def _dropped(model: PortedModel, target: Target, optimizer: bool, vocabularies: bool) -> tuple[str, ...]:
+    notes = []
+    if model.optimizer is not None and not optimizer:
+        notes.append(f"The optimizer's state was dropped: it travels in {', '.join(CARRYING)}, not in {target.name}.")
+    if model.source_vocabulary is not None and not vocabularies:
+        notes.append("The vocabularies stay behind: this file holds tensors alone.")
+    return tuple(notes)

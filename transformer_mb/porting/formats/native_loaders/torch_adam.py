@@ -1,0 +1,132 @@
+"""The moments of a ``torch.optim.Adam.state_dict()`` by the names of the tensors that they belong to, or not at all.
+
+Where the state leaves open whose moments they are, or what made them, a note says so and the model travels without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ....errors import PortError
+from .torch_names import without_wrappers
+
+MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+PLAIN = {"weight_decay": 0, "amsgrad": False}  # of torch's optimizers with these moments, only Adam and AdamW have both
+SWITCHES = {**PLAIN, "maximize": False}  # away from these the steps are not plain Adam's
+CHOSEN = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8}
+SAME_STEP = ("foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay")  # how it is computed
+BESIDE = ("params", "param_names", "name", "initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum")
+KNOWN = {*SWITCHES, *CHOSEN, *SAME_STEP, *BESIDE}
+
+
+def moments(
+    state: Mapping[str, Any], weights: Mapping[str, Any], to_numpy: Callable[[str, Any], np.ndarray], notes: list[str]
+) -> dict[str, np.ndarray]:
+    """``step``, ``m.NAME`` and ``v.NAME`` for the tensors of ``weights``; empty, with a note, when they cannot be told."""
+    try:
+        return _moments(state, weights, to_numpy, notes)
+    except _LeftOut as reason:
+        notes.append(f"The optimizer's state was left out: {reason}.")
+    except PortError:
+        raise
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        notes.append(f"The optimizer's state was left out: it is damaged ({type(error).__name__}).")
+    return {}
+
+
+class _LeftOut(Exception):
+    """Why the state does not travel."""
+
+
+def _moments(
+    state: Mapping[str, Any], weights: Mapping[str, Any], to_numpy: Callable[[str, Any], np.ndarray], notes: list[str]
+) -> dict[str, np.ndarray]:
+    numbered, groups = state.get("state"), state.get("param_groups")
+    if not isinstance(numbered, dict) or not numbered or not isinstance(groups, list):
+        raise _LeftOut("it is not torch.optim.Adam's")
+    _check_adam(numbered, groups)
+    names = _names(groups, weights, notes)
+    if set(names) != set(numbered):
+        raise _LeftOut(f"it knows the moments of {len(numbered)} of its {len(names)} parameters")
+    steps = {int(one["step"]) for one in numbered.values()}
+    if len(steps) != 1:
+        raise _LeftOut(f"different tensors took different numbers of steps ({sorted(steps)[:5]})")
+    found = {"step": np.asarray(steps.pop(), np.int64)}
+    for slot, key in MOMENTS.items():
+        for number, name in names.items():
+            array = to_numpy(name, numbered[number][key])
+            if array.shape != tuple(weights[name].shape):
+                raise _LeftOut(f"moments of shape {list(array.shape)} cannot be those of {name!r:.80}")
+            if slot == "v" and not (array >= 0).all():
+                raise _LeftOut(f"a mean of squares cannot be negative, but {key} of {name!r:.80} is")
+            found[f"{slot}.{name}"] = array
+    _note_chosen(groups, notes)
+    return found
+
+
+def _check_adam(numbered: Mapping[Any, Any], groups: list[Any]) -> None:
+    """Plain Adam, by what its state and its groups hold; RAdam and SparseAdam say nothing of ``amsgrad``."""
+    needed = {"step", *MOMENTS.values()}
+    odd = [f"{name} = {g[name]!r:.40}" for g in groups for name, plain in SWITCHES.items() if g.get(name, plain) != plain]
+    odd += [str(key) for one in numbered.values() for key in one if key not in needed]
+    odd += [str(key) for group in groups for key in group if key not in KNOWN]
+    if odd:
+        raise _LeftOut(f"plain Adam has no {', '.join(dict.fromkeys(odd))}"[:300])
+    missing = {key for one in numbered.values() for key in needed - set(one)}
+    missing |= {key for group in groups for key in {"params", *PLAIN} - set(group)}
+    if missing:
+        raise _LeftOut(f"it has no {', '.join(sorted(missing))}, as torch.optim.Adam has")
+
+
+def _names(groups: list[Any], weights: Mapping[str, Any], notes: list[str]) -> dict[Any, str]:
+    """The tensor of each numbered parameter: by ``param_names``, else by their order in the model."""
+    numbers = [number for group in groups for number in group["params"]]
+    owners = _owners(weights)
+    if all("param_names" in group for group in groups):
+        listed = without_wrappers({str(name): None for group in groups for name in group["param_names"]})
+        if len(listed) != len(numbers) or len(set(numbers)) != len(numbers):
+            raise _LeftOut("its param_names do not name each of its parameters once")
+        if unknown := [name for name in listed if name not in owners]:
+            raise _LeftOut(f"its param_names name {unknown[0]!r:.80}, which is no tensor of the model")
+        found = {number: owners[name] for number, name in zip(numbers, listed, strict=True)}
+        if len(set(found.values())) != len(found):
+            raise _LeftOut("two of its param_names mean one tensor")
+        return found
+    if len(groups) > 1:
+        raise _LeftOut(
+            f"it numbers parameters in {len(groups)} groups, and only names (param_names, which torch writes for "
+            "optimizers that are given model.named_parameters()) tell whose moments these are"
+        )
+    names = list(dict.fromkeys(owners.values()))
+    if len(numbers) != len(names):
+        raise _LeftOut(f"it numbers {len(numbers)} parameters and the model has {len(names)} tensors")
+    notes.append("The optimizer names no parameters: that it numbers them in the model's own order is taken on trust.")
+    return dict(zip(numbers, names, strict=True))
+
+
+def _owners(weights: Mapping[str, Any]) -> dict[str, str]:
+    """By name: itself, or of tensors that share their memory, as tied ones do, the first one's name."""
+    first: dict[Any, str] = {}
+    return {
+        name: first.setdefault((value.untyped_storage().data_ptr(), value.storage_offset(), tuple(value.shape)), name)
+        for name, value in weights.items()
+        if value.is_floating_point()
+    }
+
+
+def _note_chosen(groups: list[Any], notes: list[str]) -> None:
+    """What training goes on with is said anew by whoever goes on."""
+    values = {
+        name: list(dict.fromkeys(str(group[name]) for group in groups if name in group and _differs(group[name], usual)))
+        for name, usual in CHOSEN.items()
+    }
+    listed = "; ".join(f"{name} = {' or '.join(found)[:100]}" for name, found in values.items() if found)
+    if listed:
+        notes.append(f"The optimizer was set to {listed}: this does not travel and must be said again where training goes on.")
+
+
+def _differs(value: Any, usual: Any) -> bool:
+    return tuple(value) != usual if isinstance(value, (list, tuple)) else value != usual

@@ -1,0 +1,64 @@
+"""What is passed on between readers and writers: a native file's content, and the model behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..config import TransformerConfig
+from ..data.vocabulary import Vocabulary
+from ..trainer import SLOTS
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeFile:
+    """What a container holds, under the names and in the layout of the framework that wrote it.
+
+    Attributes:
+        format: its name in ``FORMATS``.
+        tensors: by native name, in the file's order.
+        optimizer: ``step``, and ``m.NATIVE_NAME`` and ``v.NATIVE_NAME`` in the layout of the tensor; None: holds none.
+        settings: what the file itself records of its configuration, or the companion beside it (see ``config_beside``): fields
+            of a TransformerConfig. In a ``PortedModel`` of a folder: the fields that its reference run takes.
+        notes: what is odd about it or was left out, one sentence each.
+    """
+
+    format: str
+    tensors: Arrays
+    optimizer: Arrays | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortedModel:
+    """A model without any framework.
+
+    Attributes:
+        weights: by canonical name, in canonical layout (Linear [out, in]), in the dtype that the file has.
+        optimizer: as ``Trainer.state_dict``: ``step``, ``m.NAME``, ``v.NAME``; None: there is none.
+        notes: what was dropped or is odd, one sentence each.
+        native: of a folder, the tensors as read and the fields that its reference run takes; of a file the reader has them.
+    """
+
+    config: TransformerConfig
+    weights: Arrays
+    source_vocabulary: Vocabulary | None = None
+    target_vocabulary: Vocabulary | None = None
+    optimizer: Arrays | None = None
+    notes: tuple[str, ...] = ()
+    native: NativeFile | None = None
+
+
+def renamed_moments(optimizer: Arrays, rename: Callable[[Arrays], Arrays]) -> dict[str, np.ndarray]:
+    """Adam's state with the moments of each slot passed through ``rename``, which takes them as it takes the weights."""
+    state = {"step": np.asarray(optimizer["step"], np.int64).reshape(())}
+    for slot in SLOTS["adam"]:
+        moments = {key.removeprefix(f"{slot}."): array for key, array in optimizer.items() if key.startswith(f"{slot}.")}
+        state |= {f"{slot}.{name}": array for name, array in rename(moments).items()}
+    return state

@@ -1,0 +1,85 @@
+"""What D2L's own classes can be, as data: they run a file of D2L's names wherever the configuration is one of theirs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+from ...config import TransformerConfig
+from ...errors import PortError
+from ..families.inferred_fields import inferred_fields
+from ..families.naming_schemes import canonical_name, is_matrix
+from ..model import NativeFile, PortedModel
+
+RUNS = "proof.reference_runs.d2l_book:run"
+# Packages beside d2l, and whether Linear weights lie [in, out], by format.
+REQUIRES = {
+    "torch": ("torch",),
+    "mxnet": ("mxnet",),
+    "paddle": ("paddle",),
+    "keras": ("tensorflow", "tf_keras"),
+    "tensorflow": ("tensorflow", "tf_keras"),
+}
+TRANSPOSED = ("paddle", "keras", "tensorflow")
+NORM_EPS = {"torch": 1e-5, "mxnet": 1e-5, "paddle": 1e-5, "keras": 1e-3, "tensorflow": 1e-3}
+FIXED: dict[str, Any] = {
+    "architecture": "encoder_decoder",
+    "norm_position": "post",
+    "norm_kind": "layer_norm",
+    "norm_affine": True,
+    "final_norm": False,
+    "embedding_norm": False,
+    "activation": "relu",
+    "embedding_scale": True,
+    "share_embeddings": False,
+    "tie_output": False,
+    "position": "sinusoidal",
+    "sinusoid_layout": "interleaved",
+    "position_offset": 0,
+    "ffn_bias": True,
+    "output_bias": True,
+    "token_types": 0,
+    "pooler": False,
+    "compat_decode": "correct",  # in training, which is where they can be compared
+}
+
+
+def differing(config: TransformerConfig, format_name: str) -> dict[str, Any]:
+    """The fields in which the configuration is not that of D2L's classes, and what theirs is."""
+    fixed = {**FIXED, "norm_eps": NORM_EPS[format_name]}
+    return {name: value for name, value in fixed.items() if getattr(config, name) != value}
+
+
+def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any]) -> str:
+    """Why D2L's classes do not run the tensors of a file, or "" when they do.
+
+    Raises PortError where the tensors are those of D2L's classes and nothing but the settings says otherwise.
+    """
+    theirs = differing(model.config, native.format)
+    shown = inferred_fields(model.weights, model.config.to_dict())
+    said = {name: value for name, value in theirs.items() if name not in shown}
+    if said and len(said) == len(theirs) and not native.settings and "trained_by" not in settings:
+        listed = "; ".join(f"{name} is {value} there, not {getattr(model.config, name)}" for name, value in said.items())
+        raise PortError(
+            f"The tensors are those of D2L's own classes, which compute something else than the settings say: {listed}. Leave "
+            'these out of --config; or say "trained_by": "transformer_mb" if the file is of a model of this project or of code '
+            "of your own that does compute so, which is then taken on trust."
+        )
+    if theirs:
+        listed = ", ".join(f"{name} = {getattr(model.config, name)}" for name in theirs)
+        return f"D2L's own classes have no {listed}"
+    if any(lies_transposed(native, name) != (native.format in TRANSPOSED) for name in native.tensors if _matrix(native, name)):
+        return "D2L's own classes have Linear weights that lie the other way round"
+    if "linear_layout" in settings:
+        return "linear_layout was given, of which D2L's own classes know nothing"
+    missing = [name for name in ("d2l", *REQUIRES[native.format]) if importlib.util.find_spec(name) is None]
+    return f"D2L's own classes could not: {', '.join(missing)} is not installed" if missing else ""
+
+
+def lies_transposed(native: NativeFile, name: str) -> bool:
+    return canonical_name(name, native.format).transposed
+
+
+def _matrix(native: NativeFile, name: str) -> bool:
+    return is_matrix(canonical_name(name, native.format).name)

@@ -1,0 +1,90 @@
+"""The padded batch that a source and its port both run on, and what the reference makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...config import TransformerConfig
+from ...random_streams import stream
+from ...registry import get_backend
+from ..model import Arrays, PortedModel
+
+ROWS, SOURCE_STEPS, TARGET_STEPS, MAX_STEPS = 4, 64, 32, 8  # positions far beyond those of short sentences
+BATCH, TENSOR = "batch.", "tensor."
+END = -1  # what ``tokens`` holds from the end token on
+
+
+def probe_batch(config: TransformerConfig, seed: int = 0) -> dict[str, np.ndarray]:
+    """``source`` [B, S] with ragged ``source_valid_lens`` [B] (one token, some, and all of them), ``token_types`` [B, S]
+    where the model has them, and ``target`` [B, T]."""
+    random = stream(seed, "porting probe")
+    batch = {}
+    if config.has_encoder:
+        steps = min(SOURCE_STEPS, config.max_len)
+        lens = np.minimum([steps, 1, 5, 8], steps)
+        # Special tokens apart: CTranslate2 takes a source that is nothing but its end for no source at all.
+        special = (config.pad_id, config.bos_id, config.eos_id, config.start_id)
+        source = _tokens(random, (ROWS, steps), config.source_vocab_size or 0, special)
+        batch["source"] = np.where(np.arange(steps) < lens[:, None], source, config.pad_id)
+        batch["source_valid_lens"] = lens
+        if config.token_types:
+            batch["token_types"] = random.integers(config.token_types, size=source.shape)
+    if config.has_decoder:
+        shape = (ROWS, min(TARGET_STEPS, config.max_len))
+        batch["target"] = _tokens(random, shape, config.target_vocab_size or 0, (config.pad_id,))
+        batch["target"][:, 0] = config.start_id
+    return {name: array.astype(np.int64) for name, array in batch.items()}
+
+
+def _tokens(random: np.random.Generator, shape: tuple[int, int], vocab_size: int, without: tuple[int, ...]) -> np.ndarray:
+    ordinary = np.setdiff1d(np.arange(vocab_size), without)
+    return random.choice(ordinary if len(ordinary) else np.arange(vocab_size), shape)
+
+
+def max_steps(config: TransformerConfig) -> int:
+    """With room for one token more, which transformers generates."""
+    return max(1, min(MAX_STEPS, config.max_len - 1))
+
+
+def run_reference(model: PortedModel, batch: Arrays) -> dict[str, np.ndarray]:
+    """What NumPy in float64 gives for the canonical weights: ``encoder``, ``pooled``, ``logits``, ``tokens``."""
+    return run_backend(get_backend("numpy", dtype="float64"), model.config, model.weights, batch)
+
+
+def run_backend(backend, config: TransformerConfig, weights: Arrays, batch: Arrays) -> dict[str, np.ndarray]:
+    """The outputs of a backend's own model with these weights."""
+    native = backend.create(config)
+    backend.set_weights(native, weights)
+    source, lens = batch.get("source"), batch.get("source_valid_lens")
+    outputs = {}
+    if config.has_encoder:
+        outputs["encoder"] = backend.encode(native, source, lens, batch.get("token_types"))
+    if config.pooler:
+        outputs["pooled"] = backend.apply(native.pooler, outputs["encoder"])
+    if config.has_decoder:
+        outputs["logits"] = backend.logits(native, source, lens, batch["target"])
+    if config.architecture == "encoder_decoder":
+        steps = max_steps(config)
+        outputs["tokens"] = padded_tokens(backend.greedy(native, source, lens, steps), steps)
+    return outputs
+
+
+def request_arrays(batch: Arrays, tensors: Arrays) -> dict[str, np.ndarray]:
+    """What a reference run gets: the probe batch, and the tensors as they were read."""
+    return {
+        **{f"{BATCH}{name}": array for name, array in batch.items()},
+        **{f"{TENSOR}{name}": array for name, array in tensors.items()},
+    }
+
+
+def parts(arrays: Arrays) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The probe batch and the tensors of ``request_arrays``."""
+    batch, tensors = (
+        {name.removeprefix(kind): array for name, array in arrays.items() if name.startswith(kind)} for kind in (BATCH, TENSOR)
+    )
+    return batch, tensors
+
+
+def padded_tokens(rows: list[list[int]], steps: int) -> np.ndarray:
+    """Lists of ids as [B, steps] int64 with ``END`` behind them."""
+    return np.array([[*row, *[END] * (steps - len(row))] for row in rows], np.int64).reshape(len(rows), steps)

@@ -1,0 +1,28 @@
+"""Tensors of the D2L family, run by the backend of the framework whose file they are of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....config import TransformerConfig
+from ....registry import get_backend
+from ...families import d2l
+from ...formats import FORMATS
+from ...model import NativeFile
+from ..probe import parts, run_backend
+
+
+def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """On the tensors of a source; or on a file that was just written, ``path``, loaded as its users will."""
+    config, format_name = TransformerConfig.from_dict(settings["config"]), settings["format"]
+    name = FORMATS[format_name].backend
+    backend = get_backend(name)
+    batch, tensors = parts(arrays)
+    if "path" in settings:
+        tensors = FORMATS[format_name].native_loader.load_natively(Path(settings["path"]))
+    native = NativeFile(format=format_name, tensors=tensors, settings=config.to_dict())
+    model = d2l.read(native, settings["given"])
+    return run_backend(backend, model.config, model.weights, batch), {"ran": f"our {name} backend ({name} {backend.version()})"}

@@ -1,0 +1,84 @@
+"""Who runs each side of a proof: D2L's own classes, a foreign library, our backend of a framework, or the reference."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...config import TransformerConfig
+from ...registry import entries
+from .. import worker
+from ..exports import Export
+from ..families import DEFAULT, Family
+from ..formats import FORMATS
+from ..model import Arrays, NativeFile, PortedModel
+from ..settings import VOCABULARIES
+from . import d2l_classes
+from .probe import max_steps, request_arrays, run_reference
+
+REFERENCE = "NumPy float64 on the tensors as read"
+Ran = tuple[dict[str, np.ndarray], str]  # outputs, and what computed them
+
+
+def run_source(
+    model: PortedModel, family: Family, native: NativeFile | None, batch: Arrays, settings: Mapping[str, Any]
+) -> Ran:
+    """On the tensors that were read, never on the path again, by their own classes where these are installed."""
+    given = {name: value for name, value in settings.items() if name not in VOCABULARIES}
+    native = native or model.native
+    reason = ""
+    if family is DEFAULT and native is not None and native.format in d2l_classes.REQUIRES:
+        reason = d2l_classes.why_not(model, native, settings)
+        if not reason:
+            return _by_reference_run(d2l_classes.RUNS, model.config, native, batch, given)
+    outputs, ran = _run(model, family, native, batch, given)
+    return outputs, f"{ran} ({reason})" if reason else ran
+
+
+def run_result(model: PortedModel, family: Family, format_name: str | None, place: Path, batch: Arrays) -> Ran:
+    """``model`` is what our reader finds at ``place``; a file of a framework is loaded by that framework's own loader."""
+    if family is not DEFAULT or format_name is None:
+        return _run(model, family, model.native, batch, {})
+    return _run(model, family, NativeFile(format=format_name, tensors={}), batch, {}, path=str(place.resolve()))
+
+
+def run_export(config: TransformerConfig, export: Export, place: Path, batch: Arrays) -> Ran:
+    empty = NativeFile(format=export.name, tensors={})
+    return _by_reference_run(export.runs, config, empty, batch, {}, path=str(place.resolve()))
+
+
+def _run(
+    model: PortedModel, family: Family, native: NativeFile | None, batch: Arrays, given: Mapping[str, Any], **more: Any
+) -> Ran:
+    if family.runs is None or native is None or not _installed(family, native.format):
+        return run_reference(model, batch), REFERENCE
+    return _by_reference_run(family.runs, model.config, native, batch, given, **more)
+
+
+def _installed(family: Family, format_name: str) -> bool:
+    requires = family.requires
+    if family is DEFAULT:
+        backend = FORMATS[format_name].backend
+        if backend is None:
+            return False
+        requires = entries()[backend].requires
+    return all(importlib.util.find_spec(package) for package in requires)
+
+
+def _by_reference_run(
+    runs: str, config: TransformerConfig, native: NativeFile, batch: Arrays, given: Mapping[str, Any], **more: Any
+) -> Ran:
+    request = {
+        "format": native.format,
+        "config": config.to_dict(),
+        "max_steps": max_steps(config),
+        "given": dict(given),
+        "native_settings": dict(native.settings),
+        **more,
+    }
+    outputs, facts = worker.call(runs, request_arrays(batch, native.tensors), request)
+    return outputs, facts["ran"]

@@ -1,0 +1,27 @@
+"""Errors of the system, and of other parts of this project, as PortErrors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...errors import PortError
+
+
+@contextmanager
+def system_errors(problem: str, *others: type[Exception]) -> Iterator[None]:
+    """An OSError, or one of ``others``, is raised as ``problem`` and the reason."""
+    kinds: tuple[type[Exception], ...] = (OSError, *others)
+    try:
+        yield
+    except kinds as error:
+        raise PortError(f"{problem}: {getattr(error, 'strerror', None) or error}.") from None
+
+
+@contextmanager
+def port_errors(*kinds: type[Exception], end: str = "") -> Iterator[None]:
+    """Errors of these kinds are raised with their own words."""
+    try:
+        yield
+    except kinds as error:
+        raise PortError(f"{error}{end}") from None
