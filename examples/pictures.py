@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from transformer_mb import pictures
 from transformer_mb.errors import PictureError
-from transformer_mb.picture_files import save_figure
+from transformer_mb.figures import attention as pictures
+from transformer_mb.figures.files import save_figure
 
 
 def curve_picture(path: Path, xs: Any, ys: Any, *, x: str, y: str, title: str) -> None:

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from transformer_mb.cli.attention_map import attention_of
-from transformer_mb.cli.attention_pictures import sentence_figure
 from transformer_mb.cli.loading import load_translator
+from transformer_mb.figures.attention_files import sentence_figure
+from transformer_mb.figures.sentences import attention_of
 
 
 def test_html_holds_every_sentence(cli, trained, pairs, tmp_path):
@@ -55,7 +55,7 @@ def test_a_wrong_file_is_refused_before_anything_is_translated(fails, trained, t
 
 
 def test_too_many_sentences_leave_no_page(cli, trained, pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_mb.cli.attention_pictures.MOST", 1)
+    monkeypatch.setattr("transformer_mb.figures.attention_files.MOST", 1)
     stdin = f"{pairs[0][0]}\n{pairs[1][0]}\n"
     outcome = cli("translate", trained, "--attention", tmp_path / "a.html", stdin=stdin)
     assert outcome.status == 1 and "At most 1 sentences are drawn, got line 2" in outcome.err

@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from transformer_mb.atomic_file import replaced_file
 from transformer_mb.errors import PictureError
-from transformer_mb.picture_files import save_figure
-from transformer_mb.pictures import Attention, attention_figure, loss_figure
+from transformer_mb.figures.attention import Attention, attention_figure, loss_figure
+from transformer_mb.figures.files import save_figure
+from transformer_mb.files.whole_file import replaced_file
 
 QUERIES, KEYS = ["<bos>", "j'ai", "$5$"], ["i", "lost", "<eos>", "<pad>"]
 ALLOWED = np.array([[True, True, True, False]] * 3)

@@ -12,8 +12,8 @@ from . import options
 from .reporting import write_json
 
 if TYPE_CHECKING:
-    from ..decoding.translate import Translator
     from ..training import TrainingState
+    from ..translation import Translator
 
 NAME = "demo"
 SHOWN = 5  # translations
@@ -37,9 +37,9 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="Save the model here.", show_default=False)] = None,
 ) -> None:
     """Train on the built-in corpus, translate unseen sentences and show the attention."""
-    from ..atomic_file import check_writable
     from ..checkpoint import check_destination
     from ..data import demo_pairs
+    from ..files.whole_file import check_writable
     from ..registry import get_backend
     from .evaluate import score
 
@@ -72,8 +72,8 @@ def learn(
     """A model of the built-in corpus, saved where ``out`` says."""
     from ..config import TransformerConfig
     from ..data import Batches, build_vocabularies, pair_ids
-    from ..decoding.translate import Translator
     from ..training import TrainingRecipe, train
+    from ..translation import Translator
     from .train_progress import training_progress
 
     recipe = TrainingRecipe(epochs=epochs, seed=seed, **RECIPE)
@@ -106,7 +106,7 @@ def show_attention(translator: Translator, sentences: Sequence[str]) -> None:
     """The longest of the sentences that still fits."""
     from rich.console import Console
 
-    from .attention_map import attention_table, cross_attention
+    from ..figures.sentences import attention_table, cross_attention
 
     pipeline = translator.source_vocabulary.pipeline
     sentence = max((one for one in sentences if len(pipeline.encode(one)) <= WIDEST), key=lambda one: len(pipeline.encode(one)))

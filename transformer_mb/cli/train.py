@@ -75,8 +75,8 @@ def command(
 
 
 def run(given: dict[str, Any], resume: bool, force: bool) -> None:
+    from ..figures.curves import check_curve_path, draw_losses
     from ..training import TrainingInterrupted
-    from .loss_curve import check_curve_path, draw_losses
     from .train_job import execute, prepare, read_validation
     from .train_settings import read_toml
 

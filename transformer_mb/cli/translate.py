@@ -34,7 +34,7 @@ def command(
     ] = None,
 ) -> None:
     """Translate standard input, line by line, to standard output."""
-    from .attention_pictures import attention_writer, check_attention_path
+    from ..figures.attention_files import attention_writer, check_attention_path
     from .loading import load_translator
 
     check_attention_path(attention)

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 import execnet
 
 from ..errors import ParityError, WorkerError
+from ..processes.environment import SETTINGS
 from ..registry import EVERY_DTYPE
 from .messages import Request, unpack_arrays
-from .settings import SETTINGS
 from .worker import source_digest
 
 PATIENCE = 300.0  # seconds for one request; the slowest takes ten here

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..atomic_file import check_writable, replaced_file
 from ..errors import PortError
-from ..staging import staged
+from ..files.staging import staged
+from ..files.whole_file import check_writable, replaced_file
 from .formats import FORMATS
 from .origins import origins
 from .placing import check_destination, put_in_place, real_place

@@ -14,8 +14,8 @@ from typing import Any
 from ...config import TransformerConfig
 from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
+from ...files.regular import read_regular_text
 from ...parameters import parameter_shapes
-from ...regular_files import read_regular_text
 from ..ported import Arrays, NativeFile, PortedModel
 from ..settings import check_sizes, made_config, vocabularies
 from .generation import KNOWN

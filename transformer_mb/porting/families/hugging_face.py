@@ -11,8 +11,8 @@ import numpy as np
 
 from ...data.vocabulary import Vocabulary
 from ...errors import DataError, PortError
-from ...regular_files import read_regular_text
-from ...tensor_file import write_tensors
+from ...files.regular import read_regular_text
+from ...files.tensors import write_tensors
 from ..formats import FORMATS
 from ..ported import NativeFile
 

@@ -11,11 +11,11 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..atomic_file import replaced_file
+from ..files.whole_file import replaced_file
 from ..printable import printable
 
 if TYPE_CHECKING:
-    from ..decoding.translate import Translator
+    from ..translation import Translator
 
 SHADES = " ░▒▓█"
 

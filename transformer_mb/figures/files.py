@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .atomic_file import replaced_file, write_whole
-from .errors import PictureError
-from .printable import printable
+from ..errors import PictureError
+from ..files.whole_file import replaced_file, write_whole
+from ..printable import printable
 
 ENDINGS = (".png", ".svg", ".html")
 DOTS = 120  # per inch

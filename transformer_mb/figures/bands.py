@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .bands import TIMES, Curve
+from ..parity.bands import TIMES, Curve
 
 TWINS_OF = {"float64": "the oracle's twins", "float32": "runs of NumPy in float32"}
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..atomic_file import check_writable
 from ..errors import PictureError
-from ..picture_files import ENDINGS, as_svg, save_figure, save_page
-from ..pictures import Attention, attention_figure, require_matplotlib
-from .attention_map import AttentionFile, attention_of
+from ..files.whole_file import check_writable
+from .attention import Attention, attention_figure, require_matplotlib
+from .files import ENDINGS, as_svg, save_figure, save_page
+from .sentences import AttentionFile, attention_of
 
 if TYPE_CHECKING:
-    from ..decoding.translate import Translator
+    from ..translation import Translator
 
 LINES_ENDINGS = (".jsonl", ".json")
 MOST = 200  # sentences drawn; a picture takes a second or so

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import PictureError
-from .printable import printable
+from ..errors import PictureError
+from ..printable import printable
 
 CELL = 0.3  # inches a token takes
 SMALLEST = 1.3  # inches of a panel, so that its title fits

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..atomic_file import check_writable
 from ..errors import PictureError
-from ..picture_files import check_ending, save_figure
-from ..pictures import loss_figure, require_matplotlib
+from ..files.whole_file import check_writable
 from ..training import TrainingRecipe, TrainingState
+from .attention import loss_figure, require_matplotlib
+from .files import check_ending, save_figure
 
 LABELS = {"steps": "loss per target token, by D2L's count", "tokens": "loss per target token"}
 
