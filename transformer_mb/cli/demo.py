@@ -93,7 +93,7 @@ def show_translations(translator: Translator, pairs: Sequence[tuple[str, str]]) 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("unseen sentence", "translation", "as it should be", title="Translations")
+    table = Table("unseen sentence", "translation", "reference", title="Translations")
     shown = pairs[:SHOWN]
     translations = translator.translate([source for source, _ in shown])
     for (source, target), translation in zip(shown, translations, strict=True):
@@ -106,9 +106,11 @@ def show_attention(translator: Translator, sentences: Sequence[str]) -> None:
     """The longest of the sentences that still fits."""
     from rich.console import Console
 
-    from ..figures.sentences import attention_table, cross_attention
+    from ..figures.sentences import attention_of
+    from .attention_table import attention_table
 
     pipeline = translator.source_vocabulary.pipeline
     sentence = max((one for one in sentences if len(pipeline.encode(one)) <= WIDEST), key=lambda one: len(pipeline.encode(one)))
-    source, target, weights = cross_attention(translator, sentence, translator.translate([sentence])[0])
-    Console().print(attention_table(source, target, weights[-1].mean(axis=0)))
+    attention = attention_of(translator, sentence, translator.translate([sentence])[0])
+    last_layer = attention.weights["decoder_cross"][-1]
+    Console().print(attention_table(attention.source, attention.target, last_layer.mean(axis=0)))

@@ -193,10 +193,13 @@ def _write(
     if junit is not None:
         write_junit(junit, outcome)
     if report is not None:
-        from ..figures.bands import draw_curves
+        from ..figures.curves import divergence_figure
+        from ..figures.files import save_figure
         from ..files.whole_file import write_whole
+        from ..parity.bands import TIMES
 
         write_whole(report / "matrix.md", markdown(found))
         for dtype, free in plan.free.items():
             if free.curves:
-                draw_curves(report, dtype, free.curves, plan.recording.losses)
+                figure = divergence_figure(dtype, free.curves, plan.recording.losses, TIMES)
+                save_figure(figure, report / f"free-running-{dtype}.png")
