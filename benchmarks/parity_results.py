@@ -1,4 +1,4 @@
-"""Keeps what ``transformer-mb parity --json`` wrote under results/, puts its table into the README and draws docs/parity.png."""
+"""Keeps what ``transformer-mb parity --json`` wrote under results/, its table into the README, and docs/parity.png."""
 
 from __future__ import annotations
 

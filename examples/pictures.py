@@ -5,21 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from transformer_mb import pictures
 from transformer_mb.errors import PictureError
-from transformer_mb.picture_files import save_figure
+from transformer_mb.figures.attention import Attention, attention_figure
+from transformer_mb.figures.curves import curve_figure, loss_figure
+from transformer_mb.figures.files import save_figure
 
 
 def curve_picture(path: Path, xs: Any, ys: Any, *, x: str, y: str, title: str) -> None:
-    _save(path, lambda: pictures.curve_figure(xs, ys, x=x, y=y, title=title))
+    _save(path, lambda: curve_figure(xs, ys, x=x, y=y, title=title))
 
 
-def attention_picture(path: Path, kinds: list[pictures.Attention], title: str) -> None:
-    _save(path, lambda: pictures.attention_figure(kinds, title))
+def attention_picture(path: Path, kinds: list[Attention], title: str) -> None:
+    _save(path, lambda: attention_figure(kinds, title))
 
 
 def loss_picture(path: Path, losses: list[float], title: str, label: str) -> None:
-    _save(path, lambda: pictures.loss_figure(losses, title, label))
+    _save(path, lambda: loss_figure(losses, title, label))
 
 
 def _save(path: Path, draw: Any) -> None:

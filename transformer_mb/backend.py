@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import interface
+from .beam_search import BeamSession, beam_search
 from .config import TransformerConfig
-from .decoding.beam import BeamSession, beam_search
 from .errors import DtypeError
 from .initialization import initial_weights
 from .inputs import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
@@ -244,7 +244,7 @@ class Backend(ABC):
     def beam(
         self, model: Any, source: Any, source_valid_lens: Any, max_steps: int, beam: int = 4, length_penalty: float = 0.6
     ) -> list[list[int]]:
-        """Beam search (see ``decoding.beam``); lists of ids without bos and eos."""
+        """Beam search (see ``beam_search``); lists of ids without bos and eos."""
         source, valid_lens, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
         session = self.start_beam(model, source, valid_lens, max_steps, beam)
         return beam_search(

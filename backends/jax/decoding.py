@@ -62,7 +62,7 @@ def _start(model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, 
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam``."""
+    """The BeamSession of ``transformer_mb.beam_search``."""
 
     def __init__(self, model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, beam: int):
         self.structure, self.values = split(model)

@@ -44,7 +44,7 @@ def greedy(model: gluon.Block, source: mnp.ndarray, valid_lens: mnp.ndarray, max
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam``."""
+    """The BeamSession of ``transformer_mb.beam_search``."""
 
     def __init__(self, model: gluon.Block, source: mnp.ndarray, valid_lens: mnp.ndarray, max_steps: int, beam: int):
         with autograd.pause(train_mode=False):

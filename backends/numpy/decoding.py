@@ -33,7 +33,7 @@ def greedy(model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, ma
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam``."""
+    """The BeamSession of ``transformer_mb.beam_search``."""
 
     @no_gradients()
     def __init__(self, model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int):

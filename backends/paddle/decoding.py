@@ -33,7 +33,7 @@ def greedy(model: nn.Layer, source: Tensor, valid_lens: Tensor, max_steps: int) 
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam``."""
+    """The BeamSession of ``transformer_mb.beam_search``."""
 
     @paddle.no_grad()
     def __init__(self, model: nn.Layer, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):

@@ -60,7 +60,7 @@ def _greedy(model: keras.Model, source: tf.Tensor, valid_lens: tf.Tensor, max_st
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam``."""
+    """The BeamSession of ``transformer_mb.beam_search``."""
 
     def __init__(self, model: keras.Model, source: tf.Tensor, valid_lens: tf.Tensor, max_steps: int, beam: int):
         enc_outputs = tf.repeat(model.encoder(source, valid_lens, training=False), beam, axis=0)

@@ -29,7 +29,7 @@ def greedy(model: nn.Module, source: Tensor, valid_lens: Tensor, max_steps: int)
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam``."""
+    """The BeamSession of ``transformer_mb.beam_search``."""
 
     @torch.inference_mode()
     def __init__(self, model: nn.Module, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):

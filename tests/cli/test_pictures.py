@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from transformer_mb.cli.attention_map import attention_of
-from transformer_mb.cli.attention_pictures import sentence_figure
 from transformer_mb.cli.loading import load_translator
+from transformer_mb.figures import curves
+from transformer_mb.figures.attention_files import sentence_figure
+from transformer_mb.figures.sentences import attention_of
 
 
 def test_html_holds_every_sentence(cli, trained, pairs, tmp_path):
@@ -49,13 +50,13 @@ def test_what_is_drawn_is_what_the_model_weighs(trained, pairs):
 
 
 def test_a_wrong_file_is_refused_before_anything_is_translated(fails, trained, tmp_path):
-    assert "must name a file that ends in one of .jsonl" in fails("translate", trained, "--attention", tmp_path / "a.gif")
+    assert "--attention must end in one of .jsonl" in fails("translate", trained, "--attention", tmp_path / "a.gif")
     assert "a folder that exists" in fails("translate", trained, "--attention", tmp_path / "no" / "a.png")
     assert not list(tmp_path.iterdir())
 
 
 def test_too_many_sentences_leave_no_page(cli, trained, pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_mb.cli.attention_pictures.MOST", 1)
+    monkeypatch.setattr("transformer_mb.figures.attention_files.MOST", 1)
     stdin = f"{pairs[0][0]}\n{pairs[1][0]}\n"
     outcome = cli("translate", trained, "--attention", tmp_path / "a.html", stdin=stdin)
     assert outcome.status == 1 and "At most 1 sentences are drawn, got line 2" in outcome.err
@@ -64,10 +65,8 @@ def test_too_many_sentences_leave_no_page(cli, trained, pairs, tmp_path, monkeyp
 
 def test_the_loss_curve_of_a_training_and_of_its_resume(cli, settings_file, tmp_path, monkeypatch):
     drawn = []
-    from transformer_mb.cli import loss_curve
-
-    original = loss_curve.loss_figure
-    monkeypatch.setattr(loss_curve, "loss_figure", lambda losses, *labels: drawn.append(losses) or original(losses, *labels))
+    original = curves.loss_figure
+    monkeypatch.setattr(curves, "loss_figure", lambda losses, *labels: drawn.append(losses) or original(losses, *labels))
     command = ("train", settings_file, "--out", tmp_path / "model", "--loss-curve", tmp_path / "loss.svg")
     assert cli(*command, "--epochs", 2).status == 0
     assert cli(*command, "--epochs", 5, "--resume").status == 0

@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
-from transformer_mb import renames
-from transformer_mb.atomic_file import check_writable, place_files, replaced_file, write_whole
-from transformer_mb.staging import PREFIX, staged, unbroken
+from transformer_mb.files import renames
+from transformer_mb.files.staging import PREFIX, staged, unbroken
+from transformer_mb.files.whole_file import check_writable, place_files, replaced_file, write_whole
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from transformer_mb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from transformer_mb.checkpoint_files import FILES
+from transformer_mb.checkpoint.files import FILES
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import CheckpointError

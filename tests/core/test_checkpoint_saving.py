@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_mb import renames
-from transformer_mb.atomic_folder import replaced_folder, siblings
 from transformer_mb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from transformer_mb.checkpoint_files import FILES
+from transformer_mb.checkpoint.files import FILES
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import CheckpointError
+from transformer_mb.files import renames
+from transformer_mb.files.whole_folder import replaced_folder, siblings
 from transformer_mb.initialization import initial_weights
 
 CONFIG = TransformerConfig(source_vocab_size=9, target_vocab_size=9, num_hiddens=16, ffn_num_hiddens=32)

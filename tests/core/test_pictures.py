@@ -2,14 +2,16 @@
 
 import sys
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from transformer_mb.atomic_file import replaced_file
 from transformer_mb.errors import PictureError
-from transformer_mb.picture_files import save_figure
-from transformer_mb.pictures import Attention, attention_figure, loss_figure
+from transformer_mb.figures.attention import Attention, attention_figure
+from transformer_mb.figures.curves import divergence_figure, loss_figure
+from transformer_mb.figures.files import save_figure
+from transformer_mb.files.whole_file import replaced_file
 
 QUERIES, KEYS = ["<bos>", "j'ai", "$5$"], ["i", "lost", "<eos>", "<pad>"]
 ALLOWED = np.array([[True, True, True, False]] * 3)
@@ -126,3 +128,18 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(PictureError, match=r"matplotlib, which is not installed.*transformer_mb\[report\]"):
         attention_figure([KIND])
+
+
+def test_how_far_runs_stray(tmp_path):
+    """A panel per run with its band and limit, and the reference's loss."""
+    run = SimpleNamespace(divergence=np.array([0.0, 1e-9, 1e-6]), band=np.array([1e-15, 1e-9, 1e-7]))
+    figure = divergence_figure("float64", {"torch": run, "jax": run}, np.array([3.0, 2.0, 1.5]), 10.0)
+    first, second, losses, empty = figure.get_axes()
+    assert [axes.get_title() for axes in (first, second, losses)] == ["torch", "jax", "loss of the reference"]
+    limit, line = first.get_lines()
+    np.testing.assert_array_equal(limit.get_ydata(), 10.0 * run.band)
+    np.testing.assert_array_equal(line.get_ydata(), [1e-17, 1e-9, 1e-6])
+    np.testing.assert_array_equal(losses.get_lines()[0].get_ydata(), [3.0, 2.0, 1.5])
+    assert not empty.axison
+    save_figure(figure, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from transformer_mb.errors import CheckpointError, DtypeError
-from transformer_mb.tensor_file import read_tensor_file, write_tensors
+from transformer_mb.files.tensors import read_tensor_file, write_tensors
 
 ARRAYS = {
     "f4": np.arange(6, dtype=np.float32).reshape(2, 3),

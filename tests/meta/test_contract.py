@@ -64,7 +64,11 @@ def test_beyond_the_contract_all_backends_offer_the_same(name):
 CHANGES = {
     "a default": ("use_bias: bool = False", "use_bias: bool = True", "MultiHeadAttention.__init__ must take"),
     "an argument's name": ("num_heads: int,\n        dropout", "heads: int,\n        dropout", "MultiHeadAttention.__init__"),
-    "the order": ("key_size: int,\n        query_size: int", "query_size: int,\n        key_size: int", "MultiHeadAttention.__init__"),
+    "the order": (
+        "key_size: int,\n        query_size: int",
+        "query_size: int,\n        key_size: int",
+        "MultiHeadAttention.__init__",
+    ),
     "a method's name": ("def attend(", "def attend_to(", "MultiHeadAttention.attend is missing"),
     "a public method": ("def attend(", "def project(self, X):\n        ...\n\n    def attend(", "project is not expected"),
 }

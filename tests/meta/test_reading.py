@@ -35,7 +35,7 @@ def reads(code):
 def scanned():
     """The readers of checkpoints and of foreign files. A runner gets its path from a reader that has checked it."""
     porting = [path for path in sorted(PACKAGE.glob("porting/**/*.py")) if path.parent.name not in FOREIGN]
-    return [*porting, PACKAGE / "checkpoint.py", PACKAGE / "checkpoint_files.py", PACKAGE / "tensor_file.py"]
+    return [*porting, *sorted(PACKAGE.glob("checkpoint/*.py")), PACKAGE / "files" / "tensors.py"]
 
 
 def test_D4_nothing_else_opens_a_file_to_read_it():

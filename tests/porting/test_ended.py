@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from porting.destinations import FILES, FOLDERS, model_at, source_for
+from transformer_mb.files.staging import PREFIX
 from transformer_mb.porting.exports import EXPORTS
-from transformer_mb.staging import PREFIX
 
 COMMAND = "import sys; from transformer_mb.cli.main import main; sys.exit(main())"
 
@@ -162,7 +162,7 @@ def end_at(number: int, ending: int, source: Path, destination: Path, target: st
     """A port with --force that ends itself so before its call number ``number`` that changes a name or flushes one."""
     program = f"""
 import itertools, os, signal, sys
-from transformer_mb import renames
+from transformer_mb.files import renames
 from transformer_mb.porting import port as port_module
 calls = itertools.count()
 def deadly(real):

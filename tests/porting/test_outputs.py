@@ -133,7 +133,7 @@ def test_S5_10_every_kind_of_folder_has_the_same_permissions(tmp_path):
 
 def test_a_save_is_decided_where_nobody_else_can_change_it(model, tmp_path, monkeypatch):
     """Something else has come to the place while the files were written."""
-    from transformer_mb import checkpoint as checkpoint_module
+    from transformer_mb.checkpoint import model as checkpoint_module
     from transformer_mb.checkpoint import read_checkpoint
 
     true = checkpoint_module._fill

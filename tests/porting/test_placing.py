@@ -19,7 +19,7 @@ import pytest
 
 import transformer_mb as tmb
 from porting.destinations import FOLDERS, content, model_for, source_for
-from transformer_mb.checkpoint_files import FILES
+from transformer_mb.checkpoint.files import FILES
 from transformer_mb.errors import PortError
 from transformer_mb.porting import port as port_module
 from transformer_mb.porting.files.targets import Target, find_target, write_target
@@ -50,7 +50,7 @@ def unproven(monkeypatch, tmp_path_factory):
 
 def patch_replacing(monkeypatch, function):
     """Run ``function(new, final)`` before a file takes the place of another, by whichever call."""
-    for module, name in (("os", "replace"), ("transformer_mb.renames", "exchange")):
+    for module, name in (("os", "replace"), ("transformer_mb.files.renames", "exchange")):
         if importlib.util.find_spec(module) is not None:
             owner = importlib.import_module(module)
             real = getattr(owner, name)

@@ -12,10 +12,10 @@ from porting.hugging_face import small_bert, small_marian
 from porting.patience import alarm
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.errors import CheckpointError, PortError
+from transformer_mb.files.regular import read_regular_file
 from transformer_mb.porting.families import bert, marian
 from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.settings import read_settings, vocabularies
-from transformer_mb.regular_files import read_regular_file
 
 
 def named_pipe(path):

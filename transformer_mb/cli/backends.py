@@ -20,7 +20,7 @@ def command(json_file: options.JsonFile = None) -> None:
     """List the backends: versions, devices, dtypes, and why one is not usable."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from ..atomic_file import check_writable
+    from ..files.whole_file import check_writable
     from ..registry import entries
 
     check_writable(json_file)

@@ -12,8 +12,8 @@ from . import options
 from .reporting import write_json
 
 if TYPE_CHECKING:
-    from ..decoding.translate import Translator
     from ..training import TrainingState
+    from ..translation import Translator
 
 NAME = "demo"
 SHOWN = 5  # translations
@@ -37,9 +37,9 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="Save the model here.", show_default=False)] = None,
 ) -> None:
     """Train on the built-in corpus, translate unseen sentences and show the attention."""
-    from ..atomic_file import check_writable
     from ..checkpoint import check_destination
     from ..data import demo_pairs
+    from ..files.whole_file import check_writable
     from ..registry import get_backend
     from .evaluate import score
 
@@ -72,8 +72,8 @@ def learn(
     """A model of the built-in corpus, saved where ``out`` says."""
     from ..config import TransformerConfig
     from ..data import Batches, build_vocabularies, pair_ids
-    from ..decoding.translate import Translator
     from ..training import TrainingRecipe, train
+    from ..translation import Translator
     from .train_progress import training_progress
 
     recipe = TrainingRecipe(epochs=epochs, seed=seed, **RECIPE)
@@ -93,7 +93,7 @@ def show_translations(translator: Translator, pairs: Sequence[tuple[str, str]]) 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("unseen sentence", "translation", "as it should be", title="Translations")
+    table = Table("unseen sentence", "translation", "reference", title="Translations")
     shown = pairs[:SHOWN]
     translations = translator.translate([source for source, _ in shown])
     for (source, target), translation in zip(shown, translations, strict=True):
@@ -106,9 +106,11 @@ def show_attention(translator: Translator, sentences: Sequence[str]) -> None:
     """The longest of the sentences that still fits."""
     from rich.console import Console
 
-    from .attention_map import attention_table, cross_attention
+    from ..figures.sentences import attention_of
+    from .attention_table import attention_table
 
     pipeline = translator.source_vocabulary.pipeline
     sentence = max((one for one in sentences if len(pipeline.encode(one)) <= WIDEST), key=lambda one: len(pipeline.encode(one)))
-    source, target, weights = cross_attention(translator, sentence, translator.translate([sentence])[0])
-    Console().print(attention_table(source, target, weights[-1].mean(axis=0)))
+    attention = attention_of(translator, sentence, translator.translate([sentence])[0])
+    last_layer = attention.weights["decoder_cross"][-1]
+    Console().print(attention_table(attention.source, attention.target, last_layer.mean(axis=0)))

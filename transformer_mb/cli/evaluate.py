@@ -8,8 +8,8 @@ from . import options
 from .reporting import write_json
 
 if TYPE_CHECKING:
-    from ..decoding.translate import Translator
     from ..evaluation import Evaluation
+    from ..translation import Translator
 
 NAME = "evaluate"
 
@@ -29,8 +29,8 @@ def command(
     json_file: options.JsonFile = None,
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
-    from ..atomic_file import check_writable
     from ..data.readers import read_pairs
+    from ..files.whole_file import check_writable
     from .loading import load_translator
 
     check_writable(json_file)

@@ -24,7 +24,7 @@ def command(
     """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
     from dataclasses import asdict
 
-    from ..atomic_file import check_writable
+    from ..files.whole_file import check_writable
     from ..porting.inspection import inspect
     from ..porting.origins import origin_lines
     from ..porting.settings import read_settings

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..checkpoint import Checkpoint, read_checkpoint
-from ..decoding.translate import Translator
 from ..errors import CheckpointError
 from ..registry import get_backend
+from ..translation import Translator
 
 
 def load_translator(

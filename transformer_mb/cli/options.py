@@ -28,5 +28,7 @@ Target = Annotated[Path | None, typer.Option("--target", help="The target side, 
 Fields = Annotated[
     str | None, typer.Option("--fields", help="Two field names of JSON lines, as source,target.", show_default=False)
 ]
-NumExamples = Annotated[int | None, typer.Option("--num-examples", min=1, help="The first so many lines.", show_default=False)]
+NumExamples = Annotated[
+    int | None, typer.Option("--num-examples", min=1, help="Read only the first N lines.", show_default=False)
+]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A checkpoint folder.", show_default=False)]

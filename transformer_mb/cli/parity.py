@@ -52,7 +52,7 @@ def command(
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; default: one per core.")] = None,
 ) -> None:
     """Measure every layer, gradient, step and token of every backend against the float64 reference."""
-    from ..parity.settings import SETTINGS
+    from ..processes.environment import SETTINGS
 
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -73,7 +73,7 @@ def command(
 
 def _make_places(json_file: Path | None, junit: Path | None, report: Path | None) -> None:
     """Before a run of minutes: what cannot be written is told now."""
-    from ..atomic_file import check_writable
+    from ..files.whole_file import check_writable
 
     for path in (json_file, junit, report and report / "matrix.md"):
         if path is not None:
@@ -192,10 +192,13 @@ def _write(
     if junit is not None:
         write_junit(junit, outcome)
     if report is not None:
-        from ..atomic_file import write_whole
-        from ..parity.drawings import draw_curves
+        from ..figures.curves import divergence_figure
+        from ..figures.files import save_figure
+        from ..files.whole_file import write_whole
+        from ..parity.verdict.bands import TIMES
 
         write_whole(report / "matrix.md", markdown(run))
         for dtype, free in plan.free.items():
             if free.curves:
-                draw_curves(report, dtype, free.curves, plan.recording.losses)
+                figure = divergence_figure(dtype, free.curves, plan.recording.losses, TIMES)
+                save_figure(figure, report / f"free-running-{dtype}.png")

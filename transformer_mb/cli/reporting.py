@@ -63,7 +63,7 @@ def _tell(text: str) -> None:
 def write_json(path: Path | None, content: Any) -> None:
     """Write a result for programs to read; None writes nothing."""
     if path is not None:
-        from ..atomic_file import write_whole
+        from ..files.whole_file import write_whole
 
         write_whole(path, json.dumps(content, indent=2) + "\n")
 

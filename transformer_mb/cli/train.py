@@ -38,7 +38,7 @@ def command(
         str | None, option("--preset", help="A published architecture with its recipe, such as d2l or vaswani_base.")
     ] = None,
     epochs: Annotated[int | None, option("--epochs", help="Epochs in all.")] = None,
-    num_examples: Annotated[int | None, option("--num-examples", help="The first so many lines; 0: all.")] = None,
+    num_examples: Annotated[int | None, option("--num-examples", help="Read only the first N lines; 0: all.")] = None,
     batch_size: Annotated[int | None, option("--batch-size", help="Sentence pairs in a step.")] = None,
     num_steps: Annotated[
         int | None, option("--num-steps", help="Cut and pad every sentence to so many tokens; 0: cut none, pad little.")
@@ -59,9 +59,9 @@ def command(
     seed: Annotated[int | None, option("--seed", help="Of initial weights, data order and dropout.")] = None,
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: Annotated[str | None, option("--dtype", help="Of weights and activations; float32 unless told.")] = None,
+    dtype: Annotated[str | None, option("--dtype", help="Of weights and activations; default: float32.")] = None,
     save_every: Annotated[
-        int | None, option("--save-every", min=1, help="Epochs between two checkpoints; 10 unless told.")
+        int | None, option("--save-every", min=1, help="Epochs between two checkpoints; default: 10.")
     ] = None,
     loss_curve: Annotated[
         Path | None, option("--loss-curve", help="Draw the loss of all epochs here: .png, .svg or .html.")
@@ -75,25 +75,30 @@ def command(
 
 
 def run(given: dict[str, Any], resume: bool, force: bool) -> None:
-    from ..training import TrainingInterrupted
-    from .loss_curve import check_curve_path, draw_losses
+    from ..figures.curves import draw_losses
+    from ..figures.files import check_figure_path
+    from ..training import TrainingInterrupted, TrainingState
     from .train_job import execute, prepare, read_validation
     from .train_settings import read_toml
 
     settings = _flags(given)
     if "config_file" in given:
         settings = settings.over(read_toml(given["config_file"]))
-    check_curve_path(given.get("loss_curve"))
+    check_figure_path(given.get("loss_curve"), "--loss-curve")
     job = prepare(settings, resume, force)
     validation = read_validation(job.described)
+
+    def draw(state: TrainingState) -> None:
+        draw_losses(given.get("loss_curve"), [record.loss for record in state.history], job.recipe.normalization)
+
     try:
         state, translator = execute(job)
     except TrainingInterrupted as interrupted:
-        draw_losses(given.get("loss_curve"), interrupted.state, job.recipe)
+        draw(interrupted.state)
         raise KeyboardInterrupt(f"{interrupted} Continue with: transformer-mb train --out {job.folder} --resume") from None
     place = f"{job.backend.name}, {job.backend.device_name}, {job.backend.dtype}"
     print(f"loss {state.loss:.4f}, {state.tokens_per_second:,.1f} tokens/s ({place})")
-    draw_losses(given.get("loss_curve"), state, job.recipe)
+    draw(state)
     if validation is not None:
         from .evaluate import described, score
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from ..backend import Backend
 from ..checkpoint import Checkpoint, check_destination, read_checkpoint
-from ..checkpoint_files import holds_checkpoint
+from ..checkpoint.files import holds_checkpoint
 from ..config import TransformerConfig
 from ..data import Batches, Vocabulary, build_vocabularies, pair_ids, read_pairs
-from ..decoding.translate import Translator
 from ..errors import CheckpointError, ConfigError
 from ..registry import VARIABLE, get_backend
 from ..training import TrainingRecipe, TrainingState, train
+from ..translation import Translator
 from .loading import vocabularies
 from .train_progress import training_progress
 from .train_settings import Settings, from_checkpoint

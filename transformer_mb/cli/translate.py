@@ -28,24 +28,25 @@ def command(
         Path | None,
         typer.Option(
             "--attention",
-            help="Draw what looked where: .png, .svg (a file a line: FILE, FILE-2, ...) or .html; .jsonl for programs.",
+            help="Draw attention heatmaps: .png, .svg (one file per line: FILE, FILE-2, ...) or .html; .jsonl for programs.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Translate standard input, line by line, to standard output."""
-    from .attention_pictures import attention_writer, check_attention_path
+    from ..figures.attention_files import LINES_ENDINGS, attention_file
+    from ..figures.files import check_figure_path
     from .loading import load_translator
 
-    check_attention_path(attention)
+    check_figure_path(attention, "--attention", LINES_ENDINGS)
     translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     size = 1 if sys.stdin.isatty() else CHUNK
     numbered = read_lines(sys.stdin.buffer)
     first = 1
-    with attention_writer(attention, translator) as attention_file:
+    with attention_file(attention, translator) as write_attention:
         while lines := list(islice(numbered, size)):
             translations = translator.translate(lines, beam, first_line=first)
-            attention_file.write(lines, translations)
+            write_attention(lines, translations)
             for text in translations:
                 sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
             sys.stdout.buffer.flush()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from ..atomic_file import replaced_file
+from ..files.whole_file import replaced_file
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .ladder import LADDER

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import execnet
 
 from ..errors import ParityError, WorkerError
+from ..processes.environment import SETTINGS
 from ..registry import EVERY_DTYPE
 from .computing.messages import Request, unpack_arrays
 from .computing.worker import source_digest
-from .settings import SETTINGS
 
 PATIENCE = 300.0  # seconds for one request; the slowest takes ten here
 LAST_LINES = 8

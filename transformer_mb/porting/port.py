@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..atomic_file import check_writable, replaced_file
 from ..errors import PortError
-from ..staging import staged
+from ..files.staging import staged
+from ..files.whole_file import check_writable, replaced_file
 from .files.destination import check_destination, put_in_place, real_place
 from .files.sources import Source, read_source
 from .files.targets import Target, find_target, write_target

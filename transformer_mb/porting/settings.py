@@ -14,7 +14,7 @@ from .. import parameters
 from ..config import TransformerConfig
 from ..data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ..errors import ConfigError, DataError, PortError, WeightsError
-from ..regular_files import read_regular_text
+from ..files.regular import read_regular_text
 from .safety.port_errors import port_errors
 
 VOCABULARIES = ("source_vocabulary", "target_vocabulary")

@@ -21,9 +21,9 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from ..errors import PortError, TransformerMBError
-from ..parity.settings import SETTINGS
-from ..staging import staged
-from ..tensor_file import write_tensors
+from ..files.staging import staged
+from ..files.tensors import write_tensors
+from ..processes.environment import SETTINGS
 
 PATIENCE = 600  # seconds
 ARRAYS, FACTS = "{}.safetensors", "{}.json"

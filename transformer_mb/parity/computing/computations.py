@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
+from ...beam_search import BeamSession
 from ...config import TransformerConfig
-from ...decoding.beam import BeamSession
 from ...dropout_masks import dropout_masks
 from ...interface import FUNCTIONS
 from ...trainer import Batch, Trainer

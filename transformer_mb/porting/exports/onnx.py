@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...checkpoint_files import VOCABULARIES, write_text
+from ...checkpoint.files import VOCABULARIES, write_text
 from ...config import TransformerConfig
 from ...errors import PortError
 from ..model import PortedModel

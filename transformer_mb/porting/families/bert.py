@@ -14,7 +14,7 @@ from typing import Any
 from ...config import TransformerConfig
 from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
-from ...regular_files import read_regular_text
+from ...files.regular import read_regular_text
 from ..model import Arrays, NativeFile, PortedModel
 from ..safety.port_errors import system_errors
 from ..settings import build_config, check_holds, check_sizes, vocabularies

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
-from ...checkpoint_files import holds_checkpoint
+from ...checkpoint.files import holds_checkpoint
 from ...errors import CheckpointError
 from ..model import PortedModel
 from ..safety.port_errors import port_errors

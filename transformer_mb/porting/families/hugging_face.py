@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ... import checkpoint_files
+from ...checkpoint import files as checkpoint_files
 from ...config import TransformerConfig
 from ...data.vocabulary import Vocabulary
 from ...errors import CheckpointError, DataError, PortError, WeightsError
+from ...files.tensors import write_tensors
 from ...parameters import check_weights, parameter_shapes
-from ...tensor_file import write_tensors
 from ..formats import FORMATS
 from ..model import Arrays, NativeFile
 from ..safety.port_errors import port_errors

@@ -11,7 +11,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from ...checkpoint_files import config_of, described_config, read_object, write_text
+from ...checkpoint.files import config_of, described_config, read_object, write_text
 from ...config import TransformerConfig
 from ...errors import CheckpointError, PortError
 from ..formats import FORMATS

@@ -7,10 +7,10 @@ import os
 from functools import partial
 from pathlib import Path
 
-from ...atomic_file import is_special, place_files
-from ...atomic_folder import check_names, place_folder
 from ...errors import PortError
-from ...staging import locked, unbroken
+from ...files.staging import locked, unbroken
+from ...files.whole_file import is_special, place_files
+from ...files.whole_folder import check_names, place_folder
 from .folders import NAMES, kind_of, title_of
 from .targets import Target
 

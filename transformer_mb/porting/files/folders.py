@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ...checkpoint_files import FILES, VOCABULARIES
+from ...checkpoint.files import FILES, VOCABULARIES
 from ..exports import EXPORTS
 from ..families import FAMILIES
 from ..safety.raw_arrays import first_bytes

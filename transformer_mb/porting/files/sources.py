@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...checkpoint_files import CONFIG
+from ...checkpoint.files import CONFIG
 from ...errors import PortError
-from ...regular_files import regular_size
+from ...files.regular import regular_size
 from ..families import FAMILIES, Family
 from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name

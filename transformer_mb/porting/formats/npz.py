@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ...errors import PortError
-from ...regular_files import open_regular
+from ...files.regular import open_regular
 from ..model import NativeFile
 from ..safety.raw_arrays import array_from_bytes, bytes_needed, check_names, dtype_of, size_of, unpacked_limit
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from ...errors import CheckpointError, PortError
-from ...regular_files import regular_size
-from ...tensor_file import BFLOAT16, read_tensor_file, write_tensors
+from ...files.regular import regular_size
+from ...files.tensors import BFLOAT16, read_tensor_file, write_tensors
 from ..model import NativeFile
 from ..safety.raw_arrays import check_names, first_bytes, widened_bfloat16
 from ..settings import recorded_fields

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 from ...errors import PortError
-from ...regular_files import open_regular
+from ...files.regular import open_regular
 from .. import worker
 from ..model import NativeFile
 from ..safety.raw_arrays import check_names, size_of

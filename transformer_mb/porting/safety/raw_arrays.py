@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ...regular_files import open_regular, read_regular_file, regular_size
+from ...files.regular import open_regular, read_regular_file, regular_size
 
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 MOST_TENSORS, LONGEST_NAME = 100_000, 500

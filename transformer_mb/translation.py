@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend import Backend
-from ..data.batching import restore_order, source_batches
-from ..data.vocabulary import Vocabulary
-from ..errors import TokenError
+from .backend import Backend
+from .data.batching import restore_order, source_batches
+from .data.vocabulary import Vocabulary
+from .errors import TokenError
 
 LONGER = 10  # a translation may have twice the tokens of its source and so many more, as long as max_len allows
 

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .atomic_folder import current_folder
-from .config import TransformerConfig
-from .data.vocabulary import Vocabulary
-from .errors import CheckpointError, ConfigError, DataError
-from .regular_files import read_regular_text
+from ..config import TransformerConfig
+from ..data.vocabulary import Vocabulary
+from ..errors import CheckpointError, ConfigError, DataError
+from ..files.regular import read_regular_text
+from ..files.whole_folder import current_folder
 
 FORMAT = "transformer_mb"
 FORMAT_VERSION = 1

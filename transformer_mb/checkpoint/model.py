@@ -23,8 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .atomic_folder import current_folder, read_unchanged, replaced_folder
-from .checkpoint_files import (
+from ..config import TransformerConfig
+from ..data.vocabulary import Vocabulary
+from ..errors import CheckpointError, ConfigError, WeightsError
+from ..files.tensors import read_tensors, write_tensors
+from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
+from ..native_models import backend_of
+from ..parameters import check_sizes, check_weights, parameter_shapes
+from ..registry import get_backend
+from ..trainer import SLOTS, Trainer
+from .files import (
     CONFIG,
     FILES,
     MODEL,
@@ -38,17 +46,9 @@ from .checkpoint_files import (
     read_vocabulary,
     write_text,
 )
-from .config import TransformerConfig
-from .data.vocabulary import Vocabulary
-from .errors import CheckpointError, ConfigError, WeightsError
-from .native_models import backend_of
-from .parameters import check_sizes, check_weights, parameter_shapes
-from .registry import get_backend
-from .tensor_file import read_tensors, write_tensors
-from .trainer import SLOTS, Trainer
 
 if TYPE_CHECKING:
-    from .backend import Backend
+    from ..backend import Backend
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import ConfigError
+from .errors import ConfigError
 
 
 class BeamSession(Protocol):

@@ -11,8 +11,8 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save_file
 
-from .errors import CheckpointError, DtypeError
-from .regular_files import read_regular_file
+from ..errors import CheckpointError, DtypeError
+from .regular import read_regular_file
 
 FLOATS = ("F64", "F32", "F16")
 INTEGERS = {"I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .atomic_file import replaced_file, write_whole
-from .errors import PictureError
-from .printable import printable
+from ..errors import PictureError
+from ..files.whole_file import check_writable, replaced_file, write_whole
+from ..printable import printable
+from .style import require_matplotlib
 
 ENDINGS = (".png", ".svg", ".html")
 DOTS = 120  # per inch
@@ -26,12 +27,24 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> str:
+def check_ending(path: Path, endings: Sequence[str] = ENDINGS, what: str = "The file") -> str:
     """The ending of a file in lower case; raises PictureError for one that is not among ``endings``."""
     ending = path.suffix.lower()
     if ending not in endings:
-        raise PictureError(f"The file must end in one of {', '.join(endings)}, got {str(path)!r}.")
+        raise PictureError(f"{what} must end in one of {', '.join(endings)}, got {str(path)!r}.")
     return ending
+
+
+def check_figure_path(path: Path | None, option: str, others: Sequence[str] = ()) -> None:
+    """Find out before any work what cannot be drawn after it; ``others`` are endings that need no matplotlib."""
+    if path is None:
+        return
+    ending = check_ending(path, (*others, *ENDINGS), option)
+    if not path.absolute().parent.is_dir():
+        raise PictureError(f"{option} must name a file in a folder that exists, but there is no {path.absolute().parent}.")
+    check_writable(path)
+    if ending in ENDINGS:
+        require_matplotlib()
 
 
 def save_figure(figure: Any, path: Path | str) -> None:

@@ -1,0 +1,5 @@
+"""The canonical checkpoint: a folder that every backend reads and writes."""
+
+from .model import Checkpoint, check_destination, fill_folder, load, read_checkpoint, save, write_checkpoint
+
+__all__ = ["Checkpoint", "check_destination", "fill_folder", "load", "read_checkpoint", "save", "write_checkpoint"]

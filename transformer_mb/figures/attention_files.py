@@ -1,0 +1,92 @@
+"""The file of ``translate --attention``: JSON lines for programs, or pictures for people, as its ending says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import PictureError
+from ..files.whole_file import replaced_file
+from ..translation import Translator
+from .attention import Attention, attention_figure
+from .files import ENDINGS, as_svg, save_figure, save_page
+from .sentences import attention_of
+
+LINES_ENDINGS = (".jsonl", ".json")
+MOST = 200  # sentences drawn; a picture takes a second or so
+Write = Callable[[Sequence[str], Sequence[str]], None]
+
+
+@contextmanager
+def attention_file(path: Path | None, translator: Translator) -> Iterator[Write]:
+    """A function to call with lines and their translations, as often as there are more of them; None writes nothing."""
+    if path is None:
+        yield lambda lines, translations: None
+    elif path.suffix.lower() in ENDINGS:
+        with _pictures(path, translator) as write:
+            yield write
+    else:
+        with replaced_file(path) as file:
+
+            def write_rows(lines: Sequence[str], translations: Sequence[str]) -> None:
+                for line, translation in zip(lines, translations, strict=True):
+                    row = json.dumps(_row(translator, line, translation), ensure_ascii=False)
+                    file.write(row.encode("utf-8") + b"\n")
+
+            yield write_rows
+
+
+def _row(translator: Translator, line: str, translation: str) -> dict[str, Any]:
+    """``source`` and ``target`` tokens, and the ``weights`` [layer][head][target][source] of the cross-attention."""
+    if not line.strip():
+        return {"source": [], "target": [], "weights": []}
+    attention = attention_of(translator, line, translation)
+    weights = [layer.astype(float).round(6).tolist() for layer in attention.weights["decoder_cross"]]
+    return {"source": attention.source, "target": attention.target, "weights": weights}
+
+
+@contextmanager
+def _pictures(path: Path, translator: Translator) -> Iterator[Write]:
+    """A figure for each sentence with all three kinds of attention.
+
+    HTML holds them all, one below the other. PNG and SVG hold one: those of the second line on go to FILE-2, FILE-3, ...
+    """
+    drawn: list[str] = []
+    page, number = path.suffix.lower() == ".html", 0
+
+    def write(lines: Sequence[str], translations: Sequence[str]) -> None:
+        nonlocal number
+        for line, translation in zip(lines, translations, strict=True):
+            number += 1
+            if not line.strip():
+                continue
+            if number > MOST:
+                raise PictureError(
+                    f"At most {MOST} sentences are drawn, got line {number}. {LINES_ENDINGS[0]} files hold any number."
+                )
+            figure = sentence_figure(translator, line, translation)
+            if page:
+                drawn.append(as_svg(figure))
+            else:
+                save_figure(figure, path if number == 1 else path.with_stem(f"{path.stem}-{number}"))
+
+    yield write
+    if page:
+        save_page(drawn, path)
+
+
+def sentence_figure(translator: Translator, line: str, translation: str) -> Any:
+    attention = attention_of(translator, line, translation)
+    past = None if translator.model.config.compat_decode == "d2l" else np.tri(len(attention.inputs), dtype=bool)
+    weights = attention.weights
+    kinds = [
+        Attention("cross-attention, translation to source", attention.target, attention.source, weights["decoder_cross"]),
+        Attention("encoder self-attention", attention.source, attention.source, weights["encoder"]),
+        Attention("decoder self-attention", attention.inputs, attention.inputs, weights["decoder_self"], past),
+    ]
+    return attention_figure(kinds, f"{' '.join(attention.source[:-1])}  →  {translation}")

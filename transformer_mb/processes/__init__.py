@@ -1,0 +1,1 @@
+"""Work in processes of their own: two frameworks in one process can crash it."""
