@@ -78,7 +78,7 @@ def test_a_recipe_survives_json():
         ({"betas": [0.9, 1.0]}, "betas and momentum must be from 0 to below 1"),
         ({"eps": 0}, "eps must be positive"),
         ({"optimizer": "adagrad"}, "optimizer must be one of adam, sgd, got 'adagrad'"),
-        ({"normalization": "mean"}, "normalization must be steps or tokens"),
+        ({"normalization": "mean"}, "normalization must be one of steps, tokens, got"),
         ({"schedule": "cosine"}, "schedule must be one of constant, linear, inverse_square_root, vaswani"),
         ({"schedule": "vaswani"}, "schedule vaswani needs warmup_steps of at least 1, got 0"),
         ({"pipeline": "bpe"}, "The text pipeline must be one of"),
