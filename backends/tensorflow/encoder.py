@@ -92,17 +92,8 @@ class TransformerEncoder(SequenceEmbedding):
         **options: Unpack[EncoderOptions],
     ):
         chosen = Chosen(EncoderOptions, options, dropout)
-        embedding = {**chosen.of(EmbeddingOptions), "token_types": chosen.token_types}
-        super().__init__(
-            vocab_size,
-            num_hiddens,
-            dropout,
-            token_types=chosen.token_types,
-            **embedding,
-            name=name,
-            dtype=dtype,
-            trainable=trainable,
-        )
+        embedding = {**chosen.of(EmbeddingOptions), "name": name, "dtype": dtype, "trainable": trainable}
+        super().__init__(vocab_size, num_hiddens, dropout, token_types=chosen.token_types, **embedding)
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = {**chosen.of(BlockOptions), "dtype": self.dtype_policy}
         self.blks = [EncoderBlock(*sizes, dropout, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]

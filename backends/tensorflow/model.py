@@ -68,18 +68,19 @@ class EncoderDecoder(keras.Model):
         self.built = True
 
     @classmethod
-    def from_config(cls, config: TransformerConfig, **kwargs: Any) -> EncoderDecoder:
+    def from_config(cls, config: TransformerConfig, *, name: str | None = None, dtype: Any = None) -> EncoderDecoder:
         if not isinstance(config, TransformerConfig):
             # Keras, when it loads a model: what get_config gave.
-            return cls.from_config(TransformerConfig.from_dict(config["config"]), dtype=config["dtype"])
-        encoder = TransformerEncoder(**encoder_arguments(config), **kwargs) if config.has_encoder else None
-        decoder = TransformerDecoder(**decoder_arguments(config), **kwargs) if config.has_decoder else None
+            return cls.from_config(TransformerConfig.from_dict(config["config"]), name=config["name"], dtype=config["dtype"])
+        encoder = TransformerEncoder(**encoder_arguments(config), dtype=dtype) if config.has_encoder else None
+        decoder = TransformerDecoder(**decoder_arguments(config), dtype=dtype) if config.has_decoder else None
         if config.share_embeddings:
             _replace(decoder, "embedding", encoder.embedding)
         if config.tie_output:
-            padding_id = config.pad_id if config.padding_vector_zero else None
-            _replace(decoder, "dense", _TiedDense(decoder.embedding, config.output_bias, padding_id, **kwargs))
-        model = cls(encoder, decoder, Pooler(config.num_hiddens, **kwargs) if config.pooler else None, **kwargs)
+            tied = _TiedDense(decoder.embedding, config.output_bias, decoder.padding_id, dtype=dtype)
+            _replace(decoder, "dense", tied)
+        pooler = Pooler(config.num_hiddens, dtype=dtype) if config.pooler else None
+        model = cls(encoder, decoder, pooler, name=name, dtype=dtype)
         model.config = config
         return model
 
@@ -97,7 +98,7 @@ class EncoderDecoder(keras.Model):
         return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens), training=training)
 
     def get_config(self) -> dict[str, Any]:
-        return {"config": self.config.to_dict(), "dtype": self.dtype_policy.name}
+        return {"config": self.config.to_dict(), "name": self.name, "dtype": self.dtype_policy.name}
 
 
 def _replace(layer: keras.layers.Layer, name: str, new: keras.layers.Layer) -> None:
