@@ -1,5 +1,7 @@
 """Cached decoding equals no cache; greedy and beam search mean what they say."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -48,17 +50,22 @@ def test_a_state_is_left_as_it_was(model, backend):
 
 
 def greedy_without_cache(backend, model, max_steps):
+    """Each token from a whole forward pass. What follows it is not seen, and keeps one shape: a compiler works once."""
     config = model.config
-    target = np.full((len(SOURCE), 1), config.start_id)
-    for _ in range(max_steps):
-        logits = backend.logits(model, SOURCE, LENS, target)[:, -1]
+    target = np.full((len(SOURCE), max_steps + 1), config.start_id)
+    for step in range(max_steps):
+        logits = backend.logits(model, SOURCE, LENS, target[:, :-1])[:, step]
         logits[:, list(config.suppress_ids)] = -np.inf
-        target = np.concatenate([target, logits.argmax(axis=-1)[:, None]], axis=1)
+        target[:, step + 1] = logits.argmax(axis=-1)
     rows = target[:, 1:].tolist()
     return [row[: row.index(config.eos_id)] if config.eos_id in row else row for row in rows]
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+# Without those that differ only in what a sublayer computes of one token, which is the same with a cache and without.
+CACHED = [name for name in CONFIGS if name not in ("std norm", "post-norm, biases, final norm", "no affine, no ffn bias")]
+
+
+@pytest.mark.parametrize("name", CACHED)
 def test_greedy(name, backend):
     model = backend.build(CONFIGS[name], seed=11)
     got = backend.greedy(model, SOURCE, LENS, STEPS)
@@ -93,13 +100,16 @@ def test_a_batch_decodes_as_its_rows_do(model, backend):
     assert [backend.greedy(model, SOURCE[i : i + 1], LENS[i : i + 1], STEPS)[0] for i in range(3)] == whole
 
 
-def log_probability(backend, model, tokens, row, max_steps):
-    target = np.array([[model.config.start_id, *tokens]])
-    logits = backend.logits(model, SOURCE[row : row + 1], LENS[row : row + 1], target)[0]
+def log_probabilities(backend, model, source, lens, hypotheses, max_steps):
+    """By whole forward passes: of each hypothesis the log probability, and how many steps it is made of."""
+    config = model.config
+    paths = [[*tokens, config.eos_id][:max_steps] for tokens in hypotheses]
+    target = np.array([[config.start_id, *path[:-1], *[config.eos_id] * (max_steps - len(path))] for path in paths])
+    logits = backend.logits(model, source, lens, target)
+    logits[..., list(config.suppress_ids)] = -np.inf
     log_probs = logits - logits.max(-1, keepdims=True)
     log_probs -= np.log(np.exp(log_probs).sum(-1, keepdims=True))
-    path = [*tokens, model.config.eos_id][:max_steps]
-    return sum(log_probs[i, token] for i, token in enumerate(path)), len(path)
+    return [(sum(row[range(len(path)), path]), len(path)) for row, path in zip(log_probs, paths, strict=True)]
 
 
 def test_beam_of_one_is_greedy(model, backend):
@@ -109,34 +119,21 @@ def test_beam_of_one_is_greedy(model, backend):
 def test_a_wide_beam_finds_the_best_sequence(backend):
     """Three steps over a small vocabulary: every sequence is scored by hand, none scores higher."""
     model = backend.build(CONFIGS["d2l"].replace(target_vocab_size=5, suppress_ids=(0, 1)), seed=5)
-    tokens, eos = (2, 4), model.config.eos_id
-    endings = [[], *([a] for a in tokens), *([a, b] for a in tokens for b in tokens)]
-    full = [[a, b, c] for a in tokens for b in tokens for c in tokens]
+    sequences = [list(tokens) for length in range(4) for tokens in product((2, 4), repeat=length)]
     got = backend.beam(model, SOURCE, LENS, 3, beam=8, length_penalty=0.6)
     for row in range(3):
-        scores = {}
-        for sequence in endings + full:
-            target = np.array([[model.config.start_id, *sequence]])
-            logits = backend.logits(model, SOURCE[row : row + 1], LENS[row : row + 1], target)[0]
-            logits[:, [0, 1]] = -np.inf
-            log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-            path = [*sequence, eos][:3]
-            scores[tuple(sequence)] = sum(log_probs[i, t] for i, t in enumerate(path)) / ((5 + len(path)) / 6) ** 0.6
-        assert tuple(got[row]) == max(scores, key=scores.get)
+        source, lens = (np.repeat(array[row : row + 1], len(sequences), axis=0) for array in (SOURCE, LENS))
+        scored = log_probabilities(backend, model, source, lens, sequences, 3)
+        scores = [total / ((5 + length) / 6) ** 0.6 for total, length in scored]
+        assert got[row] == sequences[int(np.argmax(scores))]
 
 
 def test_beam_scores_at_least_greedy(model, backend):
-    for row, (wide, narrow) in enumerate(
-        zip(
-            backend.beam(model, SOURCE, LENS, STEPS, beam=6, length_penalty=0.0),
-            backend.greedy(model, SOURCE, LENS, STEPS),
-            strict=True,
-        )
-    ):
-        assert (
-            log_probability(backend, model, wide, row, STEPS)[0]
-            >= log_probability(backend, model, narrow, row, STEPS)[0] - 1e-12
-        )
+    wide = backend.beam(model, SOURCE, LENS, STEPS, beam=6, length_penalty=0.0)
+    narrow = backend.greedy(model, SOURCE, LENS, STEPS)
+    scores = [log_probabilities(backend, model, SOURCE, LENS, each, STEPS) for each in (wide, narrow)]
+    for (best, _), (greedy, _) in zip(*scores, strict=True):
+        assert best >= greedy - 1e-12
 
 
 def test_d2l_compatibility_decodes_at_position_0(backend, model):

@@ -11,7 +11,6 @@ import pytest
 
 from transformer_mb.parity.cells import EXPECTED, PASSED
 from transformer_mb.parity.computing.computations import COMPUTATIONS
-from transformer_mb.parity.computing.reference import Reference
 from transformer_mb.parity.matrix import by_the_table
 from transformer_mb.parity.rows import layer_cases, model_cases
 from transformer_mb.parity.rows.layers import layer_experiments
@@ -19,7 +18,6 @@ from transformer_mb.parity.rows.models import model_experiments, optimizer_exper
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import PLAIN_DTYPES, get_backend
 
-REFERENCE = Reference()
 # What is made of layers: in float32 one of each kind, for a compiler works on each for seconds; the matrix has them all.
 COMPOSED = ("EncoderBlock", "DecoderBlock", "TransformerEncoder", "TransformerDecoder")
 LEFT_TO_THE_MATRIX = {
@@ -30,9 +28,9 @@ LEFT_TO_THE_MATRIX = {
 
 def experiments(dtype):
     every = [
-        *layer_experiments(REFERENCE, dtype, seed=0),
-        *model_experiments(REFERENCE, dtype, seed=0),
-        *optimizer_experiments(REFERENCE, dtype, seed=0),
+        *layer_experiments(dtype, seed=0),
+        *model_experiments(dtype, seed=0),
+        *optimizer_experiments(dtype, seed=0),
     ]
     return [each for each in every if dtype == "float64" or each.case not in LEFT_TO_THE_MATRIX]
 
@@ -70,7 +68,7 @@ def test_every_dtype(backend, backend_name):
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)
     for dtype in set(backend.dtypes) - {*PLAIN_DTYPES}:
         other = get_backend(backend_name, dtype=dtype)
-        experiment = model_experiments(REFERENCE, dtype, seed=0)[0]
+        experiment = model_experiments(dtype, seed=0)[0]
         results = judged(experiment, backend_name, partial(computed, {dtype: other}))
         assert [result.status for result in results] == [PASSED], results[0].reason
         _, gradients = other.loss_and_gradients(other.build(model_cases.CONFIGS["d2l"], seed=0), **model_cases.BATCH)

@@ -1,10 +1,11 @@
-"""Training steps: the optimizer's formula, clipping, reproducibility, and that it learns."""
+"""Training: updates that follow one another, whole steps, reproducibility, and that it learns."""
 
 import numpy as np
 import pytest
 
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import ConfigError, WeightsError
+from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
 from transformer_mb.parity.verdict.measure import error, worst
 from transformer_mb.trainer import Batch
@@ -15,85 +16,32 @@ ADAM = {"optimizer": "adam", "learning_rate": 0.005}
 SGD = {"optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9}
 
 
-def gradients_like(weights, seed, scale=1.0):
+def gradients_like(weights, seed):
     rng = np.random.default_rng(seed)
-    return {name: scale * rng.standard_normal(weights[name].shape) for name in sorted(weights)}
+    return {name: rng.standard_normal(weights[name].shape) for name in sorted(weights)}
 
 
-def adam_by_hand(weights, steps, learning_rate, betas=(0.9, 0.999), eps=1e-8):
-    """Kingma & Ba 2015, Algorithm 1, line by line."""
-    m = {name: np.zeros_like(value) for name, value in weights.items()}
-    v = {name: np.zeros_like(value) for name, value in weights.items()}
-    for t, gradients in enumerate(steps, start=1):
-        for name, g in gradients.items():
-            m[name] = betas[0] * m[name] + (1 - betas[0]) * g
-            v[name] = betas[1] * v[name] + (1 - betas[1]) * g**2
-            m_hat, v_hat = m[name] / (1 - betas[0] ** t), v[name] / (1 - betas[1] ** t)
-            weights = {**weights, name: weights[name] - learning_rate * m_hat / (np.sqrt(v_hat) + eps)}
-    return weights, {**{f"m.{name}": value for name, value in m.items()}, **{f"v.{name}": value for name, value in v.items()}}
-
-
-def largest(got, expected, before=None):
-    """The worst error, of changes where ``before`` is given: a small step must not hide behind a large weight."""
-    changes = {name: (got[name], expected[name]) for name in expected}
-    if before is not None:
-        changes = {name: (a - before[name], b - before[name]) for name, (a, b) in changes.items()}
-    return worst(error(a, b, 1e-12) for a, b in changes.values())
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-7], ids=["usual gradients", "tiny gradients"])
-def test_adam_is_algorithm_1(scale, backend):
+def changed_by(backend, options, steps):
+    """What a trainer's updates by given gradients leave: the change of the weights, and its state."""
     model = backend.build(CONFIG, seed=0)
-    trainer = backend.trainer(model, **ADAM)
-    before = backend.get_weights(model)
-    steps = [gradients_like(before, seed, scale) for seed in range(3)]
-    for gradients in steps:
+    trainer, before = backend.trainer(model, **options), backend.get_weights(model)
+    for learning_rate, gradients in steps:
+        trainer.learning_rate = learning_rate
         trainer.update(gradients)
-    expected, moments = adam_by_hand(before, steps, 0.005)
-    assert largest(backend.get_weights(model), expected, before) <= 1e-11
-    state = trainer.state_dict()
-    assert int(state.pop("step")) == 3 == trainer.step_count
-    assert set(state) == set(moments) and largest(state, moments) <= 1e-11
-
-
-def test_sgd_with_momentum(backend):
-    model = backend.build(CONFIG, seed=0)
-    trainer = backend.trainer(model, **SGD)
-    before = backend.get_weights(model)
-    velocity = {name: np.zeros_like(value) for name, value in before.items()}
-    expected = before
-    for seed in range(3):
-        gradients = gradients_like(before, seed)
-        trainer.update(gradients)
-        velocity = {name: 0.9 * velocity[name] + gradients[name] for name in before}
-        expected = {name: expected[name] - 0.1 * velocity[name] for name in before}
-    assert largest(backend.get_weights(model), expected, before) <= 1e-11
-    state = trainer.state_dict()
-    assert largest({name: state[f"momentum.{name}"] for name in before}, velocity) <= 1e-11
-
-
-@pytest.mark.parametrize("clip_norm", [0.5, 1e6], ids=["clipped", "not clipped"])
-def test_clipping_scales_all_gradients_together(clip_norm, backend):
-    model = backend.build(CONFIG, seed=0)
-    before = backend.get_weights(model)
-    gradients = gradients_like(before, 1)
-    trainer = backend.trainer(model, optimizer="sgd", learning_rate=1.0, clip_norm=clip_norm)
-    trainer.update(gradients)
-    norm = np.sqrt(sum(np.sum(g**2) for g in gradients.values()))
     after = backend.get_weights(model)
-    expected = {name: before[name] - min(1.0, clip_norm / norm) * gradients[name] for name in before}
-    assert largest(after, expected, before) <= 1e-11
+    return {name: after[name] - before[name] for name in before}, trainer
 
 
-def test_the_learning_rate_can_change(backend):
-    model = backend.build(CONFIG, seed=0)
-    before = backend.get_weights(model)
-    gradients = gradients_like(before, 1)
-    trainer = backend.trainer(model, optimizer="sgd", learning_rate=1.0)
-    trainer.learning_rate = 0.125
-    trainer.update(gradients)
-    expected = {name: before[name] - 0.125 * gradients[name] for name in before}
-    assert largest(backend.get_weights(model), expected, before) <= 1e-12
+@pytest.mark.parametrize("options", [{**ADAM, "clip_norm": 5.0}, SGD], ids=["adam, clipped", "sgd with momentum"])
+def test_updates_follow_one_another(options, backend, reference):
+    """Moments, step count and learning rate are carried on; one step by itself is a row of the matrix."""
+    weights = reference.get_weights(reference.build(CONFIG, seed=0))
+    steps = [(0.125 / 2**seed, gradients_like(weights, seed)) for seed in range(3)]
+    (got, trainer), (expected, reference_trainer) = (changed_by(each, options, steps) for each in (backend, reference))
+    assert worst(error(got[name], expected[name], 1e-12) for name in expected) <= LADDER["optimizer step"].limit
+    state, expected_state = trainer.state_dict(), reference_trainer.state_dict()
+    assert int(state["step"]) == 3 == trainer.step_count and set(state) == set(expected_state)
+    assert worst(error(state[name], expected_state[name], 1e-12) for name in state) <= LADDER["optimizer step"].limit
 
 
 @pytest.mark.parametrize(

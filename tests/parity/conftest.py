@@ -4,15 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.parity.computing.reference import Reference
 from transformer_mb.parity.workers import Worker, WorkerSpec
 
 PACKAGES = Path(__file__).parent / "packages"
-
-
-@pytest.fixture(scope="session")
-def reference():
-    return Reference()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.answers import WRONG as WRONG_NUMBERS
 from transformer_mb.parity.controls.answers import Replay, kinds, spoil
 from transformer_mb.parity.ladder import LADDER
@@ -73,7 +74,7 @@ def test_W1_an_answer_is_refused_as_a_whole(kind):
 
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
-def test_W1_wrong_numbers_in_every_answer_of_every_row_are_caught(dtype, reference):
+def test_W1_wrong_numbers_in_every_answer_of_every_row_are_caught(dtype):
     """The answers are those of NumPy in this process; handing over is from itself to itself."""
     plan = Plan(Selection(dtypes=(dtype,)), ["numpy"])
     first = {}
@@ -100,8 +101,8 @@ def test_W1_wrong_numbers_in_every_answer_of_every_row_are_caught(dtype, referen
     assert {"output", "gradient", "loss", "logits", "losses", "weights", "slots.m", "state 1.weights"} <= {*kinds_of_arrays}
 
 
-def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from(reference):
-    recording = Recording(make_job(None, 0), reference)
+def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from():
+    recording = Recording(make_job(None, 0))
     start = HandOverStart(recording, "float64")
 
     def ask(request):
@@ -110,7 +111,7 @@ def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from(refere
         return {**answer, name: answer[name] * np.nan}
 
     start.run("a", ask)
-    results = HandOverRun(start, FreeRunning(recording, reference, "float64"), ["a", "b"], reference).run("b", reference.answer)
+    results = HandOverRun(start, FreeRunning(recording, "float64"), ["a", "b"]).run("b", reference.answer)
     assert len(results) == 2 and all(one.status == "failed" and "not finite" in one.reason for one in results)
 
 

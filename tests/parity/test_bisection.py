@@ -15,8 +15,8 @@ HEAD = SMALL["num_hiddens"] // SMALL["decoder_num_heads"]
 CROSS = "decoder.blks.block1.attention2"
 
 
-def experiment(case, reference, dtype="float64"):
-    return next(each for each in model_experiments(reference, dtype, 0) if each.case == case)
+def experiment(case, dtype="float64"):
+    return next(each for each in model_experiments(dtype, 0) if each.case == case)
 
 
 def with_mistake(alter, ask):
@@ -25,13 +25,13 @@ def with_mistake(alter, ask):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_a_missing_attention_scale_is_named(name, worker, reference):
+def test_a_missing_attention_scale_is_named(name, worker):
     """Without its scale, an attention is one whose W_q is sqrt(d) times as large."""
     ask = with_mistake(times(f"weights.{CROSS}.W_q.weight", math.sqrt(HEAD)), worker(name).ask)
-    model = experiment("d2l", reference)
+    model = experiment("d2l")
     results = {result.row: result.status for result in model.run(name, ask)}
     assert results["model forward"] == "failed" and can_bisect(model)
-    tree = bisect(model, reference, ask)
+    tree = bisect(model, ask)
     (first,) = [line for line in tree.splitlines() if line.endswith("<-- first to differ")]
     assert first.strip().startswith(f"x {CROSS}: own ")
     # What comes after it is right by itself and wrong by inheritance.
@@ -40,20 +40,20 @@ def test_a_missing_attention_scale_is_named(name, worker, reference):
 
 
 @pytest.mark.parametrize("case", ["pre-norm, final norm", "decoder alone", "shared and tied, padding"])
-def test_other_architectures_are_walked_too(case, worker, reference):
+def test_other_architectures_are_walked_too(case, worker):
     path = "decoder.blks.block0.ffn"
     ask = with_mistake(perturbed(f"weights.{path}.dense2.weight"), worker("torch").ask)
-    tree = bisect(experiment(case, reference, "float32"), reference, ask)
+    tree = bisect(experiment(case, "float32"), ask)
     (first,) = [line for line in tree.splitlines() if line.endswith("<-- first to differ")]
     assert f"x {path}: own" in first
 
 
-def test_a_model_that_is_right_has_no_arrow(worker, reference):
-    tree = bisect(experiment("d2l", reference), reference, worker("torch").ask)
+def test_a_model_that_is_right_has_no_arrow(worker):
+    tree = bisect(experiment("d2l"), worker("torch").ask)
     assert "<--" not in tree and "every sublayer is right by itself" in tree
 
 
-def test_a_wrong_backward_pass_is_told_by_its_gradients(worker, reference):
+def test_a_wrong_backward_pass_is_told_by_its_gradients(worker):
     started = worker("torch")
 
     def ask(request):
@@ -61,12 +61,12 @@ def test_a_wrong_backward_pass_is_told_by_its_gradients(worker, reference):
         name = f"gradient.{CROSS}.W_v.weight"
         return {**answer, name: 2.0 * answer[name]} if name in answer else answer
 
-    tree = bisect(experiment("d2l", reference), reference, ask)
+    tree = bisect(experiment("d2l"), ask)
     assert "every sublayer is right by itself" in tree and f"gradient of {CROSS}.W_v.weight" in tree
 
 
-def test_inputs_and_outputs_are_dumped(worker, reference, tmp_path):
-    bisect(experiment("d2l", reference), reference, worker("torch").ask, tmp_path / "dump")
+def test_inputs_and_outputs_are_dumped(worker, tmp_path):
+    bisect(experiment("d2l"), worker("torch").ask, tmp_path / "dump")
     files = sorted((tmp_path / "dump").iterdir())
     assert len(files) == 11 + 16 and files[0].name == "01 encoder.embed.safetensors"
     assert {"expected", "output", "inputs.0"} <= set(load_file(files[0]))

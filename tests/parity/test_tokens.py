@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from transformer_mb.parity.computing import reference
 from transformer_mb.parity.rows.token_models import CONTROLS, HYPOTHESES, ROWS, SHOWN, drawn, is_telling
 from transformer_mb.parity.rows.tokens import BEAMS, CASES, Decoding
 from transformer_mb.parity.verdict.answers import judged
@@ -12,12 +13,12 @@ from transformer_mb.registry import load_backend_class
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("row", BEAMS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_W10_hypotheses_end_and_hold_several_tokens(row, case, seed, reference):
-    decoding = Decoding(row, case, "float64", seed, reference)
+def test_W10_hypotheses_end_and_hold_several_tokens(row, case, seed):
+    decoding = Decoding(row, case, "float64", seed)
     tokens = decoding.expected["tokens"]
     assert tokens.shape[0] == ROWS and all(is_telling(row) for row in tokens)
     assert len(np.unique(tokens, axis=0)) >= HYPOTHESES
-    changed = drawn(decoding.config, BEAMS[row], seed, reference).changed
+    changed = drawn(decoding.config, BEAMS[row], seed).changed
     assert set(changed) == (set(CONTROLS) if BEAMS[row] else set()) and all(count >= SHOWN for count in changed.values())
 
 
@@ -31,17 +32,17 @@ SEARCHES = [(name, case) for name in ("without_penalty", "without_reordering") f
 
 
 @pytest.mark.parametrize(("name", "case"), SEARCHES)
-def test_W10_another_search_fails_every_beam_cell(name, case, reference, faulty_backends):
+def test_W10_another_search_fails_every_beam_cell(name, case, faulty_backends):
     backend = load_backend_class(name)(dtype="float64")
-    decoding = Decoding("beam tokens", case, "float64", 0, reference)
+    decoding = Decoding("beam tokens", case, "float64", 0)
     assert judged(decoding, "numpy", reference.answer)[0].status == "passed"
     (result,) = judged(decoding, name, lambda request: reference.run(backend, request))
     assert result.status == "failed" and "differs though clear" in result.reason
 
 
-def test_a_third_choice_is_no_near_tie(reference):
+def test_a_third_choice_is_no_near_tie():
     """Where the two best tokens are close, the third is still wrong."""
-    decoding = Decoding("greedy tokens", "d2l", "float64", 0, reference)
+    decoding = Decoding("greedy tokens", "d2l", "float64", 0)
     expected = decoding.expected
     logits = expected["logits"].copy()
     row, own = 0, expected["tokens"][0, 0]

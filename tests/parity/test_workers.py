@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import ParityError, WorkerError
+from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.requests import Control
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
@@ -21,11 +22,11 @@ LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=("float64", "
 
 
 @pytest.fixture
-def request_(reference):
-    return layer_request(reference, CASES[0], "float64", 0)
+def request_():
+    return layer_request(CASES[0], "float64", 0)
 
 
-def test_a_worker_computes_what_the_reference_computes(worker, reference, request_):
+def test_a_worker_computes_what_the_reference_computes(worker, request_):
     got = worker("numpy").ask(request_)
     for name, value in reference.answer(request_).items():
         np.testing.assert_array_equal(got[name], value)
@@ -145,8 +146,8 @@ def with_answers(monkeypatch, answer):
     return next(one.reason for one in outcome.results if one.backend == "numpy@odd")
 
 
-def test_D8_a_decode_answer_without_logits_is_caught_and_ends_nothing(reference):
-    decoding = Decoding("greedy tokens", "d2l", "float64", 0, reference)
+def test_D8_a_decode_answer_without_logits_is_caught_and_ends_nothing():
+    decoding = Decoding("greedy tokens", "d2l", "float64", 0)
     control = Control("no logits", "greedy tokens", "d2l", lambda request: request)
     result = control.run(decoding, "numpy", lambda request: {"tokens": decoding.expected["tokens"]})
     assert result.caught and result.row == "greedy tokens"
@@ -199,7 +200,7 @@ def test_tf32_is_off_in_a_worker(worker):
     assert channel.receive(10) == "0"
 
 
-def test_a_worker_on_another_host(worker, reference, request_, tmp_path, monkeypatch):
+def test_a_worker_on_another_host(worker, request_, tmp_path, monkeypatch):
     """With an ssh that stays on this host: what is tested is that the column starts and answers through it."""
     ssh = tmp_path / "bin" / "ssh"
     ssh.parent.mkdir()

@@ -15,8 +15,8 @@ from ..config import TransformerConfig
 from ..errors import WorkerError
 from ..registry import PLAIN_DTYPES
 from .cells import FAILED, Ask
+from .computing import reference
 from .computing.messages import Arrays, Request, under, without_arrays
-from .computing.reference import Reference
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
 from .verdict.measure import error, gradient_floor
@@ -88,10 +88,10 @@ def _read(config: TransformerConfig, run: Runner, addnorm: str, X: np.ndarray) -
     return run(addnorm, "sublayer_input", [X]) if config.norm_position == "pre" else X
 
 
-def bisect(experiment: Any, reference: Reference, ask: Ask, dump: Path | None = None) -> str:
+def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> str:
     """The tree of a failed model as text. ``dump``: inputs and outputs of every sublayer go there as safetensors."""
     request = _forward(experiment.request)
-    nodes = examine(request, reference, ask, dump)
+    nodes = examine(request, ask, dump)
     lines = _drawn(_nested(nodes), _first(nodes))
     if _first(nodes) is None:
         lines.append("every sublayer is right by itself: the difference is in how they are joined, or in the backward pass")
@@ -110,7 +110,7 @@ def _forward(request: Request) -> Request:
     return Request("model", request.dtype, {"config": request.spec["config"]}, arrays)
 
 
-def examine(request: Request, reference: Reference, ask: Ask, dump: Path | None = None) -> list[Node]:
+def examine(request: Request, ask: Ask, dump: Path | None = None) -> list[Node]:
     """Every sublayer in the order of the forward pass."""
     config, batch = TransformerConfig.from_dict(dict(request.spec["config"])), under("batch", request.arrays)
     asked: list[Request] = []
@@ -126,7 +126,7 @@ def examine(request: Request, reference: Reference, ask: Ask, dump: Path | None 
     nodes = []
     for part, output in zip(asked, outputs, strict=True):
         name = part.spec["path"] + (f".{part.spec['method']}" if part.spec["method"] else "")
-        comparison = Comparison(name, request.dtype, ("layer forward",), partial(_itself, part), reference)
+        comparison = Comparison(name, request.dtype, ("layer forward",), partial(_itself, part))
         result = judged(comparison, "", ask)[0]
         nodes.append(Node(name, result.status == FAILED, result.reason, next(inherited)))
         if dump is not None:

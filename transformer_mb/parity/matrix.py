@@ -178,7 +178,7 @@ class _Run:
         if key in self.outcome.bisections or not can_bisect(experiment):
             return
         try:
-            text = bisect(experiment, self.plan.reference, ask, None if self.dump is None else self.dump / label)
+            text = bisect(experiment, ask, None if self.dump is None else self.dump / label)
         except WorkerError:
             return  # the cell has said it already
         with self.lock:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..registry import EVERY_DTYPE, PLAIN_DTYPES
 from .cells import Cell, Experiment
-from .computing.reference import Reference
 from .controls.requests import Control, make_controls
 from .ladder import LADDER
 from .rows.hand_over import HandOverRun, HandOverStart
@@ -47,9 +46,8 @@ class Plan:
 
     def __init__(self, selection: Selection, backends: list[str]):
         self.selection = selection
-        self.reference = Reference()
         self.job = make_job(selection.data, selection.seed)
-        self.recording = Recording(self.job, self.reference)
+        self.recording = Recording(self.job)
         self.free: dict[str, FreeRunning] = {}
         every = [experiment for dtype in selection.dtypes for experiment in self._experiments(dtype, backends)]
         self.experiments = self._taken(every, backends)
@@ -57,25 +55,25 @@ class Plan:
         self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:
             dtypes = [dtype for dtype in PLAIN_DTYPES if dtype in selection.dtypes]
-            for experiment, control in make_controls(every, self.recording, self.reference, dtypes):
+            for experiment, control in make_controls(every, self.recording, dtypes):
                 self.controls.setdefault(experiment, []).append(control)
             self.spoiled = self._first_of_each_row(every, dtypes)
             for experiment in self.spoiled:
                 self.controls.setdefault(experiment, [])
 
     def _experiments(self, dtype: str, backends: list[str]) -> list[Experiment]:
-        reference, seed = self.reference, self.selection.seed
+        seed = self.selection.seed
         experiments: list[Experiment] = [
-            *layer_experiments(reference, dtype, seed),
-            *model_experiments(reference, dtype, seed),
-            *optimizer_experiments(reference, dtype, seed),
-            *token_experiments(reference, dtype, seed),
-            *stepwise_experiments(self.recording, reference, dtype),
+            *layer_experiments(dtype, seed),
+            *model_experiments(dtype, seed),
+            *optimizer_experiments(dtype, seed),
+            *token_experiments(dtype, seed),
+            *stepwise_experiments(self.recording, dtype),
         ]
         if dtype in LADDER[FreeRunning.row].dtypes:
-            free = self.free[dtype] = FreeRunning(self.recording, reference, dtype)
+            free = self.free[dtype] = FreeRunning(self.recording, dtype)
             start = HandOverStart(self.recording, dtype)
-            experiments += [free, start, HandOverRun(start, free, backends, reference)]
+            experiments += [free, start, HandOverRun(start, free, backends)]
         return experiments
 
     def _taken(self, experiments: list[Experiment], backends: list[str]) -> list[Experiment]:

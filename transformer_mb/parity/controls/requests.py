@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from ..cells import FAILED, Ask, Cell, ControlResult, Experiment
 from ..computing.messages import Request
-from ..computing.reference import Reference
 from ..ladder import LADDER
 from ..rows.hand_over import CONTINUES, FIRST
 from ..rows.model_cases import SMALL
@@ -93,7 +92,7 @@ CONTROLS = (
 
 
 def make_controls(
-    experiments: Sequence[Experiment], recording: Recording, reference: Reference, dtypes: Sequence[str]
+    experiments: Sequence[Experiment], recording: Recording, dtypes: Sequence[str]
 ) -> list[tuple[Experiment, Control]]:
     """Every control in float32, where it is harder to notice; in float64 the first of each row."""
     by_cell = {cell: experiment for experiment in experiments for cell in experiment.cells("")}
@@ -101,7 +100,7 @@ def make_controls(
     for dtype in dtypes:
         for control in CONTROLS if dtype == "float32" else _first_of_each_row():
             controls.append((by_cell[Cell(control.row, control.case, dtype)], control))
-        controls += _hand_over_controls(recording, reference, dtype)
+        controls += _hand_over_controls(recording, dtype)
     return controls
 
 
@@ -109,14 +108,14 @@ def _first_of_each_row() -> list[Control]:
     return list({control.row: control for control in reversed(CONTROLS)}.values())
 
 
-def _hand_over_controls(recording: Recording, reference: Reference, dtype: str) -> list[tuple[Experiment, Control]]:
+def _hand_over_controls(recording: Recording, dtype: str) -> list[tuple[Experiment, Control]]:
     """Planted into the comparisons that a hand-over is made of: their names say whose they are."""
 
     def request() -> Request:
-        return step_request(recording, reference, dtype, HANDED_OVER_AT, recording.state(HANDED_OVER_AT))
+        return step_request(recording, dtype, HANDED_OVER_AT, recording.state(HANDED_OVER_AT))
 
-    first = Comparison("from the reference", dtype, LADDER[FIRST].made_of, request, reference)
-    continued = FreeRunning(recording, reference, dtype, HANDED_OVER_AT, CONTINUED)
+    first = Comparison("from the reference", dtype, LADDER[FIRST].made_of, request)
+    continued = FreeRunning(recording, dtype, HANDED_OVER_AT, CONTINUED)
     return [
         (first, Control(f"moments lost ({FIRST})", "stepwise update", first.case, zeroed("slots."))),
         (continued, Control(f"data out of order ({CONTINUES})", continued.row, "", rolled("batches.target_in"))),

@@ -15,7 +15,6 @@ from ...errors import WorkerError
 from ..cells import FAILED, Ask, Cell, Result
 from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
-from ..computing.reference import Reference
 from ..ladder import LADDER
 from ..verdict.answers import Unusable, check_answer
 from ..verdict.bands import Bands, Curve, divergence
@@ -78,8 +77,8 @@ class HandOverRun:
 
     after = True
 
-    def __init__(self, start: HandOverStart, free: FreeRunning, backends: list[str], reference: Reference):
-        self.start, self.free, self.backends, self.reference = start, free, backends, reference
+    def __init__(self, start: HandOverStart, free: FreeRunning, backends: list[str]):
+        self.start, self.free, self.backends = start, free, backends
         self.recording, self.dtype = start.recording, start.dtype
         self.begun: dict[str, tuple[Comparison, Bands]] = {}
         self.lock = threading.Lock()
@@ -125,7 +124,7 @@ class HandOverRun:
         with self.lock:
             if origin not in self.begun:
                 state = self.start.states[origin]
-                request = partial(step_request, self.recording, self.reference, self.dtype, HANDED_OVER_AT, state)
-                first = Comparison(f"from {origin}", self.dtype, LADDER[FIRST].made_of, request, self.reference)
-                self.begun[origin] = (first, Bands(self.dtype, state, self._request, self.reference))
+                request = partial(step_request, self.recording, self.dtype, HANDED_OVER_AT, state)
+                first = Comparison(f"from {origin}", self.dtype, LADDER[FIRST].made_of, request)
+                self.begun[origin] = (first, Bands(self.dtype, state, self._request))
             return self.begun[origin]

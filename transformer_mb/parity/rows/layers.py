@@ -10,32 +10,33 @@ import numpy as np
 from ...interface import FUNCTIONS
 from ...random_streams import stream
 from ...registry import PLAIN_DTYPES
+from ..computing import reference
 from ..computing.messages import Request, named, without_arrays
 from ..computing.precision import rounded_arrays
-from ..computing.reference import Reference
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .layer_cases import CASES, IN_EVERY_DTYPE, Case, build_input, build_layer
 from .weights import random_weights
 
 
-def layer_experiments(reference: Reference, dtype: str, seed: int) -> list[Comparison]:
+def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
     """Every case of the table; in formats of two bytes one of each kind of layer, with and without masks."""
     rows = rows_of("layer", dtype)
     experiments = []
     for case in CASES:
         if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
-            make = partial(layer_request, reference, case, dtype, seed)
-            experiments.append(Comparison(case.name, dtype, rows, make, reference, case.ill_conditioned))
+            make = partial(layer_request, case, dtype, seed)
+            experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned))
     return experiments
 
 
-def layer_request(reference: Reference, case: Case, dtype: str, seed: int) -> Request:
+def layer_request(case: Case, dtype: str, seed: int) -> Request:
     """The case with random weights, inputs and cotangent, keyed by the seed and the case's name."""
     random = stream(seed, "parity", case.name)
     arrays: dict[str, np.ndarray] = {}
     if case.layer not in FUNCTIONS:
-        shapes = reference.float64.parameter_shapes(build_layer(case, reference.float64))
+        backend = reference.backend("float64")
+        shapes = backend.parameter_shapes(build_layer(case, backend))
         arrays |= named("weights", random_weights(shapes, seed))
     spec: dict[str, Any] = {
         "layer": case.layer,

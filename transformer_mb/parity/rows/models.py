@@ -13,14 +13,13 @@ from ...registry import PLAIN_DTYPES
 from ...trainer import SLOTS
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
-from ..computing.reference import Reference
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .model_cases import IN_EVERY_DTYPE, MODELS, OPTIMIZERS, ModelCase, OptimizerCase
 from .weights import model_weights
 
 
-def model_experiments(reference: Reference, dtype: str, seed: int) -> list[Comparison]:
+def model_experiments(dtype: str, seed: int) -> list[Comparison]:
     """Formats of two bytes are compared forward only, in a few models."""
     forward, *loss = rows_of("model", dtype)
     experiments = []
@@ -28,7 +27,7 @@ def model_experiments(reference: Reference, dtype: str, seed: int) -> list[Compa
         if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
             rows = (forward, *([] if case.config.architecture == "encoder" else loss))
             make = partial(model_request, case, dtype, seed, len(rows) > 1)
-            experiments.append(Comparison(case.name, dtype, rows, make, reference))
+            experiments.append(Comparison(case.name, dtype, rows, make))
     return experiments
 
 
@@ -73,14 +72,10 @@ def _lengths(random: np.random.Generator, rows: int, steps: int) -> np.ndarray:
     return lengths
 
 
-def optimizer_experiments(reference: Reference, dtype: str, seed: int) -> list[Comparison]:
+def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:
     """An optimizer's state is never less than float32."""
     rows = rows_of("update", dtype)
-    return [
-        Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed), reference)
-        for case in OPTIMIZERS
-        if rows
-    ]
+    return [Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed)) for case in OPTIMIZERS if rows]
 
 
 def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:

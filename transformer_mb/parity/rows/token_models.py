@@ -16,10 +16,10 @@ import numpy as np
 from ...config import TransformerConfig
 from ...errors import ParityError
 from ...random_streams import stream
+from ..computing import reference
 from ..computing.computations import decode
 from ..computing.messages import named
 from ..computing.precision import rounded_arrays
-from ..computing.reference import Reference
 from .weights import model_weights
 
 ROWS, STEPS, SOURCE_STEPS, BEAM, LENGTH_PENALTY = 24, 8, 5, 4, 0.6
@@ -56,10 +56,10 @@ def decoding_spec(config: TransformerConfig, beam: int | None) -> dict[str, Any]
 
 
 @lru_cache(maxsize=64)
-def drawn(config: TransformerConfig, beam: int | None, seed: int, reference: Reference) -> Drawn:
+def drawn(config: TransformerConfig, beam: int | None, seed: int) -> Drawn:
     """Raises ParityError when no attempt gives what is asked for."""
     for attempt in range(ATTEMPTS):
-        model = _attempt(config, beam, stream(seed, "tokens", beam or 0, attempt), reference)
+        model = _attempt(config, beam, stream(seed, "tokens", beam or 0, attempt))
         if model is not None:
             return model
     raise ParityError(
@@ -67,7 +67,7 @@ def drawn(config: TransformerConfig, beam: int | None, seed: int, reference: Ref
     )
 
 
-def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Generator, reference: Reference) -> Drawn | None:
+def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Generator) -> Drawn | None:
     source = random.integers(0, config.source_vocab_size or 0, (POOL, SOURCE_STEPS))
     arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, POOL)}
     weights = _decisive(model_weights(config, int(random.integers(1 << 31))), config, random)
@@ -75,14 +75,14 @@ def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Gene
     arrays |= rounded_arrays(named("weights", weights), "float32")
     spec = decoding_spec(config, beam)
 
-    def tokens(backend: Any = reference.float64, **changes: Any) -> np.ndarray:
-        return decode(backend, {**spec, **changes}, arrays)["tokens"]
+    def tokens(dtype: str = "float64", **changes: Any) -> np.ndarray:
+        return decode(reference.backend(dtype), {**spec, **changes}, arrays)["tokens"]
 
     expected = tokens()
     good = np.array([is_telling(row) for row in expected])
     if good.sum() < ROWS:
         return None
-    good &= (tokens(reference.float32) == expected).all(axis=1)  # no near-ties
+    good &= (tokens("float32") == expected).all(axis=1)  # no near-ties
     wrong = {name: (tokens(**{key: value}) != expected).any(axis=1) for name, (key, value) in CONTROLS.items() if beam}
     shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(POOL, int)
     rows = np.argsort(np.where(good, -shown, 1), kind="stable")[:ROWS]

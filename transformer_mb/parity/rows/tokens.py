@@ -9,8 +9,8 @@ import numpy as np
 
 from ...config import TransformerConfig
 from ..cells import Ask, Cell, Result
+from ..computing import reference
 from ..computing.messages import Arrays, Request
-from ..computing.reference import Reference
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.limits import Baseline, judge
@@ -28,8 +28,8 @@ class Decoding:
 
     after = False
 
-    def __init__(self, row: str, case: str, dtype: str, seed: int, reference: Reference):
-        self.row, self.case, self.dtype, self.seed, self.reference = row, case, dtype, seed, reference
+    def __init__(self, row: str, case: str, dtype: str, seed: int):
+        self.row, self.case, self.dtype, self.seed = row, case, dtype, seed
         self.config = CONFIGS[case]
 
     def cells(self, backend: str) -> list[Cell]:
@@ -37,18 +37,18 @@ class Decoding:
 
     @cached_property
     def request(self) -> Request:
-        model = drawn(self.config, BEAMS[self.row], self.seed, self.reference)
+        model = drawn(self.config, BEAMS[self.row], self.seed)
         return Request("decode", self.dtype, model.spec, {**model.arrays, "target": _fed(self.config, model.tokens)})
 
     @cached_property
     def expected(self) -> Arrays:
-        return self.reference.answer(self.request)
+        return reference.answer(self.request)
 
     @cached_property
     def baseline(self) -> Baseline:
         if self.dtype == "float64":
             return Baseline()
-        logits = self.reference.baseline(self.request)["logits"]
+        logits = reference.baseline(self.request)["logits"]
         return Baseline(numpy=relative_error(logits, self.expected["logits"]))
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
@@ -90,7 +90,7 @@ class Decoding:
             "batch.target_in": np.array([[self.config.start_id, *ids[:-1]]]),
         }
         weights = {name: value for name, value in self.request.arrays.items() if name.startswith("weights.")}
-        logits = self.reference.answer(Request("model", self.dtype, spec, weights | batch))["logits"][0]
+        logits = reference.answer(Request("model", self.dtype, spec, weights | batch))["logits"][0]
         logits[:, list(self.config.suppress_ids)] = -np.inf
         logits = logits - logits.max(axis=-1, keepdims=True)
         log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -104,5 +104,5 @@ def _fed(config: TransformerConfig, tokens: np.ndarray) -> np.ndarray:
     return np.concatenate([np.full((len(tokens), 1), config.start_id), ended[:, :-1]], axis=1)
 
 
-def token_experiments(reference: Reference, dtype: str, seed: int) -> list[Decoding]:
-    return [Decoding(row, case, dtype, seed, reference) for row in rows_of("decode", dtype) for case in CASES]
+def token_experiments(dtype: str, seed: int) -> list[Decoding]:
+    return [Decoding(row, case, dtype, seed) for row in rows_of("decode", dtype) for case in CASES]

@@ -9,9 +9,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from ..cells import Ask, Cell, Result
+from ..computing import reference
 from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
-from ..computing.reference import Reference
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.bands import Bands, Curve, divergence
@@ -20,19 +20,19 @@ from ..verdict.limits import Baseline, Judgement, judge
 from .training_job import FREE_STEPS, SAMPLED, Recording
 
 
-def step_request(recording: Recording, reference: Reference, dtype: str, number: int, state: Arrays) -> Request:
+def step_request(recording: Recording, dtype: str, number: int, state: Arrays) -> Request:
     """A step from a state, with the reference's own gradients there for the update."""
     request = recording.job.step(dtype, number, rounded_arrays(dict(state), dtype))
     gradients = named("gradients", under("gradient", reference.answer(request)))
     return Request("step", dtype, request.spec, {**request.arrays, **rounded_arrays(gradients, dtype)})
 
 
-def stepwise_experiments(recording: Recording, reference: Reference, dtype: str) -> list[Comparison]:
+def stepwise_experiments(recording: Recording, dtype: str) -> list[Comparison]:
     def request(number: int) -> Request:
-        return step_request(recording, reference, dtype, number, recording.state(number))
+        return step_request(recording, dtype, number, recording.state(number))
 
     rows = rows_of("step", dtype)
-    return [Comparison(f"step {number}", dtype, rows, partial(request, number), reference) for number in SAMPLED if rows]
+    return [Comparison(f"step {number}", dtype, rows, partial(request, number)) for number in SAMPLED if rows]
 
 
 class FreeRunning:
@@ -41,8 +41,8 @@ class FreeRunning:
     after = False
     row = "free-running"
 
-    def __init__(self, recording: Recording, reference: Reference, dtype: str, first: int = 0, steps: int = FREE_STEPS):
-        self.recording, self.reference, self.dtype = recording, reference, dtype
+    def __init__(self, recording: Recording, dtype: str, first: int = 0, steps: int = FREE_STEPS):
+        self.recording, self.dtype = recording, dtype
         self.first, self.steps = first, steps
         self.curves: dict[str, Curve] = {}
         self.one_step_errors: dict[str, float] = {}
@@ -59,7 +59,7 @@ class FreeRunning:
 
     @cached_property
     def bands(self) -> Bands:
-        return Bands(self.dtype, self.start, self._request, self.reference)
+        return Bands(self.dtype, self.start, self._request)
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, cell = ask(self._request(self.start)), self.cells(backend)[0]

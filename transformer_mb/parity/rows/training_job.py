@@ -15,8 +15,8 @@ from ...initialization import initial_weights
 from ...presets import RECIPES, d2l
 from ...trainer import Batch
 from ...training import TrainingRecipe
+from ..computing import reference
 from ..computing.messages import Arrays, Request, named, under
-from ..computing.reference import Reference
 
 PAIRS = 600
 STEPS = 200  # recorded by the reference
@@ -89,13 +89,12 @@ def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
 class Recording:
     """The reference's own run: its losses, and its state before each sampled step."""
 
-    def __init__(self, job: Job, reference: Reference):
+    def __init__(self, job: Job):
         self.job = job
-        self.reference = reference
 
     @cached_property
     def _ran(self) -> Arrays:
-        return self.reference.answer(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
+        return reference.answer(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
 
     @property
     def losses(self) -> np.ndarray:

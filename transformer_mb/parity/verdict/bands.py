@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from ...random_streams import stream
+from ..computing import reference
 from ..computing.messages import Arrays, Request
 from ..computing.precision import EPS, rounded_arrays
-from ..computing.reference import Reference
 from .limits import FLOOR_EPS, Judgement
 from .measure import worst
 
@@ -44,8 +44,8 @@ class Curve:
         return Judgement(off <= limit, off, limit, text)
 
 
-def divergence(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    return np.abs(losses / reference - 1.0)
+def divergence(losses: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    return np.abs(losses / expected - 1.0)
 
 
 def band(dtype: str, *runs: np.ndarray) -> np.ndarray:
@@ -67,19 +67,19 @@ class Bands:
     float32: NumPy in float32, from that state and from others that are off in the last place.
     """
 
-    def __init__(self, dtype: str, start: Arrays, request: Callable[[Arrays], Request], reference: Reference):
-        self.dtype, self.start, self.request, self.reference = dtype, start, request, reference
+    def __init__(self, dtype: str, start: Arrays, request: Callable[[Arrays], Request]):
+        self.dtype, self.start, self.request = dtype, start, request
         self.bands: dict[float, np.ndarray] = {}
         self.lock = threading.Lock()  # of two backends that ask at the same time, one computes
 
     @cached_property
     def expected(self) -> Arrays:
-        return self.reference.answer(self.request(self.start))
+        return reference.answer(self.request(self.start))
 
     @cached_property
     def baseline(self) -> Arrays:
         """The NumPy float32 run."""
-        return self.reference.baseline(self.request(self.start))
+        return reference.baseline(self.request(self.start))
 
     def around(self, one_step_error: float) -> np.ndarray:
         """By step. An error counts as at least one unit in the last place, and is rounded down to a power of two, so that
@@ -95,7 +95,7 @@ class Bands:
 
     def _divergences(self, size: float) -> list[np.ndarray]:
         double = self.dtype == "float64"
-        run = self.reference.answer if double else self.reference.baseline
+        run = reference.answer if double else reference.baseline
         answers = [] if double else [self.baseline]
         weights = {name: value for name, value in self.start.items() if name.startswith("weights.")}
         for number in range(PERTURBED_RUNS if double else FLOAT32_RUNS - 1):

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
+from ..computing import reference
 from ..computing.messages import Arrays, Request, under
 from ..computing.precision import perturbed_copy
-from ..computing.reference import Reference
 from ..ladder import LADDER
 from .answers import check_answer
 from .limits import PERTURBED_COPIES, Baseline, judge
@@ -69,14 +69,12 @@ class Comparison:
         dtype: str,
         rows: tuple[str, ...],
         make: Callable[[], Request],
-        reference: Reference,
         ill_conditioned: bool = False,
     ):
         self.case = case
         self.dtype = dtype
         self.rows = rows
         self.make = make
-        self.reference = reference
         self.ill_conditioned = ill_conditioned
 
     def cells(self, backend: str) -> list[Cell]:
@@ -88,7 +86,7 @@ class Comparison:
 
     @cached_property
     def expected(self) -> Mapping[str, np.ndarray]:
-        return self.reference.answer(self.request)
+        return reference.answer(self.request)
 
     @cached_property
     def baselines(self) -> dict[str, Baseline]:
@@ -96,12 +94,12 @@ class Comparison:
         if self.dtype == "float64" and not self.ill_conditioned:
             return {row: Baseline() for row in self.rows}
         rounding = self._errors(self.request, {name: rounded(np.asarray(a), self.dtype) for name, a in self.expected.items()})
-        numpy, moved = [self._errors(self.request, self.reference.baseline(self.request))], []
+        numpy, moved = [self._errors(self.request, reference.baseline(self.request))], []
         for number in range(PERTURBED_COPIES if self._copied() else 0):
             copy = perturbed_copy(self.request, number)
-            answer = self.reference.answer(copy)
+            answer = reference.answer(copy)
             moved.append(self._errors(self.request, answer))
-            numpy.append(self._errors(copy, self.reference.baseline(copy), answer))
+            numpy.append(self._errors(copy, reference.baseline(copy), answer))
         baselines = {}
         for row in self.rows:
             copied = [] if _from_given_gradients(row) else moved
