@@ -21,8 +21,7 @@ import numpy as np
 
 from ....config import TransformerConfig
 from ...families.naming_schemes import canonical_name
-from ..probe import parts
-from .stack_probe import greedy
+from ..probe import greedy_tokens, parts
 
 FRAMEWORKS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle", "keras": "tensorflow", "tensorflow": "tensorflow"}
 
@@ -61,7 +60,7 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
         return np.array(book.logits(source, lens, target))
 
     outputs = {"encoder": np.array(book.encoder(source, lens)), "logits": logits(batch["target"])}
-    outputs["tokens"] = greedy(logits, len(source), config, settings["max_steps"])
+    outputs["tokens"] = greedy_tokens(logits, len(source), config, settings["max_steps"])
     return outputs, {"ran": f"d2l {importlib.metadata.version('d2l')} on {book.version}"}
 
 
