@@ -47,7 +47,7 @@ def test_the_modules_import_neither_engine():
 
 
 def made(config):
-    return PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
+    return PortedModel(config=config.replace(), weights=random_weights(parameter_shapes(config)))
 
 
 def run(folder, config, batch, max_steps=8):
@@ -139,6 +139,17 @@ def test_weights_that_are_too_large_for_one_file_lie_beside_it(tmp_path, monkeyp
     onnx_export.export(model, tmp_path)
     assert (tmp_path / "encoder.onnx.data").stat().st_size > 1000
     assert held(run(tmp_path, model.config, BATCHES[0]), model, BATCHES[0])
+
+
+@pytest.mark.parametrize("name", onnx_layers.CHOICES)
+@pytest.mark.parametrize("of", ["encoder", "decoder"])
+def test_what_there_are_no_nodes_for_is_refused(tmp_path, name, of):
+    """Such as a choice that is added to the configuration later."""
+    model = made(CASES[of])
+    object.__setattr__(model.config, name, "another")
+    with pytest.raises(PortError, match=f"ONNX cannot hold this model: {name} must be .* or .*, got 'another'"):
+        onnx_export.export(model, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_the_model_cannot_take(tmp_path):

@@ -73,8 +73,8 @@ def test_W2_every_field_that_no_tensor_shows_is_listed(checkpoint, bare, tmp_pat
 
 
 def test_W2_inspect_prints_the_origins(bare, tmp_path, capfd):
-    (tmp_path / "said.json").write_text(json.dumps(HEADS))
-    assert main(["inspect", str(bare), "--config", str(tmp_path / "said.json")]) == 0
+    (tmp_path / "settings.json").write_text(json.dumps(HEADS))
+    assert main(["inspect", str(bare), "--config", str(tmp_path / "settings.json")]) == 0
     text = capfd.readouterr().out
     assert "given, taken on trust: encoder_num_heads = 2" in text and "embedding_scale = True" in text
 

@@ -154,9 +154,9 @@ def test_arguments_that_mean_nothing(model, tmp_path, arguments, words):
 
 def test_settings_in_json_toml_and_a_checkpoint(model, tmp_path):
     tmb.port(model, tmp_path / "a.npz", to="npz")
-    (tmp_path / "said.json").write_text(json.dumps(SETTINGS))
-    (tmp_path / "said.toml").write_text("num_heads = 2\nmax_len = 20\n")
-    for number, said in enumerate((tmp_path / "said.json", tmp_path / "said.toml", model / "config.json")):
+    (tmp_path / "settings.json").write_text(json.dumps(SETTINGS))
+    (tmp_path / "settings.toml").write_text("num_heads = 2\nmax_len = 20\n")
+    for number, said in enumerate((tmp_path / "settings.json", tmp_path / "settings.toml", model / "config.json")):
         tmb.port(tmp_path / "a.npz", tmp_path / f"back{number}", to="canonical", config=said)
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(PortError, match="must be JSON, or TOML"):
@@ -169,8 +169,8 @@ def test_vocabularies_come_with_the_settings(model, tmp_path):
     for side, size in (("source", 11), ("target", 13)):
         (tmp_path / f"{side}.json").write_text(json.dumps([*special, *(f"w{i}" for i in range(size - 4))]))
     said = {**SETTINGS, "source_vocabulary": "source.json", "target_vocabulary": "target.json"}
-    (tmp_path / "said.json").write_text(json.dumps(said))
-    tmb.port(tmp_path / "a.npz", tmp_path / "back", to="canonical", config=tmp_path / "said.json")
+    (tmp_path / "settings.json").write_text(json.dumps(said))
+    tmb.port(tmp_path / "a.npz", tmp_path / "back", to="canonical", config=tmp_path / "settings.json")
     kept = json.loads((tmp_path / "back" / "target_vocabulary.json").read_text())
     assert kept["tokens"][:5] == [*special, "w0"] and len(kept["tokens"]) == 13
 
@@ -179,8 +179,14 @@ def test_the_commands(model, tmp_path, capfd):
     out = tmp_path / "out" / "model.npz"
     assert main(["port", str(model), str(out), "--to", "npz", "--json", str(tmp_path / "report.json")]) == 0
     text = capfd.readouterr().out
-    assert "error of logits: 0.0e+00 (at most 1e-05)" in text and "greedy tokens:" in text
-    assert "encoder.embedding.weight" in text and json.loads((tmp_path / "report.json").read_text())["holds"]
+    assert "logits 0.0e+00 (at most 1e-05); greedy tokens of 4 sentences the same" in text and "proof holds" in text
+    assert "encoder.embedding.weight" not in text and len(text.splitlines()) < 12
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["holds"] and len(report["proof"]["checksums"]) == report["tensors"]
+    assert main(["port", str(model), str(out), "--to", "npz", "--force", "--verbose"]) == 0
+    longer = capfd.readouterr().out
+    assert all(f"{checksum} {name}" in longer for name, checksum in report["proof"]["checksums"].items())
+    assert "greedy tokens: " in longer and "recorded by the source: " in longer and ", bos_id = 2" in longer
     assert main(["inspect", str(out), "--config", str(model / "config.json")]) == 0
     text = capfd.readouterr().out
     assert "11x8  float32" in text and "npz, family d2l" in text and "with an optimizer's state" in text

@@ -130,11 +130,11 @@ def test_D4_the_shard_of_a_tensorflow_checkpoint(trained, tmp_path):
 
 
 def test_D4_settings_and_the_vocabularies_that_they_name(tmp_path, replaced):
-    replaced(tmp_path / "said.json")
-    with pytest.raises(PortError, match=r"said\.json cannot be read"):
-        read_settings(tmp_path / "said.json")
-    with pytest.raises(PortError, match=r"said\.json cannot be read"):
-        vocabularies({"source_vocabulary": str(tmp_path / "said.json")})
+    replaced(tmp_path / "settings.json")
+    with pytest.raises(PortError, match=r"settings\.json cannot be read"):
+        read_settings(tmp_path / "settings.json")
+    with pytest.raises(PortError, match=r"settings\.json cannot be read"):
+        vocabularies({"source_vocabulary": str(tmp_path / "settings.json")})
 
 
 def test_D4_a_socket_and_a_file_that_is_too_long(tmp_path):

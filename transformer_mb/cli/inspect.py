@@ -32,14 +32,15 @@ def command(
 
     check_writable(json_file)
     with ended_cleanly():
-        found = inspect(path, from_, read_settings(config))
-    width = max((len(name) for name, _, _ in found.tensors), default=0)
-    for name, shape, dtype in found.tensors:
+        inspection = inspect(path, from_, read_settings(config))
+    width = max((len(name) for name, _, _ in inspection.tensors), default=0)
+    for name, shape, dtype in inspection.tensors:
         print(f"{printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")
-    state = ", with an optimizer's state" if found.optimizer else ""
-    print(f"{found.format}, family {found.family or 'unknown'}: {len(found.tensors)} tensors, {found.numbers} numbers{state}")
-    for line in origin_lines(found.origins):
+    kind = f"{inspection.format}, family {inspection.family or 'unknown'}"
+    state = ", with an optimizer's state" if inspection.optimizer else ""
+    print(f"{kind}: {len(inspection.tensors)} tensors, {inspection.numbers} numbers{state}")
+    for line in origin_lines(inspection.origins):
         print(printable(line))
-    for sentence in found.odd:
+    for sentence in inspection.odd:
         print(f"note: {printable(sentence)}")
-    write_json(json_file, {**asdict(found), "path": str(found.path)})
+    write_json(json_file, {**asdict(inspection), "path": str(inspection.path)})

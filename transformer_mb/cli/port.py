@@ -26,6 +26,7 @@ def command(
     config: Settings = None,
     force: Annotated[bool, typer.Option("--force", help="Replace DST.")] = False,
     json_file: options.JsonFile = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="List checksums, tokens and recorded fields too.")] = False,
 ) -> None:
     """Port a model to another format, and prove on a padded batch that it computes the same."""
     from .termination import ended_cleanly
@@ -34,4 +35,4 @@ def command(
         from ..porting.port import port
 
         report = port(source, destination, to, from_, config=config, force=force, report_file=json_file)
-    print("\n".join(map(printable, report.lines())))
+    print("\n".join(map(printable, report.lines(verbose))))

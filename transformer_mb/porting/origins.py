@@ -26,26 +26,28 @@ def origins(model: PortedModel, native: NativeFile | None, settings: Mapping[str
     shown = inferred_fields(model.weights, values)
     recorded = FIELDS if native is None else native.settings
     given = given_fields(settings, sides_of(values))
-    found: Origins = {origin: {} for origin in LISTED}
+    fields: Origins = {origin: {} for origin in LISTED}
     for name in FIELDS:
         if name in shown:
             continue
         if name in given and (name in DECODING or name not in recorded):
-            found["given"][name] = values[name]
+            fields["given"][name] = values[name]
         else:
-            found["recorded" if name in recorded else "assumed"][name] = values[name]
-    return found
+            fields["recorded" if name in recorded else "assumed"][name] = values[name]
+    return fields
 
 
-def origin_lines(found: Origins) -> list[str]:
-    """One line for each origin that has fields."""
+def origin_lines(origins: Origins, verbose: bool = True) -> list[str]:
+    """One line for each origin that has fields; what the source records is counted, or listed where ``verbose``."""
     titles = {
         "given": "given, taken on trust",
         "recorded": "recorded by the source",
         "assumed": "assumed, for nothing says otherwise (--config does)",
     }
-    return [
-        f"{titles[origin]}: {', '.join(f'{name} = {value}' for name, value in fields.items())}"
-        for origin, fields in found.items()
-        if fields
-    ]
+    lines = []
+    for origin, fields in origins.items():
+        listed = ", ".join(f"{name} = {value}" for name, value in fields.items())
+        if origin == "recorded" and not verbose:
+            listed = f"{len(fields)} fields"
+        lines += [f"{titles[origin]}: {listed}"] if fields else []
+    return lines

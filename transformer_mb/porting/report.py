@@ -32,18 +32,25 @@ class PortReport:
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "source": str(self.source), "destination": str(self.destination), "holds": self.holds}
 
-    def lines(self) -> list[str]:
-        """For people: what was done, the checksum of each tensor, the proof's figures, the notes."""
+    def lines(self, verbose: bool = False) -> list[str]:
+        """For people: what was done, what the proof found, and what is taken on trust or stayed behind.
+
+        ``verbose`` adds the checksum of each tensor, the greedy tokens and the fields that the source records.
+        """
         proof = self.proof
         state = "with" if self.optimizer else "without"
+        errors = ", ".join(f"{name} {error:.1e}" for name, error in proof.errors.items())
+        ties = f", but for {len(proof.near_ties)} near-ties" if proof.near_ties else ""
+        tokens = f"; greedy tokens of {len(proof.tokens)} sentences the same{ties}" if proof.tokens else ""
         lines = [
             f"{self.source} ({self.source_kind}) -> {self.destination} ({self.kind})",
-            f"{self.tensors} tensors, {self.numbers} numbers, {state} the optimizer's state",
+            f"{self.tensors} tensors, {self.numbers} numbers, {state} the optimizer's state; read back bit for bit",
             f"source run by {proof.source_ran}; result run by {proof.result_ran}",
+            f"proof {'holds' if self.holds else 'fails'}: error of {errors} (at most {LIMIT:.0e}){tokens}",
         ]
-        lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]
-        lines += [f"error of {name}: {error:.1e} (at most {LIMIT:.0e})" for name, error in proof.errors.items()]
-        if proof.tokens:
-            lines.append(f"greedy tokens: {' | '.join(' '.join(map(str, row)) for row in proof.tokens)}")
         lines += [f"near-tie, {tie}" for tie in proof.near_ties]
-        return [*lines, *origin_lines(self.origins), *(f"note: {note}" for note in self.notes)]
+        if verbose:
+            lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]
+            lines += [f"greedy tokens: {' '.join(map(str, row))}" for row in proof.tokens]
+        lines += origin_lines(self.origins, verbose)
+        return [*lines, *(f"note: {note}" for note in self.notes)]

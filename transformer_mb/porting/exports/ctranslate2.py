@@ -16,12 +16,14 @@ from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from .. import worker
 from ..model import PortedModel
-from .ctranslate2_names import expected_variables
+from ..settings import check_holds
+from .ctranslate2_spec import ACTIVATIONS
 from .ctranslate2_stored import read_variables
+from .ctranslate2_variables import variable_of, variables_of
 
-WRITER = "proof.reference_runs.ctranslate2:write"
+WRITER = "exports.ctranslate2_spec:write"
 # What the engine computes differently or cannot compute.
-NEEDED = {"norm_kind": "layer_norm", "compat_decode": "correct"}
+NEEDED = {"norm_kind": "layer_norm", "compat_decode": "correct", "activation": tuple(ACTIVATIONS)}
 
 
 def export(model: PortedModel, destination: Path) -> None:
@@ -30,13 +32,7 @@ def export(model: PortedModel, destination: Path) -> None:
     The specifications of ctranslate2 import PyTorch where it is installed, so they are used in a process of their own.
     """
     config = model.config
-    wrong = [
-        f"{name} must be {value}, got {getattr(config, name)}"
-        for name, value in NEEDED.items()
-        if getattr(config, name) != value
-    ]
-    if wrong:
-        raise PortError(f"CTranslate2 cannot hold this model: {'; '.join(wrong)}.")
+    check_holds(config, NEEDED, "CTranslate2")
     settings: dict[str, Any] = {"path": str(destination.resolve()), "config": config.to_dict()}
     for side in ("source", "target"):
         size = getattr(config, f"{side}_vocab_size")
@@ -53,15 +49,14 @@ def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], 
         stored = {name: array for name, array in read_variables(folder / "model.bin").items() if array.ndim}
     except ValueError as error:
         raise PortError(f"The model.bin that was written cannot be read back: {error}.") from None
-    expected, places = expected_variables(model.config, weights)
+    expected = variables_of(model.config, weights)
     right = {
         name
         for name, array in expected.items()
         if name in stored and stored[name].dtype == np.float32 and np.array_equal(stored[name], array)
     }
-    return {name: weights[name] for name, place in places.items() if place in right}, sorted(
-        (set(stored) | set(expected)) - right
-    )
+    same = {name: array for name, array in weights.items() if variable_of(name) in right}
+    return same, sorted((set(stored) | set(expected)) - right)
 
 
 def tokens_of(vocabulary: Vocabulary | None, size: int) -> list[str]:

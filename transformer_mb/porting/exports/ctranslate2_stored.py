@@ -19,19 +19,19 @@ def read_variables(path: Path) -> dict[str, np.ndarray]:
         raise ValueError(f"binary version must be {VERSION}, got {version}")
     reader.text()  # the specification's name
     reader.number("I")  # and revision
-    found = {}
+    variables = {}
     for _ in range(reader.number("I")):
         name = reader.text()
         shape = [reader.number("I") for _ in range(reader.number("B"))]
         dtype = DTYPES[reader.number("B")]
         raw = reader.take(reader.number("I"))
-        found[name] = np.frombuffer(raw, NARROW if dtype == "bfloat16" else dtype).reshape(shape)
+        variables[name] = np.frombuffer(raw, NARROW if dtype == "bfloat16" else dtype).reshape(shape)
     for _ in range(reader.number("I")):
         second = reader.text()
-        found[second] = found[reader.text()]
+        variables[second] = variables[reader.text()]
     if reader.at != len(reader.data):
         raise ValueError(f"{len(reader.data) - reader.at} bytes are left over")
-    return found
+    return variables
 
 
 class _Reader:

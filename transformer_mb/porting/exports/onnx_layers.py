@@ -8,15 +8,28 @@ import numpy as np
 
 from ...config import TransformerConfig
 from ...positions import sinusoid_table
+from ..settings import check_holds
 from .onnx_builder import GraphBuilder
 
 GELU_TANH_RATE, GELU_TANH_CUBE = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks & Gimpel 2016
+# What there are nodes for; a branch below takes the last value of its row for granted.
+CHOICES = {
+    "norm_kind": ("layer_norm", "std_norm"),
+    "norm_position": ("pre", "post"),
+    "activation": ("relu", "silu", "gelu", "gelu_tanh"),
+    "position": ("learned", "sinusoidal"),
+    "compat_decode": ("correct", "d2l"),
+}
 
 
 class Layers:
-    """Nodes for one configuration. Names of layers are canonical; a weight that is not stored (a bias) is left out."""
+    """Nodes for one configuration, PortError where there are none.
+
+    Names of layers are canonical; a weight that is not stored (a bias) is left out.
+    """
 
     def __init__(self, graph: GraphBuilder, config: TransformerConfig):
+        check_holds(config, CHOICES, "ONNX")
         self.graph = graph
         self.config = config
 

@@ -18,19 +18,19 @@ def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], 
     import onnx
     from onnx import numpy_helper
 
-    found: dict[str, np.ndarray] = {}
+    stored: dict[str, np.ndarray] = {}
     unexplained = []
     for path in sorted(folder.glob("*.onnx")):
         for tensor in onnx.load(path).graph.initializer:
             name, array = tensor.name, numpy_helper.to_array(tensor)
             if name in model.weights:
                 array = _whole(model, name, array)
-                if name in found and not np.array_equal(found[name], array):
+                if name in stored and not np.array_equal(stored[name], array):
                     unexplained.append(f"{name} of {path.name}")
-                found[name] = array
+                stored[name] = array
             elif not _is_constant(name, array) and not _same(_computed(model, name), array):
                 unexplained.append(f"{name} of {path.name}")
-    return found, unexplained
+    return stored, unexplained
 
 
 def _whole(model: PortedModel, name: str, array: np.ndarray) -> np.ndarray:

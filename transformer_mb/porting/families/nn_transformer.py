@@ -46,7 +46,7 @@ STAND_IN_NOTE = (
 )
 AROUND_NOTE = (
     "The file holds the stacks, not the module around them: embeddings, positions and output were computed by this "
-    "project's own formula on both sides of the proof: embedding_scale and position are only as sure as what is said of them."
+    "project's own formula on both sides of the proof: embedding_scale and position are only as sure as the settings."
 )
 
 

@@ -50,15 +50,15 @@ def _check_folder(folder: Path, kind: str) -> None:
     """Of a folder of the same kind we know what belongs to the old model; of any other we do not."""
     try:
         names = sorted(os.listdir(folder))
-        found = kind_of(folder) if names else kind
+        held = kind_of(folder) if names else kind
         check_names(folder, NAMES[kind])
     except OSError as error:
         raise PortError(f"{folder} cannot be replaced: {error.strerror or error}.") from None
     if folder.is_mount():
         raise PortError(f"{folder} is a mount point, which cannot be replaced as a whole: name a folder inside it.")
-    if found != kind:
+    if held != kind:
         listed = f"{', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
-        holds = f"a {title_of(found)}" if found else f"something else ({listed:.300})"
+        holds = f"a {title_of(held)}" if held else f"something else ({listed:.300})"
         raise PortError(f"{folder} must hold a {title_of(kind)}, but it holds {holds}: not even --force replaces that.")
 
 

@@ -64,7 +64,7 @@ def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFi
     ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
     if absent := [start for start, names in ignored.items() if not names]:
         raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
-    names = [name for name in native.tensors if any(name in found for found in ignored.values())]
+    names = [name for name in native.tensors if any(name in listed for listed in ignored.values())]
     if not names:
         return native
     if weights := [name for name in names if WEIGHT.match(canonical_name(name, native.format).name)]:
@@ -105,19 +105,19 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
     """The content of a container, recognized unless its format is named."""
     if not path.is_file():
         raise PortError(f"{path} must be a file, but it is not.")
-    found = FORMATS[format_name] if format_name else _recognized_format(path)
-    missing = [package for package in found.requires if importlib.util.find_spec(package) is None]
+    row = FORMATS[format_name] if format_name else _recognized_format(path)
+    missing = [package for package in row.requires if importlib.util.find_spec(package) is None]
     if missing:
-        raise PortError(f"Reading {found.title} takes {', '.join(missing)}, which is not installed.")
-    return found.module.read(path)
+        raise PortError(f"Reading {row.title} takes {', '.join(missing)}, which is not installed.")
+    return row.module.read(path)
 
 
 def _recognized_format(path: Path) -> Format:
     # safetensors first: eight bytes of a length come before its own mark, and they may look like another's beginning.
     try:
-        for found in sorted(FORMATS.values(), key=lambda row: row.name != "safetensors"):
-            if found.module.recognize(path):
-                return found
+        for row in sorted(FORMATS.values(), key=lambda one: one.name != "safetensors"):
+            if row.module.recognize(path):
+                return row
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise PortError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     raise PortError(f"{path} must be one of {', '.join(row.title for row in FORMATS.values())}, but its content is of none.")

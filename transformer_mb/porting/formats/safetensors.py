@@ -22,15 +22,15 @@ def recognize(path: Path) -> bool:
 
 def read(path: Path) -> NativeFile:
     try:
-        found = read_tensor_file(path)
+        file = read_tensor_file(path)
     except CheckpointError as error:
         raise PortError(str(error)) from None
-    check_names(found.arrays, path)
-    narrow = [name for name, dtype in found.dtypes.items() if dtype == BFLOAT16]
-    widened = {name: widened_bfloat16(found.arrays[name]) for name in narrow}
+    check_names(file.arrays, path)
+    narrow = [name for name, dtype in file.dtypes.items() if dtype == BFLOAT16]
+    widened = {name: widened_bfloat16(file.arrays[name]) for name in narrow}
     notes = (f"{len(narrow)} tensors of bfloat16 were widened to float32.",) if narrow else ()
-    settings = recorded_fields(found.metadata.get(CONFIG), f"{path}, metadata {CONFIG}")
-    return NativeFile(format="safetensors", tensors={**found.arrays, **widened}, settings=settings, notes=notes)
+    settings = recorded_fields(file.metadata.get(CONFIG), f"{path}, metadata {CONFIG}")
+    return NativeFile(format="safetensors", tensors={**file.arrays, **widened}, settings=settings, notes=notes)
 
 
 def write(path: Path, native: NativeFile) -> None:

@@ -58,9 +58,9 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
     """
     theirs = differing(model.config, native.format)
     shown = inferred_fields(model.weights, model.config.to_dict())
-    said = {name: value for name, value in theirs.items() if name not in shown}
-    if said and len(said) == len(theirs) and not native.settings and "trained_by" not in settings:
-        listed = "; ".join(f"{name} is {value} there, not {getattr(model.config, name)}" for name, value in said.items())
+    chosen = {name: value for name, value in theirs.items() if name not in shown}
+    if chosen and len(chosen) == len(theirs) and not native.settings and "trained_by" not in settings:
+        listed = "; ".join(f"{name} is {value} there, not {getattr(model.config, name)}" for name, value in chosen.items())
         raise PortError(
             f"The tensors are those of D2L's own classes, which compute something else than the settings say: {listed}. Leave "
             'these out of --config; or say "trained_by": "transformer_mb" if the file is of a model of this project or of code '

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...config import TransformerConfig
@@ -88,3 +90,17 @@ def parts(arrays: Arrays) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
 def padded_tokens(rows: list[list[int]], steps: int) -> np.ndarray:
     """Lists of ids as [B, steps] int64 with ``END`` behind them."""
     return np.array([[*row, *[END] * (steps - len(row))] for row in rows], np.int64).reshape(len(rows), steps)
+
+
+def greedy_tokens(
+    logits: Callable[[np.ndarray], np.ndarray], rows: int, config: TransformerConfig, max_steps: int
+) -> np.ndarray:
+    """[B, max_steps] int64: the whole prefix is computed again at every step; ``END`` from the end token on."""
+    target = np.full((rows, 1), config.start_id, np.int64)
+    for _ in range(max_steps):
+        last = logits(target)[:, -1].copy()
+        last[:, list(config.suppress_ids)] = -np.inf
+        target = np.concatenate([target, last.argmax(axis=1)[:, None].astype(np.int64)], axis=1)
+    tokens = target[:, 1:]
+    ended = np.maximum.accumulate(tokens == config.eos_id, axis=1)
+    return np.where(ended, END, tokens)

@@ -111,9 +111,9 @@ class _Machine:
             make = ALLOWED[called.path]
             if make is None or type(arguments) is not tuple:
                 raise PortError(f"{self.what} must be a pickle of named arrays, but it calls {called.path}.")
-            made = make(arguments)
-            self.count(len(made) if type(made) in (bytes, tuple) else 0)
-            self.stack.append(made)
+            value = make(arguments)
+            self.count(len(value) if type(value) in (bytes, tuple) else 0)
+            self.stack.append(value)
         elif operation == "BUILD":
             state = self.stack.pop()
             self.count(self.stack[-1].build(state))
@@ -188,9 +188,9 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
     """Those entries of a dictionary that are arrays, or Paddle's (name, array); raises PortError for no dictionary."""
     if type(tree) is not dict:
         raise PortError(f"A dictionary of arrays by name must come, got a {type(tree).__name__}.")
-    found = {}
+    arrays = {}
     for name, value in tree.items():
         value = value[1] if type(value) is tuple and len(value) == 2 else value
         if isinstance(value, np.ndarray):
-            found[str(name)] = value
-    return found
+            arrays[str(name)] = value
+    return arrays

@@ -14,13 +14,13 @@ DEEPEST = 40
 BOOKKEEPING = ("optimizer", "_optimizer", "seed_generator", "metrics")
 
 
-def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     import h5py  # before the limit, since libraries take memory too
 
     path = Path(settings["path"])
     limit_process(size_of(path))
-    found, config, left_out = load(h5py, path)
-    return found, {"names": list(found), "config": config, "left_out": left_out}
+    arrays, config, left_out = load(h5py, path)
+    return arrays, {"names": list(arrays), "config": config, "left_out": left_out}
 
 
 def load_natively(path: Path) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def load_natively(path: Path) -> dict[str, Any]:
 def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None, int]:
     """Every dataset by its path, the configuration that we write beside them, and how many of BOOKKEEPING were left out."""
     size = size_of(path)
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     left_out = 0
     try:
         with h5py.File(path, "r") as file:
@@ -41,15 +41,15 @@ def load(h5py: Any, path: Path) -> tuple[dict[str, Any], str | None, int]:
                 if not set(BOOKKEEPING).isdisjoint(name.split("/")):
                     left_out += 1
                     continue
-                _check(name, dataset, size, unpacked_limit(size) - sum(array.nbytes for array in found.values()))
-                found[name] = dataset[()].reshape(dataset.shape)
+                _check(name, dataset, size, unpacked_limit(size) - sum(array.nbytes for array in arrays.values()))
+                arrays[name] = dataset[()].reshape(dataset.shape)
     except PortError:
         raise
     except MemoryError:
         raise PortError(f"{path} asks for more memory than a file of {size} bytes needs: refused.") from None
     except Exception as error:  # h5py raises what it meets
         raise PortError(f"{path} must be HDF5 with named arrays, but it is damaged: {error}.") from None
-    return found, config if isinstance(config, str) else None, left_out
+    return arrays, config if isinstance(config, str) else None, left_out
 
 
 def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: list[int] | None = None):

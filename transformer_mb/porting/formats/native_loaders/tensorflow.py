@@ -14,13 +14,13 @@ ENDING = "/.ATTRIBUTES/VARIABLE_VALUE"
 BOOKKEEPING = ("_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter")
 
 
-def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     import tensorflow as tf  # before the limit, since libraries take memory too
 
     prefix = Path(settings["prefix"])
     limit_process(_size(prefix))
-    found, notes = load(tf, prefix)
-    return found, {"notes": notes}
+    arrays, notes = load(tf, prefix)
+    return arrays, {"notes": notes}
 
 
 def _size(prefix: Path) -> int:
@@ -43,7 +43,7 @@ def load(tf: Any, prefix: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]]:
-    found, optimizer = {}, 0
+    arrays, optimizer = {}, 0
     dtypes = reader.get_variable_to_dtype_map()
     for name, shape in sorted(reader.get_variable_to_shape_map().items()):
         if name.startswith(BOOKKEEPING):
@@ -57,6 +57,6 @@ def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]
         left -= tf.TensorShape(shape).num_elements() * dtype.size
         if left < 0:
             raise PortError(f"Tensor {name!r:.80} of shape {shape} claims more numbers than the files hold: refused.")
-        found[name.removesuffix(ENDING)] = reader.get_tensor(name)
+        arrays[name.removesuffix(ENDING)] = reader.get_tensor(name)
     note = f"{optimizer} variables of Keras' optimizer (whose Adam is another formula) and random state were left out."
-    return found, [note] if optimizer else []
+    return arrays, [note] if optimizer else []

@@ -20,7 +20,7 @@ NAMED = re.compile(r"(?:GLOBAL|global:?|Unsupported global: GLOBAL) ([\w.]+)")
 WIDENED = "tensors of bfloat16 were widened to float32."
 
 
-def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     import torch
 
     path = Path(settings["path"])
@@ -28,11 +28,11 @@ def read(arrays: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     loaded = load(torch, path)
     notes: list[str] = []
     weights, optimizer = parts(torch, loaded, path)
-    found = {f"tensor {name}": to_numpy(torch, name, value, notes) for name, value in weights.items()}
+    tensors = {f"tensor {name}": to_numpy(torch, name, value, notes) for name, value in weights.items()}
     if optimizer is not None:
         state = _state(torch, optimizer, weights, notes)
-        found |= {f"optimizer {name}": array for name, array in state.items()}
-    return found, {"names": list(weights), "notes": _counted(notes)}
+        tensors |= {f"optimizer {name}": array for name, array in state.items()}
+    return tensors, {"names": list(weights), "notes": _counted(notes)}
 
 
 def load_natively(path: Path) -> dict[str, np.ndarray]:
@@ -70,8 +70,8 @@ def parts(torch: Any, loaded: Any, path: Path) -> tuple[dict[str, Any], Any]:
         raise PortError(f"{path} must hold a dictionary of tensors by name, but it holds a {type(loaded).__name__}.")
     optimizer = next((loaded[key] for key in OPTIMIZER_KEYS if isinstance(loaded.get(key), dict)), None)
     weights = next((loaded[key] for key in MODEL_KEYS if isinstance(loaded.get(key), dict)), loaded)
-    found = {name: value for name, value in weights.items() if isinstance(value, torch.Tensor) and isinstance(name, str)}
-    return without_wrappers(found), optimizer
+    tensors = {name: value for name, value in weights.items() if isinstance(value, torch.Tensor) and isinstance(name, str)}
+    return without_wrappers(tensors), optimizer
 
 
 def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray:
@@ -89,7 +89,7 @@ def _state(torch: Any, state: dict[str, Any], weights: dict[str, Any], notes: li
     """Of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
     if "step" in state and any(str(name).startswith("m.") for name in state):
         return {name: np.asarray(value) for name, value in state.items() if isinstance(value, torch.Tensor)}
-    return torch_adam.moments(state, weights, lambda name, tensor: to_numpy(torch, name, tensor, notes), notes)
+    return torch_adam.adam_moments(state, weights, lambda name, tensor: to_numpy(torch, name, tensor, notes), notes)
 
 
 def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -22,7 +22,7 @@ BESIDE = ("params", "param_names", "name", "initial_lr", "max_lr", "min_lr", "ba
 KNOWN = {*SWITCHES, *CHOSEN, *SAME_STEP, *BESIDE}
 
 
-def moments(
+def adam_moments(
     state: Mapping[str, Any], weights: Mapping[str, Any], to_numpy: Callable[[str, Any], np.ndarray], notes: list[str]
 ) -> dict[str, np.ndarray]:
     """``step``, ``m.NAME`` and ``v.NAME`` for the tensors of ``weights``; empty, with a note, when they cannot be told."""
@@ -54,7 +54,7 @@ def _moments(
     steps = {int(one["step"]) for one in numbered.values()}
     if len(steps) != 1:
         raise _LeftOut(f"different tensors took different numbers of steps ({sorted(steps)[:5]})")
-    found = {"step": np.asarray(steps.pop(), np.int64)}
+    moments = {"step": np.asarray(steps.pop(), np.int64)}
     for slot, key in MOMENTS.items():
         for number, name in names.items():
             array = to_numpy(name, numbered[number][key])
@@ -62,9 +62,9 @@ def _moments(
                 raise _LeftOut(f"moments of shape {list(array.shape)} cannot be those of {name!r:.80}")
             if slot == "v" and not (array >= 0).all():
                 raise _LeftOut(f"a mean of squares cannot be negative, but {key} of {name!r:.80} is")
-            found[f"{slot}.{name}"] = array
+            moments[f"{slot}.{name}"] = array
     _note_chosen(groups, notes)
-    return found
+    return moments
 
 
 def _check_adam(numbered: Mapping[Any, Any], groups: list[Any]) -> None:
@@ -91,10 +91,10 @@ def _names(groups: list[Any], weights: Mapping[str, Any], notes: list[str]) -> d
             raise _LeftOut("its param_names do not name each of its parameters once")
         if unknown := [name for name in listed if name not in owners]:
             raise _LeftOut(f"its param_names name {unknown[0]!r:.80}, which is no tensor of the model")
-        found = {number: owners[name] for number, name in zip(numbers, listed, strict=True)}
-        if len(set(found.values())) != len(found):
+        named = {number: owners[name] for number, name in zip(numbers, listed, strict=True)}
+        if len(set(named.values())) != len(named):
             raise _LeftOut("two of its param_names mean one tensor")
-        return found
+        return named
     if len(groups) > 1:
         raise _LeftOut(
             f"it numbers parameters in {len(groups)} groups, and only names (param_names, which torch writes for "
@@ -118,14 +118,14 @@ def _owners(weights: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _note_chosen(groups: list[Any], notes: list[str]) -> None:
-    """What training goes on with is said anew by whoever goes on."""
+    """What training goes on with is set anew by whoever continues it."""
     values = {
         name: list(dict.fromkeys(str(group[name]) for group in groups if name in group and _differs(group[name], usual)))
         for name, usual in CHOSEN.items()
     }
-    listed = "; ".join(f"{name} = {' or '.join(found)[:100]}" for name, found in values.items() if found)
+    listed = "; ".join(f"{name} = {' or '.join(chosen)[:100]}" for name, chosen in values.items() if chosen)
     if listed:
-        notes.append(f"The optimizer was set to {listed}: this does not travel and must be said again where training goes on.")
+        notes.append(f"The optimizer was set to {listed}: this does not travel and must be set again where training continues.")
 
 
 def _differs(value: Any, usual: Any) -> bool:

@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 def without_wrappers(named: Mapping[str, Value]) -> dict[str, Value]:
     """The same under the model's own names."""
-    found = dict(named)
-    while found and (prefix := next((one for one in WRAPPERS if all(name.startswith(one) for name in found)), None)):
-        found = {name.removeprefix(prefix): value for name, value in found.items()}
-    return found
+    values = dict(named)
+    while values and (prefix := next((one for one in WRAPPERS if all(name.startswith(one) for name in values)), None)):
+        values = {name.removeprefix(prefix): value for name, value in values.items()}
+    return values

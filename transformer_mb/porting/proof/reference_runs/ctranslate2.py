@@ -1,4 +1,4 @@
-"""A CTranslate2 folder: written through its own specifications, run by its own engine."""
+"""A CTranslate2 folder, run by its own engine."""
 
 from __future__ import annotations
 
@@ -10,24 +10,12 @@ from typing import Any
 import numpy as np
 
 from ....config import TransformerConfig
-from ...exports.ctranslate2_spec import specification
 from ..probe import padded_tokens, parts
 
 Arrays = dict[str, np.ndarray]
 ONE_THREAD = {"device": "cpu", "compute_type": "float32", "inter_threads": 1, "intra_threads": 1}
 # With the engine's own defaults a sentence has at least one token, and longer sources are cut.
 GREEDY = {"beam_size": 1, "min_decoding_length": 0, "max_input_length": 0, "max_batch_size": 64}
-
-
-def write(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """``arrays`` are canonical weights in float32; fills the folder ``path``."""
-    config = TransformerConfig.from_dict(settings["config"])
-    tokens = {side: settings[f"{side}_tokens"] for side in ("source", "target") if f"{side}_tokens" in settings}
-    spec = specification(config, arrays, tokens)
-    spec.validate()
-    spec.optimize()  # a table that is in two places is stored once
-    spec.save(settings["path"])
-    return {}, {}
 
 
 def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[Arrays, dict[str, Any]]:
@@ -73,8 +61,8 @@ def _translated(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -
         for row, length in zip(arrays["source"].tolist(), arrays["source_valid_lens"].tolist(), strict=True)
     ]
     numbers, steps = {token: number for number, token in enumerate(target_tokens)}, settings["max_steps"]
-    found = translator.translate_batch(sources, max_decoding_length=steps, **GREEDY)
-    sentences = [[numbers[token] for token in one.hypotheses[0]] for one in found]
+    results = translator.translate_batch(sources, max_decoding_length=steps, **GREEDY)
+    sentences = [[numbers[token] for token in one.hypotheses[0]] for one in results]
     outputs = {"tokens": padded_tokens(sentences, steps)}
     if "target" in arrays:
         targets = [[target_tokens[number] for number in row] for row in arrays["target"].tolist()]
@@ -88,8 +76,8 @@ def _logits(translator: Any, sources: list[list[str]], targets: list[list[str]])
     for step in range(len(targets[0])):
         prefix = [row[1 : step + 1] for row in targets]  # the start token is the engine's own
         options = {**GREEDY, "max_decoding_length": step + 1, "return_logits_vocab": True}
-        found = translator.translate_batch(sources, target_prefix=prefix, **options)
-        steps.append([np.array(one.logits[0][-1]).reshape(-1) for one in found])
+        results = translator.translate_batch(sources, target_prefix=prefix, **options)
+        steps.append([np.array(one.logits[0][-1]).reshape(-1) for one in results])
     return np.stack(steps, axis=1)
 
 

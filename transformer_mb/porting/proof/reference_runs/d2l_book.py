@@ -1,28 +1,27 @@
 """D2L's own classes, of the d2l package in four frameworks, on a file's own tensors.
 
-The decoder, which no d2l wheel holds, is chapter 10.7.5 of the book in four spellings (``d2l_book_NAME``). They run in
-training mode with dropout 0, the one mode in which the book's decoder is causal and every step is at its true position.
-Each ``Book`` offers ``net``, ``load(tensors)`` of arrays by canonical name in the layout of the framework, through the
-framework's own loading, ``encoder(source, lens)`` [B, S, D] and ``logits(source, lens, target)`` [B, T, V].
+The decoder, which no d2l wheel holds, is chapter 10.7.5 of the book, written once for the layers that ``d2l_book_NAME`` makes.
+They run in training mode with dropout 0, the one mode in which the book's decoder is causal and every step is at its true
+position.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import math
 import os
 import sys
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ....config import TransformerConfig
 from ...families.naming_schemes import canonical_name
-from ..probe import parts
-from .stack_probe import greedy
+from ..probe import greedy_tokens, parts
 
 FRAMEWORKS = {"torch": "torch", "mxnet": "mxnet", "paddle": "paddle", "keras": "tensorflow", "tensorflow": "tensorflow"}
 
@@ -39,8 +38,8 @@ class Sizes:
     decoder_heads: int
     encoder_layers: int
     decoder_layers: int
-    encoder_bias: bool = False
-    decoder_bias: bool = False
+    encoder_bias: bool | None = False
+    decoder_bias: bool | None = False
 
 
 def sizes_of(config: TransformerConfig) -> Sizes:
@@ -61,19 +60,68 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
         return np.array(book.logits(source, lens, target))
 
     outputs = {"encoder": np.array(book.encoder(source, lens)), "logits": logits(batch["target"])}
-    outputs["tokens"] = greedy(logits, len(source), config, settings["max_steps"])
+    outputs["tokens"] = greedy_tokens(logits, len(source), config, settings["max_steps"])
     return outputs, {"ran": f"d2l {importlib.metadata.version('d2l')} on {book.version}"}
 
 
+class Book:
+    """D2L's model in one framework, and what makes the layers of the decoder; what differs is in ``d2l_book_NAME``.
+
+    A subclass sets the attributes below, and offers ``dense()``, ``blocks(list)``, ``joined(X, Y)``, one after the other in
+    time, and ``load(tensors)``, of arrays by canonical name in the framework's layout.
+    """
+
+    d2l: Any  # its module
+    nn: Any  # the framework's module of layers
+    tensor: Callable[[np.ndarray], Any]
+    options: Mapping[str, Any] = MappingProxyType({})  # of every call
+
+    def __init__(self, framework: Any, layer: Any, encoder: Any, sizes: Sizes):
+        self.sizes = sizes
+        self.version = f"{framework.__name__} {framework.__version__}"
+        self.net = self.d2l.EncoderDecoder(encoder, decoder_of(self, layer))
+
+    def encoder(self, source: np.ndarray, lens: np.ndarray) -> np.ndarray:
+        """[B, S, D]."""
+        return self.array(self.net.encoder(self.tensor(source), self.lengths(lens), **self.options))
+
+    def logits(self, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """[B, T, V]."""
+        inputs = (self.tensor(source), self.tensor(target), self.lengths(lens))
+        return self.array(self.net(*inputs, **self.options)[0])
+
+    def lengths(self, lens: np.ndarray) -> Any:
+        return self.tensor(lens)
+
+    def array(self, outputs: Any) -> np.ndarray:
+        return outputs.numpy()
+
+    def attention(self) -> Any:
+        width = self.sizes.width
+        return self.d2l.MultiHeadAttention(width, width, width, width, self.sizes.decoder_heads, 0.0, self.sizes.decoder_bias)
+
+    def norm(self) -> Any:
+        return self.d2l.AddNorm([self.sizes.width], 0.0)
+
+    def ffn(self) -> Any:
+        return self.d2l.PositionWiseFFN(self.sizes.width, self.sizes.ffn, self.sizes.width)
+
+    def embedding(self) -> Any:
+        return self.nn.Embedding(self.sizes.target_vocab, self.sizes.width)
+
+    def positions(self) -> Any:
+        return self.d2l.PositionalEncoding(self.sizes.width, 0.0)
+
+
 def make(framework: str, sizes: Sizes) -> Any:
-    return importlib.import_module(f"{__package__}.d2l_book_{framework}").Book(sizes)
+    return importlib.import_module(f"{__package__}.d2l_book_{framework}").FrameworkBook(sizes)
 
 
 def import_d2l(name: str) -> Any:
     """The package's module for one framework; it wants torchvision and a display, neither of which it uses here."""
     os.environ.update(TF_USE_LEGACY_KERAS="1", TF_CPP_MIN_LOG_LEVEL="3")  # its TensorFlow code is of Keras 2
     for missing in ("torchvision", "torchvision.transforms"):
-        sys.modules.setdefault(missing, types.ModuleType(missing))
+        sys.modules.setdefault(missing, ModuleType(missing))
     sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]  # type: ignore[attr-defined]
     import matplotlib
 
@@ -81,20 +129,48 @@ def import_d2l(name: str) -> Any:
     return importlib.import_module(f"d2l.{name}")
 
 
-def through_block(block: Any, X: Any, state: Any, joined: Callable[..., Any], lens: Any, **options: Any) -> Any:
-    """Self-attention over all earlier steps, cross-attention, FFN, each with its residual and norm."""
-    outputs, valid_lens, seen = state
-    seen[block.index] = X if seen.get(block.index) is None else joined(seen[block.index], X)
-    keys = seen[block.index]
-    Y = block.addnorm1(X, block.attention1(X, keys, keys, lens, **options), **options)
-    Z = block.addnorm2(Y, block.attention2(Y, outputs, outputs, valid_lens, **options), **options)
-    return block.addnorm3(Z, block.ffn(Z), **options), state
+def decoder_of(book: Any, layer: Any) -> Any:
+    """Chapter 10.7.5; ``layer`` is the framework's base of all layers, which calls ``forward``, or in Keras ``call``."""
 
+    class DecoderBlock(layer):  # type: ignore[misc]
+        def __init__(self, index: int):
+            super().__init__()
+            self.index = index
+            for number in (1, 2):
+                setattr(self, f"attention{number}", book.attention())
+                setattr(self, f"addnorm{number}", book.norm())
+            self.ffn = book.ffn()
+            self.addnorm3 = book.norm()
 
-def new_state(outputs: Any, valid_lens: Any, *unused: Any) -> Any:
-    return [outputs, valid_lens, {}]
+        def forward(self, X: Any, state: Any, **options: Any) -> Any:
+            """Self-attention over all earlier steps, cross-attention, FFN, each with its residual and norm."""
+            outputs, valid_lens, seen = state
+            seen[self.index] = X if seen.get(self.index) is None else book.joined(seen[self.index], X)
+            keys, up_to_itself = seen[self.index], np.tile(np.arange(1, X.shape[1] + 1), (X.shape[0], 1))
+            Y = self.attention1(X, keys, keys, book.lengths(up_to_itself), **options)
+            Y = self.addnorm1(X, Y, **options)
+            Z = self.addnorm2(Y, self.attention2(Y, outputs, outputs, valid_lens, **options), **options)
+            return self.addnorm3(Z, self.ffn(Z), **options), state
 
+        call = forward
 
-def numbered_lens(X: Any) -> np.ndarray:
-    """[B, T]: query t may attend to the steps up to t."""
-    return np.tile(np.arange(1, X.shape[1] + 1), (X.shape[0], 1))
+    class TransformerDecoder(book.d2l.AttentionDecoder):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = book.embedding()
+            self.pos_encoding = book.positions()
+            self.blks = book.blocks([DecoderBlock(i) for i in range(book.sizes.decoder_layers)])
+            self.dense = book.dense()
+
+        def init_state(self, outputs: Any, valid_lens: Any, *unused: Any) -> Any:
+            return [outputs, valid_lens, {}]
+
+        def forward(self, X: Any, state: Any, **options: Any) -> Any:
+            X = self.pos_encoding(self.embedding(X) * math.sqrt(book.sizes.width), **options)
+            for block in self.blks:
+                X, state = block(X, state, **options)
+            return self.dense(X), state
+
+        call = forward
+
+    return TransformerDecoder()

@@ -21,18 +21,18 @@ def start() -> tuple[Any, Any]:
     return torch, transformers
 
 
-def loaded(torch: Any, made: Any, config: Any, arrays: Mapping[str, np.ndarray], **options: Any) -> Any:
-    """An instance of the class ``made`` in evaluation mode, in float32: narrower tensors are exact in it.
+def loaded(torch: Any, model_class: Any, config: Any, arrays: Mapping[str, np.ndarray], **options: Any) -> Any:
+    """An instance of ``model_class`` in evaluation mode, in float32: narrower tensors are exact in it.
 
     Of a state_dict without a place transformers itself does what it does with a folder's: prefixes, older names, ties.
     """
     tensors = {name.removeprefix("tensor."): array for name, array in arrays.items() if name.startswith("tensor.")}
     state = {name: torch.from_numpy(array).float() for name, array in tensors.items()}
-    model, info = made.from_pretrained(None, config=config, state_dict=state, output_loading_info=True, **options)
+    model, info = model_class.from_pretrained(None, config=config, state_dict=state, output_loading_info=True, **options)
     wrong = {kind: sorted(map(str, info[f"{kind}_keys"])) for kind in ("missing", "unexpected", "mismatched")}
     if any(wrong.values()):
         listed = "; ".join(f"{kind} {', '.join(names)}" for kind, names in wrong.items() if names)
-        raise PortError(f"transformers' {made.__name__} does not take these tensors for its own: {listed:.500}.")
+        raise PortError(f"transformers' {model_class.__name__} does not take these tensors for its own: {listed:.500}.")
     return model.float().eval()
 
 

@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....config import TransformerConfig
 from ....errors import PortError
-from ...families import nn_transformer
-from ..probe import parts
-from .stack_probe import AroundStacks, greedy
+from .nn_transformer import run_stacks
 
 
-def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     import paddle
 
-    config = TransformerConfig.from_dict(settings["config"])
-    batch, tensors = parts(arrays)
-    prefix = nn_transformer.prefix_of(tensors) or ""
-    model = _model(paddle, config)
-    model.eval()
-    own = {n.removeprefix(prefix): paddle.to_tensor(a.astype(np.float32)) for n, a in tensors.items()}
-    missing, _ = model.set_state_dict({n: t for n, t in own.items() if n in model.state_dict()})
-    if missing:
-        raise PortError(f"paddle.nn.Transformer takes tensors that the file does not hold: {', '.join(missing)[:500]}.")
-    around = AroundStacks(config, tensors, settings["given"], transposed=True)
-    valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
-    mask = paddle.to_tensor(valid[:, None, None, :])  # True: may attend
-    with paddle.no_grad():
-        encode = model.encoder if config.has_decoder else model
-        memory = encode(paddle.to_tensor(around.embedded("encoder", batch["source"])), mask)
-        outputs = {"encoder": memory.numpy()}
-        if config.has_decoder:
+    paddle.set_grad_enabled(False)
 
-            def logits(target: np.ndarray) -> np.ndarray:
-                causal = paddle.to_tensor(np.tri(target.shape[1], dtype=bool)[None, None])
-                states = model.decoder(paddle.to_tensor(around.embedded("decoder", target)), memory, causal, mask)
-                return around.logits(states.numpy())
+    class Stacks:
+        def __init__(self, config: TransformerConfig, tensors: Mapping[str, np.ndarray]):
+            self.model = _model(paddle, config)
+            self.model.eval()
+            self.encoder = self.model.encoder if config.has_decoder else self.model
+            names = self.model.state_dict()
+            own = {name: paddle.to_tensor(array.astype(np.float32)) for name, array in tensors.items() if name in names}
+            missing, _ = self.model.set_state_dict(own)
+            if missing:
+                raise PortError(f"paddle.nn.Transformer takes tensors that the file does not hold: {', '.join(missing)[:500]}.")
 
-            outputs["logits"] = logits(batch["target"])
-            outputs["tokens"] = greedy(logits, len(batch["source"]), config, settings["max_steps"])
-    return outputs, {"ran": f"the stacks of paddle {paddle.__version__}, layers around them by this project's formula"}
+        def encode(self, X: np.ndarray, valid: np.ndarray) -> np.ndarray:
+            return self.encoder(paddle.to_tensor(X), paddle.to_tensor(valid[:, None, None, :])).numpy()
+
+        def decode(self, Y: np.ndarray, memory: np.ndarray, valid: np.ndarray) -> np.ndarray:
+            causal = np.tri(Y.shape[1], dtype=bool)[None, None]  # True: may attend
+            return self.model.decoder(*map(paddle.to_tensor, (Y, memory, causal, valid[:, None, None, :]))).numpy()
+
+    return run_stacks(arrays, settings, paddle, Stacks, transposed=True)
 
 
 def _model(paddle: Any, config: TransformerConfig) -> Any:
