@@ -19,7 +19,7 @@ from .answers import judged
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, Experiment, Result
 from .plan import TRAINED_IN, Plan, Selection
 from .spoiling import Replay, spoil
-from .workers import PATIENCE, Worker, WorkerSpec
+from .workers import TIMEOUT, Worker, WorkerSpec
 
 # Compiling takes longest; whoever takes longest starts first.
 SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "paddle", "torch", "numpy")
@@ -71,7 +71,7 @@ def run_matrix(
     workers: Sequence[WorkerSpec],
     selection: Selection,
     *,
-    patience: float = PATIENCE,
+    patience: float = TIMEOUT,
     jobs: int | None = None,
     told: Told = lambda result: None,
     dump: Path | None = None,

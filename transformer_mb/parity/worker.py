@@ -47,8 +47,9 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
 
 
 def _answer(loaded: Any, made: dict[str, Any], device: str | None, text: str, data: bytes) -> tuple[str, bytes]:
+    from ..processes.messages import pack_arrays
     from .computations import COMPUTATIONS
-    from .messages import Request, pack_arrays
+    from .messages import Request
 
     try:
         request = Request.unpack(text, data)
