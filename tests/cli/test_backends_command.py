@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -39,25 +40,29 @@ def test_an_unknown_one_says_why():
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("kill -SEGV $$", "ended by SIGSEGV: it said nothing"),
-        ("echo cannot load libcudart >&2; exit 3", "ended with status 3: cannot load libcudart"),
-        ("echo '[1, 2]'", "ended with status 0"),
-        ("exit 0", "ended with status 0"),
-        ("sleep 20", "did not answer within 0.2 seconds"),
+        ("kill -SEGV $$", "The process of torch was ended by SIGSEGV."),
+        ("kill -KILL $$", "was ended by SIGKILL, as the system ends a process when memory runs out."),
+        ("echo cannot load libcudart >&2; exit 3", "ended with status 3; its stderr ends with: cannot load libcudart."),
+        ("echo '[1, 2]'", "ended with status 0, without an answer."),
+        ("sleep 20", "did not answer within 0.2 seconds and was ended."),
     ],
 )
 def test_a_process_that_goes_wrong_becomes_a_reason(tmp_path, monkeypatch, script, words):
-    monkeypatch.setattr(backends.sys, "executable", interpreter(tmp_path, script))
-    monkeypatch.setattr(backends, "PATIENCE", 0.2 if "sleep" in script else 60)
-    found = backends.examine("torch")
-    assert found["usable"] is False and words in found["reason"]
+    monkeypatch.setattr(sys, "executable", interpreter(tmp_path, script))
+    monkeypatch.setattr(backends, "IMPORT_TIMEOUT", 0.2 if "sleep" in script else 60)
+    answer = backends.examine("torch")
+    assert answer["usable"] is False and answer["reason"].endswith(words)
+
+
+def test_a_python_that_is_not_there_is_a_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    assert "The process of torch could not be started" in backends.examine("torch")["reason"]
 
 
 def test_the_framework_may_talk_before_the_answer(tmp_path, monkeypatch):
-    answer = json.dumps({"usable": True, "version": "1", "devices": ["cpu"], "dtypes": ["float32"], "reason": None})
-    script = f"echo WARNING: something; echo '{answer}'"
-    monkeypatch.setattr(backends.sys, "executable", interpreter(tmp_path, script))
-    assert backends.examine("torch")["usable"] is True
+    script = f'echo WARNING: something; echo more >&2; exec {sys.executable} "$@"'
+    monkeypatch.setattr(sys, "executable", interpreter(tmp_path, script))
+    assert backends.examine("numpy")["usable"] is True
 
 
 def test_the_list_has_every_backend_and_goes_to_the_table_and_the_file(cli, tmp_path, monkeypatch):

@@ -10,7 +10,6 @@ PACKAGE = Path(__file__).parent.parent.parent / "transformer_mb"
 OURS = {
     "porting/safety/limits.py": "what the system says of this process",
     "porting/exports/ctranslate2_stored.py": "what the export has just written",
-    "porting/worker.py": "the worker's own answer, in a folder of ours",
 }
 FOREIGN = ("native_loaders", "reference_runs")  # foreign code in a process of its own
 INSIDE = ("archive",)  # members of a zip file that is open

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
 from typing import Any
 
+from ..processes.ending import IMPORT_TIMEOUT
 from . import options
 from .reporting import write_json
 
 NAME = "backends"
-PATIENCE = 120  # seconds; the slowest framework takes ten to import on a small machine
 
 
 def command(json_file: options.JsonFile = None) -> None:
@@ -32,27 +28,22 @@ def command(json_file: options.JsonFile = None) -> None:
 
 def examine(name: str) -> dict[str, Any]:
     """Ask one backend in a process of its own, since two frameworks in one process can crash it."""
-    described = {"name": name, "usable": False, "version": None, "devices": [], "dtypes": [], "reason": None}
-    code = [sys.executable, "-P", "-m", "transformer_mb.cli.backend_probe", name]
-    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    from ..errors import WorkerError
+    from ..processes.one_shot import call
+
     try:
-        answer = subprocess.run(code, timeout=PATIENCE, **streams)
-    except subprocess.TimeoutExpired:
-        return {**described, "reason": f"It did not answer within {PATIENCE} seconds."}
-    except OSError as error:
-        return {**described, "reason": f"Its process could not be started: {error}."}
-    try:
-        reply = json.loads(answer.stdout.splitlines()[-1])
-        return {**described, **{key: reply[key] for key in ("usable", "version", "devices", "dtypes", "reason")}}
-    except (IndexError, ValueError, KeyError, TypeError):
-        return {**described, "reason": _how_it_ended(answer)}
+        _, facts = call(f"{__name__}:describe", {}, {"name": name}, name=name, timeout=IMPORT_TIMEOUT)
+    except WorkerError as error:
+        return {"name": name, "usable": False, "version": None, "devices": [], "dtypes": [], "reason": str(error)}
+    return {"name": name, "usable": True, **facts, "reason": None}
 
 
-def _how_it_ended(answer: subprocess.CompletedProcess[str]) -> str:
-    last = (answer.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    if answer.returncode < 0:
-        return f"Its process was ended by {signal.Signals(-answer.returncode).name}: {last}"
-    return f"Its process ended with status {answer.returncode}: {last}"
+def describe(arrays: Any, facts: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a backend offers here; runs in that process."""
+    from ..registry import load_backend_class
+
+    backend = load_backend_class(facts["name"])
+    return {}, {"version": backend.version(), "devices": backend.devices(), "dtypes": list(backend.dtypes)}
 
 
 def _show(found: list[dict[str, Any]]) -> None:

@@ -36,12 +36,15 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mappi
     if wrong := [name for name, array in tensors.items() if array.dtype.newbyteorder("<") not in DTYPES.values()]:
         known = ", ".join(map(str, DTYPES.values()))
         raise DtypeError(f"Tensor {wrong[0]} must be of {known} to be saved, got {tensors[wrong[0]].dtype}.")
-    # The library writes memory as it lies: a transposed view would be stored in the wrong order.
-    dense = {name: np.asarray(array, array.dtype.newbyteorder("="), order="C") for name, array in tensors.items()}
     try:
-        save_file(dense, path, None if metadata is None else dict(metadata))
+        save_file(dense(tensors), path, None if metadata is None else dict(metadata))
     except SafetensorError as error:
         raise OSError(str(error).removeprefix("Error while serializing: I/O error: ")) from None
+
+
+def dense(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """As the library must have them: it writes memory as it lies, a transposed view in the wrong order."""
+    return {name: np.asarray(array, array.dtype.newbyteorder("="), order="C") for name, array in tensors.items()}
 
 
 def read_tensors(path: Path, whole_numbers: Container[str] = ()) -> dict[str, np.ndarray]:

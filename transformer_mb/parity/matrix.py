@@ -19,9 +19,8 @@ from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResul
 from .controls.answers import Replay, spoil
 from .plan import Plan, Selection
 from .verdict.answers import judged
-from .workers import Worker, WorkerSpec
+from .workers import TIMEOUT, Worker, WorkerSpec
 
-TIMEOUT = 300.0  # seconds for one request; the slowest takes ten here
 # Compiling takes longest; whoever takes longest starts first.
 SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "paddle", "torch", "numpy")
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load, save
 
-Arrays = Mapping[str, np.ndarray]
+from ...processes.messages import Arrays, pack_arrays, unpack_arrays
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,7 @@ class Request:
     @classmethod
     def unpack(cls, text: str, data: bytes) -> Request:
         computation, dtype, spec = json.loads(text)
-        return cls(computation, dtype, spec, load(data))
-
-
-def pack_arrays(arrays: Arrays) -> bytes:
-    # safetensors writes memory as it lies, so that a transposed view would be stored in the wrong order.
-    return save({name: np.array(value, order="C", copy=not value.flags.c_contiguous) for name, value in arrays.items()})
-
-
-unpack_arrays = load
+        return cls(computation, dtype, spec, unpack_arrays(data))
 
 
 def under(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:

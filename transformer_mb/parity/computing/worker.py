@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def source_digest() -> str:
     """A fingerprint of this library's code: two processes with the same one compute by the same rules."""
     package = Path(__file__).parents[2]
-    folders = (package, package / "backends", package.parent / "backends")
-    files = {path for folder in folders for path in folder.rglob("*.py")}
+    # In a checkout backends is a link, which rglob does not follow.
+    files = {path for folder in (package, package / "backends") for path in folder.rglob("*.py")}
     digest = hashlib.sha256()
-    for name, path in sorted((f"{path.parent.name}/{path.name}", path) for path in files):
-        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(files):
+        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -47,8 +47,9 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
 
 
 def _answer(loaded: Any, backends: dict[str, Any], device: str | None, text: str, data: bytes) -> tuple[str, bytes]:
+    from ...processes.messages import pack_arrays
     from .computations import COMPUTATIONS
-    from .messages import Request, pack_arrays
+    from .messages import Request
 
     try:
         request = Request.unpack(text, data)

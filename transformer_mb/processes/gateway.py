@@ -1,0 +1,101 @@
+"""A process that answers one request after the other, here, in another Python or on another host, through execnet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import execnet
+
+from ..errors import WorkerError
+from .ending import ending, hung, with_last_lines
+
+LAST_LINES = 8
+# Runs in the new process before anything is imported: its standard error goes to a file, where even a crash leaves it.
+START = """
+import os, sys
+stderr, environment, module, arguments = channel.receive()
+os.environ.update(environment)
+if stderr:
+    os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
+sys.path[:] = [entry for entry in sys.path if entry]
+import importlib
+importlib.import_module(module).serve(channel, *arguments)
+"""
+
+
+class Gateway:
+    """Every way in which the process can fail is a WorkerError with the reason.
+
+    Args:
+        name: what a message calls it. address: as execnet reads it.
+        module: its ``serve(channel, *arguments)`` runs there.
+        stderr: the file that takes its standard error; None where no file of ours is.
+        timeout: seconds that an answer may take.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        module: str,
+        arguments: tuple[Any, ...],
+        *,
+        environment: Mapping[str, str],
+        stderr: Path | None,
+        timeout: float,
+    ):
+        self.name, self.stderr, self.timeout = name, stderr, timeout
+        self.dead: str | None = None
+        self.group = execnet.Group()
+        try:
+            self.connection = self.group.makegateway(address)
+            self.channel = self.connection.remote_exec(START)
+            self.channel.send((stderr and str(stderr), dict(environment), module, arguments))
+        except Exception as error:  # execnet's own errors share no base class
+            raise WorkerError(f"The worker of {name} could not be started: {error}.") from None
+
+    def send(self, request: Any) -> None:
+        if self.dead:
+            raise WorkerError(self.dead)
+        try:
+            self.channel.send(request)
+        except OSError:
+            self._fail(ending(self._status(), self._stderr(), LAST_LINES))
+
+    def receive(self) -> Any:
+        try:
+            return self.channel.receive(self.timeout)
+        except self.channel.TimeoutError:
+            self.kill()
+            self._fail(with_last_lines(hung(self.timeout), self._stderr(), LAST_LINES))
+        except EOFError:
+            self._fail(ending(self._status(), self._stderr(), LAST_LINES))
+        except self.channel.RemoteError as error:
+            self._fail(f"could not begin: {str(error).strip().splitlines()[-1]}")
+
+    def _fail(self, what: str) -> NoReturn:
+        self.dead = f"The worker of {self.name} {what}."
+        raise WorkerError(self.dead)
+
+    @property
+    def process(self) -> Any:
+        """execnet keeps the process to itself, and its exit status with it."""
+        return getattr(self.connection._io, "popen", None)
+
+    def _status(self) -> int | None:
+        return None if self.process is None else self.process.wait(10)
+
+    def _stderr(self) -> str:
+        try:
+            return self.stderr.read_text(errors="replace") if self.stderr else ""
+        except OSError:
+            return ""
+
+    def kill(self) -> None:
+        if self.process:
+            self.process.kill()
+
+    def stop(self) -> None:
+        self.group.terminate(timeout=2.0)

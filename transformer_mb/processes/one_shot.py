@@ -1,0 +1,93 @@
+"""One call in a process of its own, started for it: a loader that crashes, hangs or leaks ends only itself."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import TransformerMBError, WorkerError
+from ..files.staging import staged
+from .ending import TIMEOUT, ending, hung
+from .messages import Arrays, Message, get, put
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# The process works in a temporary folder, where it would not find a checkout that is not installed.
+START = """
+import sys
+if sys.argv[1] not in sys.path:
+    sys.path.insert(0, sys.argv[1])
+from transformer_mb.processes.one_shot import answer
+answer(*sys.argv[2:])
+"""
+
+
+def call(
+    function: str,
+    arrays: Arrays,
+    facts: Mapping[str, Any],
+    *,
+    name: str,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT,
+) -> Message:
+    """Run ``module:function`` on arrays and JSON-like facts; returns its arrays and facts.
+
+    Args:
+        name: what a message calls the process.
+    Raises:
+        WorkerError: the words of one of our errors that the function raised, or how its process ended.
+    """
+    place = tempfile.gettempdir()
+    try:
+        with staged(Path(place)) as folder:
+            put(folder, "in", arrays, facts)
+            _run([function, str(folder), str(os.getpid()), name], folder, environment or {}, timeout, name)
+            arrays, facts = get(folder, "out")
+    except OSError as error:
+        raise WorkerError(f"The temporary folder {place} cannot be written to: {error.strerror or error}.") from None
+    if "error" in facts:
+        raise WorkerError(facts["error"])
+    return arrays, facts
+
+
+def _run(arguments: list[str], folder: Path, environment: Mapping[str, str], timeout: float, name: str) -> None:
+    command = [sys.executable, "-P", "-c", START, str(Path(__file__).parents[2]), *arguments]
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    try:
+        process = subprocess.run(command, timeout=timeout, cwd=folder, env={**os.environ, **environment}, **streams)
+    except subprocess.TimeoutExpired:
+        raise WorkerError(f"The process of {name} {hung(timeout)}.") from None
+    except OSError as error:
+        raise WorkerError(f"The process of {name} could not be started: {error}.") from None
+    if process.returncode or not (folder / "out.json").is_file():
+        raise WorkerError(f"The process of {name} {ending(process.returncode, process.stderr)}.")
+
+
+def answer(function: str, folder: str, parent: str, name: str) -> None:
+    """What the new process does."""
+    _end_with(int(parent))
+    module, attribute = function.split(":")
+    run = getattr(importlib.import_module(module), attribute)
+    try:
+        arrays, facts = run(*get(Path(folder), "in"))
+    except TransformerMBError as error:
+        arrays, facts = {}, {"error": str(error)}
+    except OSError as error:
+        arrays, facts = {}, {"error": f"{name}: {error.strerror or error}."}
+    put(Path(folder), "out", arrays, facts)
+
+
+def _end_with(parent: int) -> None:
+    """Be killed when the process that waits for the answer is; only Linux offers that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended before it was asked
+            os._exit(1)
