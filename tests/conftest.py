@@ -2,16 +2,15 @@
 
 Two frameworks in one process can crash, so a backend's tests run in a pytest process of their own: with
 ``--backend NAME`` only ``conformance/`` and ``native/test_NAME.py`` are collected, for that backend; without it
-everything else is, and one such process runs for each backend beside it, for ``test_backends.py``.
+everything else is, and ``test_backends.py`` runs one such process for each backend.
 """
 
+import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-
-from backend_processes import BackendProcesses
 
 TESTS = Path(__file__).parent
 
@@ -32,25 +31,27 @@ def pytest_ignore_collect(collection_path, config):
     return True if name and folder and folder != ("native",) else None
 
 
-PROCESSES = pytest.StashKey[BackendProcesses]()
+# Small arrays: a second thread costs more than it brings, and two of them wait for each other on a busy machine. Whoever
+# starts the tests may say otherwise. Set before NumPy is imported, here and in every process that a test starts.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, os.environ.get("OMP_NUM_THREADS", "1"))
+
+# What runs for minutes starts first, so that no process of `make test` is left alone with it at the end.
+LONGEST_FIRST = ("test_backends.py", "parity", "porting", "meta", "errata", "examples")
+# Fixtures of porting/ that take long to make: one process makes each, and runs all tests that need it.
+MADE_ONCE = ("references", "demo")
 
 
-def pytest_collection_finish(session):
-    """Start the backends' processes that the collected tests ask for, the slowest first."""
-    items = [item for item in session.items if item.originalname in ("test_backend", "test_long_tests_of_a_backend")]
-    wanted = [(item.callspec.params["name"], "long" if item.get_closest_marker("long") else "not long") for item in items]
-    if wanted and not session.config.option.collectonly:
-        session.config.stash[PROCESSES] = BackendProcesses(wanted[::-1])
-
-
-def pytest_sessionfinish(session):
-    if PROCESSES in session.config.stash:
-        session.config.stash[PROCESSES].close()
-
-
-@pytest.fixture(scope="session")
-def backend_processes(request):
-    return request.config.stash[PROCESSES]
+def pytest_collection_modifyitems(items):
+    """Which tests run in one process of several: those of a file, but each backend by itself."""
+    places = [item.path.relative_to(TESTS) for item in items]
+    for item, place in zip(items, places, strict=True):
+        shared = [fixture for fixture in MADE_ONCE if fixture in item.fixturenames]
+        backend = item.callspec.params["name"] if item.originalname == "test_backend" else None
+        item.add_marker(pytest.mark.xdist_group(backend or (*shared, place.as_posix())[0]))
+    order = {first: rank for rank, first in enumerate(LONGEST_FIRST)}
+    ranks = {item: order.get(place.parts[0], len(order)) for item, place in zip(items, places, strict=True)}
+    items.sort(key=ranks.__getitem__)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -82,15 +83,9 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
-COUNTS = pytest.StashKey[dict]()
-
-
-@pytest.fixture(scope="session")
-def counts(request):
-    """What each backend's process ran, printed at the end."""
-    return request.config.stash.setdefault(COUNTS, {})
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    for name, text in config.stash.get(COUNTS, {}).items():
-        terminalreporter.write_line(f"backend {name}: {text}")
+def pytest_terminal_summary(terminalreporter):
+    """What each backend's process ran."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name.startswith("backend "):
+                terminalreporter.write_line(f"{name}: {value}")

@@ -2,49 +2,61 @@
 
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
-from backend_processes import ROOT
 from transformer_mb.divergences import DIVERGENCES
 from transformer_mb.registry import BUILT_IN
 
-conformance_ids = {}
+ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_backend(name, backend_processes, counts):
-    counts[name] = passed(name, "not long", backend_processes)
+def pytest_of(name, *options):
+    command = [sys.executable, "-m", "pytest", "--backend", name, "-q", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def passed(name, marks, folder):
+    """The names of a backend's tests, which all passed, and what they recorded."""
+    done = pytest_of(name, "-m", marks, f"--junitxml={folder / 'report.xml'}")
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    cases = list(ElementTree.parse(folder / "report.xml").getroot().iter("testcase"))
+    notes = [f"{note.get('name')} {note.get('value')}" for case in cases for note in case.iter("property")]
+    return {f"{case.get('classname')}::{case.get('name')}" for case in cases}, notes
+
+
+def counted(name, tests, notes):
+    """What is printed of a backend at the end."""
+    shared = sum("conformance" in test for test in tests)
+    known = [f"known divergence {row.case}: {row.reason}" for row in DIVERGENCES if row.backend == name]
+    counts = f"{shared} conformance tests, {len(tests) - shared} native tests passed, {len(known)} known divergences"
+    return "; ".join([counts, *notes, *known])
+
+
+@pytest.fixture(scope="module")
+def conformance_tests():
+    """The names of the tests that every backend must run, collected for the one that is always there."""
+    done = pytest_of("numpy", "-m", "not long", "--collect-only", "tests/conformance")
+    assert done.returncode == 0, done.stdout
+    ids = [line.split("::", 1) for line in done.stdout.splitlines() if "::" in line]
+    return {f"{path.removesuffix('.py').replace('/', '.')}::{test}" for path, test in ids}
+
+
+@pytest.mark.parametrize("name", list(BUILT_IN)[::-1])  # the slowest first
+def test_backend(name, conformance_tests, tmp_path, record_property):
+    tests, notes = passed(name, "not long", tmp_path)
+    assert {test for test in tests if "conformance" in test} == conformance_tests and len(conformance_tests) >= 150
+    record_property(f"backend {name}", counted(name, tests, notes))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_long_tests_of_a_backend(name, backend_processes, counts):
-    counts[f"{name}, long"] = passed(name, "long", backend_processes)
-
-
-def passed(name, marks, backend_processes):
-    """How many tests passed, and what they recorded."""
-    ended = backend_processes.result(name, marks)
-    assert ended.failure is None, ended.failure
-    ids = [f"{case.get('classname')}::{case.get('name')}" for case in ended.cases]
-    shared = {test for test in ids if "conformance" in test}
-    if marks != "long":
-        conformance_ids[name] = shared
-    notes = [f"{note.get('name')} {note.get('value')}" for case in ended.cases for note in case.iter("property")]
-    known = [f"known divergence {row.case}: {row.reason}" for row in DIVERGENCES if row.backend == name]
-    counted = f"{len(shared)} conformance tests, {len(ids) - len(shared)} native tests passed, {len(known)} known divergences"
-    return "; ".join([counted, *notes, *known])
-
-
-def test_every_backend_ran_the_same_tests():
-    assert set(conformance_ids) == set(BUILT_IN)
-    first = conformance_ids[next(iter(BUILT_IN))]
-    assert len(first) >= 150
-    assert all(ids == first for ids in conformance_ids.values())
+@pytest.mark.parametrize("name", list(BUILT_IN)[::-1])
+def test_long_tests_of_a_backend(name, tmp_path, record_property):
+    record_property(f"backend {name}, long", counted(name, *passed(name, "long", tmp_path)))
 
 
 def test_a_backend_that_is_not_usable_fails():
-    command = [sys.executable, "-m", "pytest", "--backend", "nonesuch", "-q", "-x", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = pytest_of("nonesuch", "-x")
     assert done.returncode == 1 and "must be one of" in done.stdout

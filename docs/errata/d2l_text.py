@@ -42,7 +42,11 @@ def _vocabularies():
 
 
 def no_end_token():
-    """Trained on the walk-through's arrays, whose sentences lack <eos>, and on the same with <eos>."""
+    """Trained on the walk-through's arrays, whose sentences lack <eos>, and on the same with <eos>.
+
+    Two sentences learned by heart: each of ten seeds gave these counts, the loss being 0.03 or less in nineteen of the
+    twenty trainings and 0.08 in the other.
+    """
     source_words, target_words = _vocabularies()
     backend = tmb.get_backend("numpy")
     recipe = TrainingRecipe(**{**tmb.presets.RECIPES["d2l"], "clip_norm": None})

@@ -10,6 +10,7 @@ from torch import nn
 
 import transformer_mb as tmb
 
+from .figure import Figure
 from .message import message
 
 
@@ -87,8 +88,8 @@ def padding_vector_overwritten():
     ours = tmb.get_backend("torch").build(tmb.presets.fused_embedding(60, 60, encoder_num_layers=1, decoder_num_layers=1))
     return {
         "length of the padding vector before": f"{before:.1f}",
-        "afterwards": f"{table.weight[1].norm().item():.1f}",
-        "of a word's vector": f"{table.weight[2].norm().item():.1f}",
+        "afterwards": Figure(table.weight[1].norm().item(), at_least=1.0),
+        "of a word's vector": Figure(table.weight[2].norm().item(), at_least=1.0),
         "ours": f"{ours.encoder.embedding.weight[1].norm().item():.1f}",
     }
 

@@ -11,6 +11,7 @@ from torch import nn
 
 import transformer_mb as tmb
 
+from .figure import Figure
 from .message import message
 
 WIDTH, HEADS, EPSILON = 512, 8, 1e-6
@@ -53,7 +54,7 @@ def keys_times_queries():
     square = _split(_tokens(3, 3))
     found = {"3 source tokens, 4 target tokens": message(lambda: _weights(k, q) @ v)}
     apart = (_weights(k, square) - _weights(square, k)).abs().max().item()
-    found["3 of both, the weights differ by up to"] = f"{apart:.2f}"
+    found["3 of both, the weights differ by up to"] = Figure(apart, at_least=0.1)
     backend = tmb.get_backend("torch")
     layer = backend.layer("MultiHeadAttention", WIDTH, WIDTH, WIDTH, WIDTH, HEADS, 0.0)
     found["ours, 3 and 4"] = backend.apply(layer, _tokens(4).numpy(), _tokens(3).numpy(), _tokens(3).numpy()).shape
@@ -86,12 +87,14 @@ def decoder_sees_the_future():
     X, other = _tokens(3), _tokens(3).clone()
     other[0, -1] = -other[0, -1]
     found = {}
-    for name, allowed in (("published", mask), ("causal", torch.ones(3, 3).tril())):
+    causal = torch.ones(3, 3).tril()
+    for name, allowed, bounds in (("published", mask, {"at_least": 0.01}), ("causal", causal, {"at_most": 0.0})):
         outputs = []
         for x in (X, other):
             scores = _split(x) @ _split(x).transpose(-2, -1) / math.sqrt(WIDTH // HEADS)
             outputs.append(F.softmax(scores.masked_fill(allowed == 0, -torch.inf), dim=-1) @ _split(x))
-        found[f"{name}, the first token's output moves by"] = f"{(outputs[0] - outputs[1])[:, :, 0].abs().max().item():.2f}"
+        moved = (outputs[0] - outputs[1])[:, :, 0].abs().max().item()
+        found[f"{name}, the first token's output moves by"] = Figure(moved, **bounds)
     return found
 
 
@@ -114,8 +117,8 @@ def source_mask_left_out():
     q, k = _split(_tokens(3, 0)), _split(_tokens(3, 1))
     masked = tmb.get_backend("torch").masked_softmax(q @ k.transpose(-2, -1), mask=MASK.bool())
     return {
-        "largest weight of the masked source token": f"{_weights(q, k)[..., 1].max().item():.2f}",
-        "ours": f"{masked[..., 1].max().item():.2f}",
+        "largest weight of the masked source token": Figure(_weights(q, k)[..., 1].max().item(), at_least=0.5),
+        "ours": Figure(masked[..., 1].max().item(), at_most=0.0),
     }
 
 

@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# Small arrays: a second thread costs more than it brings, and two of them wait for each other on a busy machine.
-THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @pytest.fixture(scope="session")
 def python():
     def run(*arguments, backend="numpy", status=0):
-        environment = {**os.environ, **THREADS, "PYTHONPATH": str(EXAMPLES), "TRANSFORMER_MB_BACKEND": backend}
+        environment = {**os.environ, "PYTHONPATH": str(EXAMPLES), "TRANSFORMER_MB_BACKEND": backend}
         command = [sys.executable, *map(str, arguments)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == status, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
