@@ -5,10 +5,15 @@ A mask says which elements are kept; the layer multiplies by 1 / (1 - rate) itse
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
 import numpy as np
 
 from .config import TransformerConfig
 from .random_streams import stream
+from .shapes import check_dropout_paths
 
 Sites = dict[str, tuple[float, tuple[int, ...]]]
 
@@ -58,3 +63,29 @@ def dropout_masks(
 def keep_mask(seed: int, step: int, path: str, rate: float, shape: tuple[int, ...]) -> np.ndarray:
     """True where an element is kept, each with probability 1 - rate."""
     return stream(seed, "dropout", step, path).random(shape) >= rate
+
+
+@contextmanager
+def injected(
+    dropouts: Callable[[Any], Mapping[str, Any]],
+    module: Any,
+    masks: Mapping[str, Any] | None,
+    native: Callable[[Any], Any],
+    none: Any = None,
+) -> Iterator[None]:
+    """Inside, the dropouts of ``module``, by path, hold these masks as ``keep``, made native; None changes nothing.
+
+    Raises: ShapeError when there is not exactly one mask for each.
+    """
+    if masks is None:
+        yield
+        return
+    layers = dropouts(module)
+    check_dropout_paths(masks, layers)
+    try:
+        for path, dropout in layers.items():
+            dropout.keep = native(masks[path])
+        yield
+    finally:
+        for dropout in layers.values():
+            dropout.keep = none

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from .config import check_choice
 from .errors import ConfigError
+from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights
 
 SLOTS = {"adam": ("m", "v"), "sgd": ("momentum",)}
@@ -74,13 +75,17 @@ class Trainer(ABC):
     """Whole training steps of one model, compiled where the framework compiles.
 
     Attributes:
+        parameters: the model's, by canonical name.
         learning_rate: used by the next step; a schedule sets it.
         step_count: steps taken so far.
     """
 
-    options: TrainerOptions
-    learning_rate: float
-    step_count: int
+    def __init__(self, model: Any, parameters: NativeParameters, options: TrainerOptions):
+        self.model = model
+        self.parameters = parameters
+        self.options = options
+        self.learning_rate = options.learning_rate
+        self.step_count = 0
 
     @abstractmethod
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Any:
@@ -94,11 +99,17 @@ class Trainer(ABC):
         """One optimizer step from given gradients by canonical name, clipping included."""
 
     @abstractmethod
-    def slots(self) -> dict[str, np.ndarray]:
-        """The optimizer's moments: ``m.NAME`` and ``v.NAME`` for adam, ``momentum.NAME`` for sgd."""
+    def moments(self, slot: str) -> Iterable[Any]:
+        """The optimizer's moments of one slot, as the framework's tensors in the parameters' order and layout."""
 
     @abstractmethod
-    def load_slots(self, slots: Mapping[str, np.ndarray], step_count: int) -> None: ...
+    def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
+        """Continue from these, by canonical name in canonical layout; ``step_count`` is set before."""
+
+    def slots(self) -> dict[str, np.ndarray]:
+        """The optimizer's moments: ``m.NAME`` and ``v.NAME`` for adam, ``momentum.NAME`` for sgd."""
+        moments = {slot: by_name(self.parameters, self.moments(slot)) for slot in SLOTS[self.options.optimizer]}
+        return {f"{slot}.{name}": moment for slot, named in moments.items() for name, moment in named.items()}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """The moments and ``step`` as NumPy arrays."""
@@ -109,4 +120,5 @@ class Trainer(ABC):
         expected = {"step": (), **{name: value.shape for name, value in self.slots().items()}}
         check_weights(state, expected, f"The {self.options.optimizer} optimizer's state")
         self.step_count = int(state["step"])
-        self.load_slots({name: value for name, value in state.items() if name != "step"}, self.step_count)
+        for slot in SLOTS[self.options.optimizer]:
+            self.load_moments(slot, {name: state[f"{slot}.{name}"] for name in self.parameters})

@@ -10,9 +10,9 @@ import numpy as np
 import paddle
 from paddle import Tensor, nn
 
-from transformer_mb.backend import Backend
 from transformer_mb.config import TransformerConfig
-from transformer_mb.errors import DeviceError
+from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
@@ -21,7 +21,7 @@ from .dropout import injected_dropout
 from .trainer import PaddleTrainer
 
 
-class PaddleBackend(Backend):
+class PaddleBackend(NativeBackend):
     name = "paddle"
     # Paddle's CPU kernels for bfloat16 and float16 lack matmul, softmax and layer_norm among others.
     dtypes = ("float32", "float64")
@@ -52,9 +52,7 @@ class PaddleBackend(Backend):
         return ["cpu", *(f"gpu:{i}" for i in range(paddle.device.cuda.device_count()))]
 
     def find_device(self, device: str | None) -> Any:
-        name = "gpu:0" if device == "gpu" else device or paddle.get_device()
-        if name not in self.devices():
-            raise DeviceError(f"The device of backend paddle must be one of {', '.join(self.devices())}, got {device!r}.")
+        name = self._check_device("gpu:0" if device == "gpu" else device or paddle.get_device(), device)
         return paddle.CPUPlace() if name == "cpu" else paddle.CUDAPlace(int(name.removeprefix("gpu:")))
 
     @property
@@ -80,27 +78,22 @@ class PaddleBackend(Backend):
         finally:
             paddle.set_default_dtype(before)
 
-    parameter_shapes = staticmethod(weights.parameter_shapes)
-    get_weights = staticmethod(weights.get_weights)
-    assign_weights = staticmethod(weights.assign_weights)
+    _named_parameters = staticmethod(weights.named_parameters)
+    _injected_dropout = staticmethod(injected_dropout)
+    _greedy = staticmethod(decoding.greedy)
 
-    def tensor(self, leaf: Any) -> Any:
-        """A NumPy array on this device, floats in this dtype; anything else as it is."""
+    def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
             return leaf
         return paddle.to_tensor(leaf, self.dtype if leaf.dtype.kind == "f" else None, self.device)
 
-    def apply(
-        self,
-        layer: Any,
-        *inputs: Any,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> Any:
-        inputs, options = map_leaves(self.tensor, inputs), map_leaves(self.tensor, options)
-        with paddle.no_grad(), self._mode(layer, training), injected_dropout(layer, dropout_masks):
-            return map_leaves(_numpy, layer(*inputs, **options))
+    def _numpy(self, leaf: Any) -> Any:
+        return weights.Parameter.to_numpy(leaf) if isinstance(leaf, Tensor) else leaf
+
+    @contextmanager
+    def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
+        with paddle.no_grad(), self._mode(layer, training):
+            yield
 
     def gradients(
         self,
@@ -111,57 +104,39 @@ class PaddleBackend(Backend):
         dropout_masks: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self.tensor, list(inputs)), map_leaves(self.tensor, options)
+        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
         for leaf in watched:
             leaf.stop_gradient = False
-        entries = weights.entries(layer) if isinstance(layer, nn.Layer) else {}
+        parameters = weights.named_parameters(layer)
         with self._mode(layer, training), injected_dropout(layer, dropout_masks):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
-            tensors = [*watched, *(entry.parameter for entry in entries.values())]
-            found = weights.gradients(output, tensors, self.tensor(cotangent))
-        by_leaf = {id(leaf): _numpy(gradient) for leaf, gradient in zip(watched, found, strict=False)}
-        by_name = _by_name(entries, found[len(watched) :])
-        return _numpy(output), [by_leaf.get(id(leaf)) for leaf in leaves(inputs)], by_name
+            tensors = [*watched, *(parameter.value for parameter in parameters.values())]
+            gradients = weights.gradients(output, tensors, self._tensor(cotangent))
+        by_leaf = {id(leaf): self._numpy(gradient) for leaf, gradient in zip(watched, gradients, strict=False)}
+        by_input = [by_leaf.get(id(leaf)) for leaf in leaves(inputs)]
+        return self._numpy(output), by_input, by_name(parameters, gradients[len(watched) :])
 
-    def trainer_from(self, model: nn.Layer, options: TrainerOptions) -> PaddleTrainer:
+    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> PaddleTrainer:
         return PaddleTrainer(model, options)
 
-    def run_encoder(self, model, source, valid_lens, token_types):
-        return self.apply(model.encoder, source, valid_lens, token_types=token_types)
-
-    def run_logits(self, model, source, valid_lens, target):
-        return self.apply(model, source, target, valid_lens)[0]
-
-    def run_attention(self, model, source, valid_lens, target):
-        source, valid_lens, target = map_leaves(self.tensor, (source, valid_lens, target))
-        enc_outputs, found = None, {}
-        with paddle.no_grad(), self._mode(model, False):
-            if model.encoder is not None:
-                enc_outputs = model.encoder(source, valid_lens, need_weights=True)
-                found["encoder"] = model.encoder.attention_weights
-            if model.decoder is not None:
-                model.decoder(target, model.decoder.init_state(enc_outputs, valid_lens), need_weights=True)
-                found["decoder_self"], found["decoder_cross"] = model.decoder.attention_weights
-        return map_leaves(_numpy, found)
-
-    def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
-        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self.tensor, batch)
-        entries = weights.entries(model)
+    def run_loss_and_gradients(
+        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
+        parameters = weights.named_parameters(model)
         with self._mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
             total = loss(logits, target_out, target_valid_lens).sum()
-            found = weights.gradients(total, [entry.parameter for entry in entries.values()])
-        return total.item(), _by_name(entries, found)
+            gradients = weights.gradients(total, [parameter.value for parameter in parameters.values()])
+        return total.item(), by_name(parameters, gradients)
 
-    def run_greedy(self, model, source, valid_lens, max_steps):
-        with self._mode(model, False):
-            return _numpy(decoding.greedy(model, self.tensor(source), self.tensor(valid_lens), max_steps))
-
-    def start_beam(self, model, source, valid_lens, max_steps, beam):
+    def start_beam(
+        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
+    ) -> decoding.BeamDecoder:
         model.eval()
-        return decoding.BeamDecoder(model, self.tensor(source), self.tensor(valid_lens), max_steps, beam)
+        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
     @contextmanager
     def _mode(self, layer: Any, training: bool) -> Iterator[None]:
@@ -175,11 +150,3 @@ class PaddleBackend(Backend):
         finally:
             if before != training:
                 (layer.train if before else layer.eval)()
-
-
-def _by_name(entries: Mapping[str, weights.Entry], gradients: list[Tensor]) -> dict[str, np.ndarray]:
-    return {name: entry.canonical(gradient) for (name, entry), gradient in zip(entries.items(), gradients, strict=True)}
-
-
-def _numpy(leaf: Any) -> Any:
-    return weights.to_numpy(leaf) if isinstance(leaf, Tensor) else leaf

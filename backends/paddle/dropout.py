@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import numpy as np
 import paddle
 from paddle import Tensor, nn
 
-from transformer_mb.shapes import check_dropout_paths, check_same
+from transformer_mb.dropout_masks import injected
+from transformer_mb.shapes import check_same
 
 
 class Dropout(nn.Dropout):
-    """nn.Dropout, or the elements that ``keep`` says where that is set."""
+    """nn.Dropout; uses the mask ``keep`` when one is set."""
 
     # A NumPy array: a tensor would become a buffer of the layer, which this class attribute hides.
     keep: np.ndarray | None = None
@@ -27,18 +29,24 @@ class Dropout(nn.Dropout):
         return X * paddle.to_tensor(self.keep, X.dtype, X.place) * (1.0 / (1.0 - self.p))
 
 
-@contextmanager
-def injected_dropout(module: nn.Layer, masks: Mapping[str, np.ndarray] | None) -> Iterator[None]:
+def dropouts(module: nn.Layer) -> dict[str, Dropout]:
+    """Every dropout within that drops something, by path."""
+    return {path: sub for path, sub in module.named_sublayers(include_self=True) if isinstance(sub, Dropout) and sub.p > 0.0}
+
+
+def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> AbstractContextManager[None]:
     """Inside, the dropouts of ``module`` keep what ``masks`` says, by path; None changes nothing."""
-    if masks is None:
-        yield
-        return
-    sites = {path: sub for path, sub in module.named_sublayers(include_self=True) if isinstance(sub, Dropout) and sub.p > 0.0}
-    check_dropout_paths(masks, sites)
+    return injected(dropouts, module, masks, np.asarray)
+
+
+@contextmanager
+def seeded_dropout(model: nn.Layer, seed: int, step: int) -> Iterator[None]:
+    """Inside, what is dropped depends on the seed and the step alone; the caller's random numbers stay as they were."""
+    devices = {"cpu", paddle.get_device()}
+    states = {device: paddle.get_rng_state(device) for device in devices}
+    paddle.seed(hash((seed, step)) & 0x7FFFFFFFFFFFFFFF)
     try:
-        for path, dropout in sites.items():
-            dropout.keep = masks[path]
         yield
     finally:
-        for dropout in sites.values():
-            dropout.keep = None
+        for device, state in states.items():
+            paddle.set_rng_state(state, device)

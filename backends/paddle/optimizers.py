@@ -16,47 +16,44 @@ from paddle import Tensor
 from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
-def build_optimizer(parameters: Sequence[Tensor], options: TrainerOptions) -> _FlatOptimizer:
-    return _FlatOptimizer(parameters, options)
-
-
-class _FlatOptimizer:
-    """Adam or SGD; ``slots`` are the moments, each one vector of all parameters in a row."""
+class _Optimizer:
+    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, each one vector of all parameters in a row."""
 
     def __init__(self, parameters: Sequence[Tensor], options: TrainerOptions):
         self.parameters = parameters
         self.options = options
-        self.sizes = [math.prod(parameter.shape) for parameter in parameters]
-        first = parameters[0]
-        self.slots = {slot: first.new_zeros([sum(self.sizes)]) for slot in SLOTS[options.optimizer]}
+        zeros = [paddle.zeros_like(parameter) for parameter in parameters]
+        self.slots = {slot: flatten(zeros) for slot in SLOTS[options.optimizer]}
 
-    def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
-        return paddle.concat([tensor.reshape([-1]) for tensor in tensors])
-
-    def split(self, vector: Tensor) -> list[Tensor]:
-        pieces = paddle.split(vector, self.sizes)
-        return [piece.reshape(parameter.shape) for piece, parameter in zip(pieces, self.parameters, strict=True)]
-
-    @paddle.no_grad()
-    def step(self, gradients: Sequence[Tensor], learning_rate: float, step_count: int) -> None:
-        """Update all parameters; ``step_count`` steps have been taken before."""
-        vector = self.flatten(gradients)
-        if self.options.clip_norm is not None:
-            vector = clip_gradients(vector, self.options.clip_norm)
-        update = self._adam(vector, step_count + 1) if self.options.optimizer == "adam" else self._sgd(vector)
-        for parameter, change in zip(self.parameters, self.split(update * -learning_rate), strict=True):
+    def step(self, gradient: Tensor, learning_rate: float, step_count: int) -> None:
+        """Update all parameters; ``step_count`` is 1 at the first step."""
+        update = self._adam(gradient, step_count) if self.options.optimizer == "adam" else self._sgd(gradient)
+        for parameter, change in zip(self.parameters, split(update * -learning_rate, self.parameters), strict=True):
             parameter.add_(change)
 
-    def _adam(self, gradient: Tensor, count: int) -> Tensor:
+    def _adam(self, gradient: Tensor, step_count: int) -> Tensor:
         (beta1, beta2), eps = self.options.betas, self.options.eps
         # In place, because a large model's vectors are large.
         m = self.slots["m"].scale_(beta1).add_(gradient * (1.0 - beta1))
         v = self.slots["v"].scale_(beta2).add_(gradient.square().scale_(1.0 - beta2))
-        root = (v / (1.0 - beta2**count)).sqrt_().scale_(1.0, eps)
-        return (m / (1.0 - beta1**count)).divide_(root)
+        root = (v / (1.0 - beta2**step_count)).sqrt_().scale_(1.0, eps)
+        return (m / (1.0 - beta1**step_count)).divide_(root)
 
     def _sgd(self, gradient: Tensor) -> Tensor:
         return self.slots["momentum"].scale_(self.options.momentum).add_(gradient)
+
+
+def build_optimizer(parameters: Sequence[Tensor], options: TrainerOptions) -> _Optimizer:
+    return _Optimizer(parameters, options)
+
+
+def flatten(tensors: Sequence[Tensor]) -> Tensor:
+    return paddle.concat([tensor.reshape([-1]) for tensor in tensors])
+
+
+def split(vector: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    pieces = paddle.split(vector, [math.prod(tensor.shape) for tensor in like])
+    return [piece.reshape(tensor.shape) for piece, tensor in zip(pieces, like, strict=True)]
 
 
 def clip_gradients(gradients: Tensor, clip_norm: float) -> Tensor:

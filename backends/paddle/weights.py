@@ -5,58 +5,40 @@ Only the weights of nn.Linear lie differently: [in, out] here, [out, in] in cano
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import paddle
 from paddle import Tensor, nn
 
-
-class Entry(NamedTuple):
-    """A parameter, and whether its canonical form is its transpose."""
-
-    parameter: Tensor
-    transposed: bool
-
-    def canonical(self, tensor: Tensor) -> np.ndarray:
-        """The parameter, or a tensor of its shape such as its gradient, in canonical layout."""
-        array = to_numpy(tensor)
-        return np.ascontiguousarray(array.T) if self.transposed else array
-
-    def native(self, array: np.ndarray) -> Tensor:
-        """An array of canonical layout as this parameter lies, in its dtype and on its device."""
-        return paddle.to_tensor(array.T if self.transposed else array, self.parameter.dtype, self.parameter.place)
+from transformer_mb.native_parameters import NativeParameter
 
 
-def entries(module: nn.Layer) -> dict[str, Entry]:
-    """Every parameter by canonical name."""
+class Parameter(NativeParameter):
+    @staticmethod
+    def to_numpy(tensor: Tensor) -> np.ndarray:
+        if tensor.dtype in (paddle.bfloat16, paddle.float16):
+            tensor = tensor.astype(paddle.float32)  # Paddle keeps bfloat16 as integers on the host
+        return tensor.numpy()
+
+    def from_numpy(self, array: np.ndarray) -> Tensor:
+        return paddle.to_tensor(array, self.holder.dtype, self.holder.place)
+
+    @paddle.no_grad()
+    def assign(self, tensor: Tensor) -> None:
+        self.holder.set_value(tensor)
+
+
+def named_parameters(module: Any) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none."""
+    if not isinstance(module, nn.Layer):
+        return {}
     linear = {id(sub.weight) for sub in module.sublayers(include_self=True) if isinstance(sub, nn.Linear)}
-    return {name: Entry(parameter, id(parameter) in linear) for name, parameter in module.named_parameters()}
-
-
-def parameter_shapes(module: nn.Layer) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(p.shape[::-1] if transposed else p.shape) for name, (p, transposed) in entries(module).items()}
-
-
-def get_weights(module: nn.Layer) -> dict[str, np.ndarray]:
-    return {name: entry.canonical(entry.parameter) for name, entry in entries(module).items()}
-
-
-@paddle.no_grad()
-def assign_weights(module: nn.Layer, weights: Mapping[str, np.ndarray]) -> None:
-    for name, entry in entries(module).items():
-        entry.parameter.set_value(entry.native(np.asarray(weights[name])))
+    return {name: Parameter(tensor, id(tensor) in linear) for name, tensor in module.named_parameters()}
 
 
 def gradients(output: Tensor, tensors: Sequence[Tensor], cotangent: Tensor | None = None) -> list[Tensor]:
     """Those of sum(output * cotangent), zeros for what has none; the parameters' own ``grad`` stays as it is."""
-    found = paddle.grad(output, tensors, cotangent, allow_unused=True)
-    return [paddle.zeros_like(t) if gradient is None else gradient for t, gradient in zip(tensors, found, strict=True)]
-
-
-def to_numpy(tensor: Tensor) -> np.ndarray:
-    """A copy on the host; Paddle keeps bfloat16 as integers there, so low precision comes as float32."""
-    if tensor.dtype in (paddle.bfloat16, paddle.float16):
-        tensor = tensor.astype(paddle.float32)
-    return tensor.numpy()
+    gradients = paddle.grad(output, tensors, cotangent, allow_unused=True)
+    return [paddle.zeros_like(t) if gradient is None else gradient for t, gradient in zip(tensors, gradients, strict=True)]

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.shapes import check_dropout_paths, check_same
+from transformer_mb.dropout_masks import injected
+from transformer_mb.shapes import check_same
 
 from .weights import named_layers
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
 class Dropout(keras.layers.Dropout):
-    """keras.layers.Dropout, or the elements that ``keep`` says, or those that ``key`` draws, where that is set."""
+    """keras.layers.Dropout; uses the mask ``keep``, or one drawn from ``key``, when that is set."""
 
     keep: tf.Tensor | None = None
     key: tf.Tensor | None = None
 
-    def __init__(self, rate: float, **kwargs):
+    def __init__(self, rate: float, **kwargs: Any):
         super().__init__(rate, **kwargs)
         self.autocast = False  # the dtype is that of the input
 
@@ -39,18 +42,28 @@ class Dropout(keras.layers.Dropout):
         return X * tf.cast(keep, X.dtype) * (1.0 / (1.0 - self.rate))
 
 
-@contextmanager
-def injected_dropout(module: keras.layers.Layer, masks: Mapping[str, np.ndarray | tf.Tensor] | None) -> Iterator[None]:
+def dropouts(module: keras.layers.Layer) -> dict[str, Dropout]:
+    """Every dropout within that drops something, by path."""
+    return {path: sub for path, sub in named_layers(module) if isinstance(sub, Dropout) and sub.rate > 0.0}
+
+
+def injected_dropout(module: Any, masks: Mapping[str, np.ndarray | tf.Tensor] | None) -> AbstractContextManager[None]:
     """Inside, the dropouts of ``module`` keep what ``masks`` says, by path; None changes nothing."""
-    if masks is None:
-        yield
-        return
-    sites = {path: sub for path, sub in named_layers(module) if isinstance(sub, Dropout) and sub.rate > 0.0}
-    check_dropout_paths(masks, sites)
+    return injected(dropouts, module, masks, tf.convert_to_tensor)
+
+
+@contextmanager
+def seeded_dropout(model: keras.Model, seed: int, step: tf.Tensor) -> Iterator[None]:
+    """Inside, what is dropped depends on the seed, the step and the layer's path alone.
+
+    The seed generators of Keras would be advanced by it, and cannot be set to a step.
+    """
+    layers = dropouts(model)
     try:
-        for path, dropout in sites.items():
-            dropout.keep = tf.convert_to_tensor(masks[path])
+        for path, dropout in layers.items():
+            digest = hashlib.sha256(f"{seed}/{path}".encode()).digest()
+            dropout.key = tf.stack([int.from_bytes(digest[:8], "little", signed=True), step])
         yield
     finally:
-        for dropout in sites.values():
-            dropout.keep = None
+        for dropout in layers.values():
+            dropout.key = None

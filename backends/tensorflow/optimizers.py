@@ -14,12 +14,8 @@ import tensorflow as tf
 from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
-def build_optimizer(parameters: Sequence[tf.Variable], options: TrainerOptions) -> _Optimizer:
-    return _Optimizer(parameters, options)
-
-
 class _Optimizer:
-    """Adam or SGD; ``slots`` are the moments, one variable for each parameter, at least float32."""
+    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, a variable of at least float32 for each."""
 
     def __init__(self, parameters: Sequence[tf.Variable], options: TrainerOptions):
         self.parameters = parameters
@@ -27,28 +23,34 @@ class _Optimizer:
         self.slots = {slot: [_zeros_like(parameter) for parameter in parameters] for slot in SLOTS[options.optimizer]}
 
     def rates(self, learning_rate: float, step_count: int) -> np.ndarray:
-        """What changes from step to step, made in float64: the learning rate and Adam's bias corrections."""
+        """What changes from step to step, made in float64: the learning rate and Adam's bias corrections.
+
+        ``step_count`` is 1 at the first step.
+        """
         beta1, beta2 = self.options.betas
         return np.array([learning_rate, 1.0 - beta1**step_count, 1.0 - beta2**step_count])
 
-    def apply(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
-        """Update all parameters; ``rates`` are those of this step, counted from 1."""
-        if self.options.clip_norm is not None:
-            gradients = clip_gradients(gradients, self.options.clip_norm)
+    def step(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
+        """Update all parameters."""
         update = self._adam if self.options.optimizer == "adam" else self._sgd
         for parameter, gradient, *slots in zip(self.parameters, gradients, *self.slots.values(), strict=True):
             dtype = slots[0].dtype
-            change = update(tf.cast(gradient, dtype), *slots, *tf.unstack(tf.cast(rates, dtype)))
+            change = update(tf.cast(gradient, dtype), tf.unstack(tf.cast(rates, dtype)), *slots)
             parameter.assign(tf.cast(tf.cast(parameter, dtype) - change, parameter.dtype))
 
-    def _adam(self, gradient, m, v, learning_rate, correction1, correction2):
+    def _adam(self, gradient: tf.Tensor, rates: list[tf.Tensor], m: tf.Variable, v: tf.Variable) -> tf.Tensor:
+        learning_rate, correction1, correction2 = rates
         beta1, beta2 = self.options.betas
         m_new = m.assign(beta1 * m + (1.0 - beta1) * gradient)
         v_new = v.assign(beta2 * v + (1.0 - beta2) * tf.square(gradient))
         return learning_rate * (m_new / correction1) / (tf.sqrt(v_new / correction2) + self.options.eps)
 
-    def _sgd(self, gradient, momentum, learning_rate, *_):
-        return learning_rate * momentum.assign(self.options.momentum * momentum + gradient)
+    def _sgd(self, gradient: tf.Tensor, rates: list[tf.Tensor], momentum: tf.Variable) -> tf.Tensor:
+        return rates[0] * momentum.assign(self.options.momentum * momentum + gradient)
+
+
+def build_optimizer(parameters: Sequence[tf.Variable], options: TrainerOptions) -> _Optimizer:
+    return _Optimizer(parameters, options)
 
 
 def _zeros_like(parameter: tf.Variable) -> tf.Variable:

@@ -5,33 +5,29 @@ It is compiled without XLA: on two CPU cores the D2L step took as long with it, 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.trainer import SLOTS, Batch, Trainer, TrainerOptions
+from transformer_mb.trainer import Batch, Trainer, TrainerOptions
 
-from .dropout import Dropout, injected_dropout
+from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
-from .optimizers import build_optimizer
-from .weights import named_layers, named_parameters
+from .model import EncoderDecoder
+from .optimizers import build_optimizer, clip_gradients
+from .weights import named_parameters
 
 
 class TensorFlowTrainer(Trainer):
-    def __init__(self, model: keras.Model, options: TrainerOptions):
-        self.model = model
-        self.options = options
-        self.learning_rate = options.learning_rate
-        self.step_count = 0
-        self.parameters = named_parameters(model)
-        self.variables = [parameter.variable.value for parameter in self.parameters.values()]
-        self.device = self.variables[0].device
+    def __init__(self, model: EncoderDecoder, options: TrainerOptions):
+        super().__init__(model, named_parameters(model), options)
+        self.tensors = [parameter.value for parameter in self.parameters.values()]
+        self.device = self.tensors[0].device
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
-        self.optimizer = build_optimizer(self.variables, options)
+        self.optimizer = build_optimizer(self.tensors, options)
         # The first shape is compiled as it is; when others come, once more for all sizes together.
         self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True)
 
@@ -43,54 +39,40 @@ class TensorFlowTrainer(Trainer):
         self.step_count += 1
         return loss
 
-    def _whole_step(self, batch, dropout_masks, rates, step_count):
+    def _whole_step(
+        self, batch: Any, dropout_masks: Mapping[str, tf.Tensor] | None, rates: tf.Tensor, step_count: tf.Tensor
+    ) -> tf.Tensor:
         source, source_valid_lens, target_in, target_out, target_valid_lens = batch
-        drawn = nullcontext() if dropout_masks is not None else _keyed_dropout(self.model, self.options.seed, step_count)
-        with drawn, injected_dropout(self.model, dropout_masks), tf.GradientTape() as tape:
+        seeded = seeded_dropout(self.model, self.options.seed, step_count) if dropout_masks is None else nullcontext()
+        with seeded, injected_dropout(self.model, dropout_masks), tf.GradientTape() as tape:
             logits, _ = self.model(source, target_in, source_valid_lens, training=True)
             loss = tf.reduce_sum(self.loss(logits, target_out, target_valid_lens))
         # An embedding's gradient comes as slices; Adam moves the other rows too.
-        gradients = tape.gradient(loss, self.variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        self.optimizer.apply([tf.convert_to_tensor(gradient) for gradient in gradients], rates)
+        gradients = tape.gradient(loss, self.tensors, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        self._apply([tf.convert_to_tensor(gradient) for gradient in gradients], rates)
         return loss
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         with tf.device(self.device):
-            self.optimizer.apply(self._tensors(gradients), self._rates())
+            self._apply(self._moments(gradients), self._rates())
         self.step_count += 1
+
+    def _apply(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
+        if self.options.clip_norm is not None:
+            gradients = clip_gradients(gradients, self.options.clip_norm)
+        self.optimizer.step(gradients, rates)
 
     def _rates(self) -> np.ndarray:
         return self.optimizer.rates(self.learning_rate, self.step_count + 1)
 
-    def _tensors(self, arrays: Mapping[str, np.ndarray], prefix: str = "") -> list[tf.Tensor]:
+    def _moments(self, arrays: Mapping[str, np.ndarray]) -> list[tf.Tensor]:
+        """In the dtype of moments, which for a parameter of low precision is float32."""
         dtype = next(iter(self.optimizer.slots.values()))[0].dtype
-        return [tf.cast(parameter.native(arrays[prefix + name]), dtype) for name, parameter in self.parameters.items()]
+        return [tf.cast(parameter.layout(arrays[name]), dtype) for name, parameter in self.parameters.items()]
 
-    def slots(self) -> dict[str, np.ndarray]:
-        moments = {}
-        for slot in SLOTS[self.options.optimizer]:
-            for (name, parameter), value in zip(self.parameters.items(), self.optimizer.slots[slot], strict=True):
-                moments[f"{slot}.{name}"] = parameter.canonical(value)
-        return moments
+    def moments(self, slot: str) -> Iterable[tf.Variable]:
+        return self.optimizer.slots[slot]
 
-    def load_slots(self, slots: Mapping[str, np.ndarray], step_count: int) -> None:
-        for slot in SLOTS[self.options.optimizer]:
-            for variable, value in zip(self.optimizer.slots[slot], self._tensors(slots, f"{slot}."), strict=True):
-                variable.assign(value)
-
-
-@contextmanager
-def _keyed_dropout(model: keras.Model, seed: int, step_count: tf.Tensor) -> Iterator[None]:
-    """Inside, what is dropped is a function of the seed, the step and the layer's path.
-
-    The seed generators of Keras would be advanced by it, and cannot be set to a step.
-    """
-    sites = {path: sub for path, sub in named_layers(model) if isinstance(sub, Dropout) and sub.rate > 0.0}
-    try:
-        for path, dropout in sites.items():
-            digest = hashlib.sha256(f"{seed}/{path}".encode()).digest()
-            dropout.key = tf.stack([int.from_bytes(digest[:8], "little", signed=True), step_count])
-        yield
-    finally:
-        for dropout in sites.values():
-            dropout.key = None
+    def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
+        for variable, moment in zip(self.optimizer.slots[slot], self._moments(moments), strict=True):
+            variable.assign(moment)

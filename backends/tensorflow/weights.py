@@ -5,30 +5,33 @@ Keras keeps a Dense kernel as [in, out], the canonical layout is [out, in]. Shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from transformer_mb.native_parameters import NativeParameter
 
-class Parameter(NamedTuple):
-    variable: keras.Variable
-    transposed: bool = False
 
+class Parameter(NativeParameter):
     @property
-    def shape(self) -> tuple[int, ...]:
-        shape = tuple(self.variable.shape)
-        return shape[::-1] if self.transposed else shape
+    def value(self) -> tf.Variable:
+        return self.holder.value
 
-    def canonical(self, value: tf.Tensor) -> np.ndarray:
-        """The variable's own value, or a gradient or moment of it, as a canonical array."""
-        array = to_numpy(value)
-        return np.ascontiguousarray(array.T) if self.transposed else array
+    @staticmethod
+    def to_numpy(tensor: tf.Tensor | tf.Variable | tf.IndexedSlices) -> np.ndarray:
+        tensor = tf.convert_to_tensor(tensor)
+        if tensor.dtype in (tf.bfloat16, tf.float16):
+            tensor = tf.cast(tensor, tf.float32)  # NumPy has no bfloat16
+        return tensor.numpy().copy()
 
-    def native(self, array: np.ndarray) -> np.ndarray:
-        return array.T if self.transposed else array
+    def from_numpy(self, array: np.ndarray) -> tf.Tensor:
+        return tf.cast(array, self.value.dtype)
+
+    def assign(self, tensor: tf.Tensor) -> None:
+        self.holder.assign(tensor)
 
 
 def named_layers(layer: keras.layers.Layer, path: str = "") -> Iterator[tuple[str, keras.layers.Layer]]:
@@ -46,15 +49,16 @@ def named_layers(layer: keras.layers.Layer, path: str = "") -> Iterator[tuple[st
                     yield from named_layers(item, f"{prefix}{name}.block{i}")
 
 
-def named_parameters(layer: keras.layers.Layer) -> dict[str, Parameter]:
-    found: dict[str, Parameter] = {}
+def named_parameters(module: Any) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none."""
+    parameters: dict[str, Parameter] = {}
     seen = set()
-    for path, sub in named_layers(layer):
-        for name, parameter in _own_parameters(sub).items():
-            if id(parameter.variable) not in seen:
-                seen.add(id(parameter.variable))
-                found[f"{path}.{name}" if path else name] = parameter
-    return found
+    for path, layer in named_layers(module) if isinstance(module, keras.layers.Layer) else ():
+        for name, parameter in _own_parameters(layer).items():
+            if id(parameter.holder) not in seen:
+                seen.add(id(parameter.holder))
+                parameters[f"{path}.{name}" if path else name] = parameter
+    return parameters
 
 
 def _own_parameters(layer: keras.layers.Layer) -> dict[str, Parameter]:
@@ -65,24 +69,3 @@ def _own_parameters(layer: keras.layers.Layer) -> dict[str, Parameter]:
     if isinstance(layer, keras.layers.Embedding):
         return {"weight": Parameter(layer.embeddings)}
     return own
-
-
-def parameter_shapes(module: keras.layers.Layer) -> dict[str, tuple[int, ...]]:
-    return {name: parameter.shape for name, parameter in named_parameters(module).items()}
-
-
-def get_weights(module: keras.layers.Layer) -> dict[str, np.ndarray]:
-    return {name: parameter.canonical(parameter.variable.value) for name, parameter in named_parameters(module).items()}
-
-
-def assign_weights(module: keras.layers.Layer, weights: Mapping[str, np.ndarray]) -> None:
-    for name, parameter in named_parameters(module).items():
-        parameter.variable.assign(parameter.native(np.asarray(weights[name])))
-
-
-def to_numpy(tensor: tf.Tensor | tf.Variable | tf.IndexedSlices) -> np.ndarray:
-    """A copy on the host; NumPy has no bfloat16, so low precision comes as float32."""
-    tensor = tf.convert_to_tensor(tensor)
-    if tensor.dtype in (tf.bfloat16, tf.float16):
-        tensor = tf.cast(tensor, tf.float32)
-    return tensor.numpy().copy()

@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from transformer_mb.backend import Backend
 from transformer_mb.config import TransformerConfig
-from transformer_mb.errors import DeviceError
+from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
-from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
+from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization
 from .dropout import injected_dropout
 from .trainer import TorchTrainer
+from .weights import Parameter, named_parameters
 
 
-class TorchBackend(Backend):
+class TorchBackend(NativeBackend):
     name = "torch"
     dtypes = ("float32", "float64", "bfloat16", "float16")
 
@@ -51,10 +52,7 @@ class TorchBackend(Backend):
         return ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
 
     def find_device(self, device: str | None) -> torch.device:
-        name = "cuda:0" if device == "cuda" else device or "cpu"
-        if name not in self.devices():
-            raise DeviceError(f"The device of backend torch must be one of {', '.join(self.devices())}, got {device!r}.")
-        return torch.device(name)
+        return torch.device(self._check_device("cuda:0" if device == "cuda" else device or "cpu", device))
 
     def layer(self, layer: str, *arguments: Any, **options: Any) -> nn.Module:
         return self._place(getattr(self, layer)(*arguments, **options))
@@ -65,28 +63,23 @@ class TorchBackend(Backend):
     def _place(self, module: nn.Module) -> nn.Module:
         return module.to(self.device, getattr(torch, self.dtype))
 
-    parameter_shapes = staticmethod(weights.parameter_shapes)
-    get_weights = staticmethod(weights.get_weights)
-    assign_weights = staticmethod(weights.assign_weights)
+    _named_parameters = staticmethod(named_parameters)
+    _injected_dropout = staticmethod(injected_dropout)
+    _greedy = staticmethod(decoding.greedy)
 
     def _tensor(self, leaf: Any) -> Any:
-        """A NumPy array on this device, floats in this dtype; anything else as it is."""
         if not isinstance(leaf, np.ndarray):
             return leaf
         dtype = getattr(torch, self.dtype) if leaf.dtype.kind == "f" else None
         return torch.as_tensor(leaf).to(self.device, dtype)
 
-    def apply(
-        self,
-        layer: Any,
-        *inputs: Any,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> Any:
-        inputs, options = map_leaves(self._tensor, inputs), map_leaves(self._tensor, options)
-        with torch.no_grad(), _mode(layer, training), injected_dropout(layer, dropout_masks):
-            return map_leaves(_numpy, layer(*inputs, **options))
+    def _numpy(self, leaf: Any) -> Any:
+        return Parameter.to_numpy(leaf) if isinstance(leaf, Tensor) else leaf
+
+    @contextmanager
+    def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
+        with torch.no_grad(), _mode(layer, training):
+            yield
 
     def gradients(
         self,
@@ -98,61 +91,38 @@ class TorchBackend(Backend):
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
         inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
-        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
         for leaf in watched:
             leaf.requires_grad_()
-        parameters = dict(layer.named_parameters()) if isinstance(layer, nn.Module) else {}
+        parameters = named_parameters(layer)
         with _mode(layer, training), injected_dropout(layer, dropout_masks):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
-        targets = [*watched, *parameters.values()]
-        found = torch.autograd.grad(output, targets, self._tensor(cotangent), materialize_grads=True)
-        found = [_numpy(gradient) for gradient in found]
-        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, found, strict=False)}
-        by_name = dict(zip(parameters, found[len(watched) :], strict=True))
-        return _numpy(output), [by_leaf.get(id(leaf)) for leaf in leaves(inputs)], by_name
+        tensors = [*watched, *(parameter.value for parameter in parameters.values())]
+        gradients = torch.autograd.grad(output, tensors, self._tensor(cotangent), materialize_grads=True)
+        by_leaf = {id(leaf): self._numpy(gradient) for leaf, gradient in zip(watched, gradients, strict=False)}
+        by_input = [by_leaf.get(id(leaf)) for leaf in leaves(inputs)]
+        return self._numpy(output), by_input, by_name(parameters, gradients[len(watched) :])
 
-    def trainer_from(self, model: nn.Module, options: TrainerOptions) -> TorchTrainer:
+    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> TorchTrainer:
         return TorchTrainer(model, options)
 
-    def run_encoder(self, model, source, valid_lens, token_types):
-        return self.apply(model.encoder, source, valid_lens, token_types=token_types)
-
-    def run_logits(self, model, source, valid_lens, target):
-        return self.apply(model, source, target, valid_lens)[0]
-
-    def run_attention(self, model, source, valid_lens, target):
-        source, valid_lens, target = map_leaves(self._tensor, (source, valid_lens, target))
-        enc_outputs, found = None, {}
-        with torch.no_grad(), _mode(model, False):
-            if model.encoder is not None:
-                enc_outputs = model.encoder(source, valid_lens, need_weights=True)
-                found["encoder"] = model.encoder.attention_weights
-            if model.decoder is not None:
-                model.decoder(target, model.decoder.init_state(enc_outputs, valid_lens), need_weights=True)
-                found["decoder_self"], found["decoder_cross"] = model.decoder.attention_weights
-        return map_leaves(_numpy, found)
-
-    def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
+    def run_loss_and_gradients(
+        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+    ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
-        names, parameters = zip(*model.named_parameters(), strict=True)
+        parameters = named_parameters(model)
         with _mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
         total = loss(logits, target_out, target_valid_lens).sum()
-        found = torch.autograd.grad(total, parameters, materialize_grads=True)
-        return total.item(), {name: _numpy(gradient) for name, gradient in zip(names, found, strict=True)}
+        tensors = [parameter.value for parameter in parameters.values()]
+        return total.item(), by_name(parameters, torch.autograd.grad(total, tensors, materialize_grads=True))
 
-    def run_greedy(self, model, source, valid_lens, max_steps):
-        with _mode(model, False):
-            return _numpy(decoding.greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
-
-    def start_beam(self, model, source, valid_lens, max_steps, beam):
+    def start_beam(
+        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
+    ) -> decoding.BeamDecoder:
         model.eval()
         return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
-
-
-def _numpy(leaf: Any) -> Any:
-    return weights.to_numpy(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
 
 @contextmanager

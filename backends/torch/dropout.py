@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_mb.shapes import check_dropout_paths, check_same
+from transformer_mb.dropout_masks import injected
+from transformer_mb.shapes import check_same
 
 
 class Dropout(nn.Dropout):
-    """nn.Dropout, or the elements that ``keep`` says where that is set."""
+    """nn.Dropout; uses the mask ``keep`` when one is set."""
 
     keep: Tensor | None = None
 
@@ -29,18 +31,26 @@ class Dropout(nn.Dropout):
         return X * kept.to(X.dtype).mul_(1.0 / (1.0 - self.p))
 
 
-@contextmanager
-def injected_dropout(module: nn.Module, masks: Mapping[str, np.ndarray] | None) -> Iterator[None]:
+def dropouts(module: nn.Module) -> dict[str, Dropout]:
+    """Every dropout within that drops something, by path."""
+    return {path: sub for path, sub in module.named_modules() if isinstance(sub, Dropout) and sub.p > 0.0}
+
+
+def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> AbstractContextManager[None]:
     """Inside, the dropouts of ``module`` keep what ``masks`` says, by path; None changes nothing."""
-    if masks is None:
-        yield
-        return
-    sites = {path: sub for path, sub in module.named_modules() if isinstance(sub, Dropout) and sub.p > 0.0}
-    check_dropout_paths(masks, sites)
+    return injected(dropouts, module, masks, torch.as_tensor)
+
+
+@contextmanager
+def seeded_dropout(model: nn.Module, seed: int, step: int) -> Iterator[None]:
+    """Inside, what is dropped depends on the seed and the step alone; the caller's random numbers stay as they were."""
+    device = next(model.parameters()).device
+    cuda = device.type == "cuda"
+    generator = torch.cuda.default_generators[device.index or 0] if cuda else torch.default_generator
+    before = generator.get_state()
+    # Not torch.manual_seed: where CUDA is not in use, it remembers a stack trace at every call.
+    generator.manual_seed(hash((seed, step)))
     try:
-        for path, dropout in sites.items():
-            dropout.keep = torch.as_tensor(masks[path])
         yield
     finally:
-        for dropout in sites.values():
-            dropout.keep = None
+        generator.set_state(before)

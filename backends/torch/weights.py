@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from transformer_mb.native_parameters import NativeParameter
 
 
-def parameter_shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+class Parameter(NativeParameter):
+    @staticmethod
+    def to_numpy(tensor: Tensor) -> np.ndarray:
+        tensor = tensor.detach()
+        if tensor.dtype in (torch.bfloat16, torch.float16):
+            tensor = tensor.float()  # NumPy has no bfloat16
+        return tensor.cpu().numpy().copy()
+
+    def from_numpy(self, array: np.ndarray) -> Tensor:
+        # A copy: torch would share the caller's memory, and an update would write over it.
+        return torch.tensor(array).to(self.holder)
+
+    @torch.no_grad()
+    def assign(self, tensor: Tensor) -> None:
+        self.holder.copy_(tensor)
 
 
-def get_weights(module: nn.Module) -> dict[str, np.ndarray]:
-    return {name: to_numpy(parameter) for name, parameter in module.named_parameters()}
-
-
-@torch.no_grad()
-def assign_weights(module: nn.Module, weights: Mapping[str, np.ndarray]) -> None:
-    for name, parameter in module.named_parameters():
-        parameter.copy_(torch.as_tensor(weights[name]))
-
-
-def to_numpy(tensor: torch.Tensor) -> np.ndarray:
-    """A copy on the host; NumPy has no bfloat16, so low precision comes as float32."""
-    tensor = tensor.detach()
-    if tensor.dtype in (torch.bfloat16, torch.float16):
-        tensor = tensor.float()
-    return tensor.cpu().numpy().copy()
+def named_parameters(module: Any) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none."""
+    if not isinstance(module, nn.Module):
+        return {}
+    return {name: Parameter(parameter) for name, parameter in module.named_parameters()}

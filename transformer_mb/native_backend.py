@@ -1,0 +1,115 @@
+"""What all backends do in the same way with their framework's tensors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from .backend import Backend
+from .errors import DeviceError
+from .native_parameters import NativeParameters
+from .trees import map_leaves
+
+Masks = Mapping[str, np.ndarray] | None
+
+
+class NativeBackend(Backend):
+    """A backend by its parts: how arrays become tensors and back, and how a layer runs."""
+
+    @staticmethod
+    @abstractmethod
+    def _named_parameters(module: Any) -> NativeParameters:
+        """Every parameter of a layer by canonical name; none of a plain function."""
+
+    @staticmethod
+    @abstractmethod
+    def _injected_dropout(module: Any, masks: Masks) -> AbstractContextManager[None]:
+        """Inside, the dropouts of a layer keep what the masks say."""
+
+    @staticmethod
+    @abstractmethod
+    def _greedy(model: Any, source: Any, valid_lens: Any, max_steps: int) -> Any:
+        """``decoding.greedy``: the ids [B, steps]."""
+
+    @abstractmethod
+    def _tensor(self, leaf: Any) -> Any:
+        """A NumPy array on this device, floats in this dtype; anything else as it is."""
+
+    @abstractmethod
+    def _numpy(self, leaf: Any) -> Any:
+        """A tensor as a NumPy array; anything else as it is."""
+
+    @abstractmethod
+    def _running(self, layer: Any, training: bool = False) -> AbstractContextManager[Any]:
+        """Inside, a layer runs on this device, in this mode and without gradients; afterwards all is as it was."""
+
+    def _check_device(self, name: str, given: str | None) -> str:
+        if name not in self.devices():
+            raise DeviceError(f"The device of backend {self.name} must be one of {', '.join(self.devices())}, got {given!r}.")
+        return name
+
+    def parameter_shapes(self, module: Any) -> dict[str, tuple[int, ...]]:
+        return {name: parameter.shape for name, parameter in self._named_parameters(module).items()}
+
+    def get_weights(self, module: Any) -> dict[str, np.ndarray]:
+        return {name: parameter.canonical(parameter.value) for name, parameter in self._named_parameters(module).items()}
+
+    def assign_weights(self, module: Any, weights: Mapping[str, np.ndarray]) -> None:
+        for name, parameter in self._named_parameters(module).items():
+            parameter.assign(parameter.native(np.asarray(weights[name])))
+
+    def _call(self, layer: Any, inputs: Any, options: Mapping[str, Any], training: bool) -> Any:
+        return layer(*inputs, **options)
+
+    def apply(self, layer: Any, *inputs: Any, training: bool = False, dropout_masks: Masks = None, **options: Any) -> Any:
+        inputs, options = map_leaves(self._tensor, (inputs, options))
+        with self._running(layer, training), self._injected_dropout(layer, dropout_masks):
+            return map_leaves(self._numpy, self._call(layer, inputs, options, training))
+
+    def _evaluate(self, function: Callable[..., Any], model: Any, *arrays: np.ndarray | None) -> Any:
+        """``function(model, *tensors)`` in evaluation mode, its result as NumPy arrays."""
+        tensors = map_leaves(self._tensor, arrays)
+        with self._running(model):
+            return map_leaves(self._numpy, function(model, *tensors))
+
+    def run_encoder(
+        self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None
+    ) -> np.ndarray:
+        return self._evaluate(_encode, model, source, valid_lens, token_types)
+
+    def run_logits(
+        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray
+    ) -> np.ndarray:
+        return self._evaluate(_logits, model, source, valid_lens, target)
+
+    def run_attention(
+        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray | None
+    ) -> dict[str, list[np.ndarray]]:
+        return self._evaluate(_attention, model, source, valid_lens, target)
+
+    def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
+        with self._running(model):
+            return self._numpy(self._greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
+
+
+def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:
+    return model.encoder(source, valid_lens, token_types=token_types)
+
+
+def _logits(model: Any, source: Any, valid_lens: Any, target: Any) -> Any:
+    return model(source, target, valid_lens)[0]
+
+
+def _attention(model: Any, source: Any, valid_lens: Any, target: Any) -> dict[str, Any]:
+    enc_outputs, weights = None, {}
+    if model.encoder is not None:
+        enc_outputs = model.encoder(source, valid_lens, need_weights=True)
+        weights["encoder"] = model.encoder.attention_weights
+    if model.decoder is not None:
+        model.decoder(target, model.decoder.init_state(enc_outputs, valid_lens), need_weights=True)
+        weights["decoder_self"], weights["decoder_cross"] = model.decoder.attention_weights
+    return weights
