@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import PortError
-from ..exports import Export
+from ..families import Family
 from ..files.sources import read_file
 from ..files.targets import Target
 from ..formats import FORMATS
@@ -28,7 +28,6 @@ class Comparison:
 
 def read_back(target: Target, place: Path) -> PortedModel:
     """What our reader finds there, with nothing said: the configuration too must come from what was written."""
-    assert target.family is not None
     if target.format is None:
         return target.family.module.read(place, {})
     if not FORMATS[target.format].writable:
@@ -48,7 +47,7 @@ def compared_file(model: PortedModel, result: PortedModel, target: Target) -> Co
     return Comparison(checksums=checksums, changed=tuple(changed), failures=tuple(failures))
 
 
-def compared_export(model: PortedModel, export: Export, place: Path) -> Comparison:
+def compared_export(model: PortedModel, export: Family, place: Path) -> Comparison:
     """Engines compute in float32, and so it is stored; what a file holds beyond the weights must be explained."""
     weights = {name: np.asarray(array, np.float32) for name, array in model.weights.items()}
     stored, unexplained = export.module.read_back(model, place)
