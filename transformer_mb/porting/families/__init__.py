@@ -55,7 +55,16 @@ HUGGING_FACE = (
         "model.ckpt*",
         "rust_model.ot",
     ),
-    *("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "chat_template.*", "merges.txt", "*vocab*", "*.spm"),
+    *(
+        "rust_model.ot",
+        "tokenizer*.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "chat_template.*",
+        "merges.txt",
+        "*vocab*",
+        "*.spm",
+    ),
     *("*.model", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
 )
 FAMILIES = {
