@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from ..files.sources import read_file
 from ..files.targets import Target
 from ..formats import FORMATS
 from ..model import Arrays, PortedModel
+from ..safety.digests import digest
 from ..settings import FIELDS
 
 
@@ -27,7 +27,7 @@ class Comparison:
 
 
 def read_back(target: Target, place: Path) -> PortedModel:
-    """What our reader finds there, with nothing said: the configuration too must come from what was written."""
+    """What our reader finds there, without settings: the configuration too must come from what was written."""
     if target.format is None:
         return target.family.module.read(place, {})
     if not FORMATS[target.format].writable:
@@ -57,10 +57,10 @@ def compared_export(model: PortedModel, export: Family, place: Path) -> Comparis
 
 
 def checksum(array: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes() + str((array.dtype, array.shape)).encode()).hexdigest()[:16]
+    return digest({"": array}).hex()[:16]
 
 
 def _compared(before: Arrays, after: Arrays) -> tuple[dict[str, str], list[str]]:
     wanted = {name: checksum(array) for name, array in before.items()}
-    found = {name: checksum(array) for name, array in after.items()}
-    return found, [name for name in {**wanted, **found} if wanted.get(name) != found.get(name)]
+    got = {name: checksum(array) for name, array in after.items()}
+    return got, [name for name in {**wanted, **got} if wanted.get(name) != got.get(name)]
