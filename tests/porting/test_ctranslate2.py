@@ -80,7 +80,7 @@ def batch_for(config):
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES])
 def test_every_switch(name, tmp_path):
     model = made(CASES[name])
-    export.export(model, tmp_path)
+    export.write(model, tmp_path)
     batch = batch_for(model.config)
     found = errors(run(tmp_path, model.config, batch), model, batch)
     assert found and max(found.values()) <= LIMIT
@@ -88,7 +88,7 @@ def test_every_switch(name, tmp_path):
 
 def test_a_difference_shows(tmp_path):
     model = made(CASES["book"])
-    export.export(replace(model, config=model.config.replace(norm_eps=2e-5)), tmp_path)
+    export.write(replace(model, config=model.config.replace(norm_eps=2e-5)), tmp_path)
     found = errors(run(tmp_path, model.config, batch_for(model.config)), model, batch_for(model.config))
     assert np.max(list(found.values())) > LIMIT
 
@@ -96,7 +96,7 @@ def test_a_difference_shows(tmp_path):
 def test_what_the_engine_cannot_compute(tmp_path):
     config = CONFIGS["std norm"].replace(compat_decode="d2l")
     with pytest.raises(PortError, match="norm_kind must be layer_norm, got std_norm; compat_decode must be correct"):
-        export.export(made(config), tmp_path)
+        export.write(made(config), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -110,7 +110,7 @@ def test_a_port_proves_it(tmp_path):
 
 
 def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
-    export.export(demo.model, tmp_path)
+    export.write(demo.model, tmp_path)
     logit_error, ties, clear = compared(demo, run(tmp_path, demo.model.config, demo.batch, STEPS))
     record_property("figures", {"logit error": logit_error, "near-ties": ties})
     print(f"logit error {logit_error:.1e} (NumPy {demo.logit_error:.1e}); near-ties: {ties or 'none'}")

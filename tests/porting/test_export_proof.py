@@ -36,8 +36,8 @@ def checkpoint(tmp_path):
 def plant(monkeypatch, engine, change):
     """Weights that change on their way into the export."""
     module = EXPORTS[engine].module
-    true = module.export
-    monkeypatch.setattr(module, "export", lambda model, folder: true(replace(model, weights=change(model.weights)), folder))
+    true = module.write
+    monkeypatch.setattr(module, "write", lambda model, folder: true(replace(model, weights=change(model.weights)), folder))
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -88,7 +88,7 @@ def held(got, model, batch):
 def test_every_switch(name, tmp_path):
     """Tokens come from the cached step, one at a time; logits from all steps at once."""
     model = made(CASES[name])
-    onnx_export.export(model, tmp_path)
+    onnx_export.write(model, tmp_path)
     batches = [{**BATCHES[0], "token_types": 1 - (BATCH["source"] > 4)}] if model.config.token_types else BATCHES
     for batch in batches:
         assert held(run(tmp_path, model.config, batch), model, batch)
@@ -108,13 +108,13 @@ def test_a_difference_shows(tmp_path):
     for number, other in enumerate(changed.values()):
         folder = tmp_path / str(number)
         folder.mkdir()
-        onnx_export.export(other, folder)
+        onnx_export.write(other, folder)
         assert not held(run(folder, model.config, BATCHES[0]), model, BATCHES[0])
 
 
 def test_the_files(tmp_path, demo):
     """Axes of any length, the canonical names inside, and the vocabularies beside."""
-    onnx_export.export(demo.model, tmp_path)
+    onnx_export.write(demo.model, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "encoder.onnx",
         "decoder.onnx",
@@ -136,7 +136,7 @@ def test_the_files(tmp_path, demo):
 def test_weights_that_are_too_large_for_one_file_lie_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_export, "LARGEST", 1000)
     model = made(CASES["d2l"].replace(num_hiddens=32))  # of a kilobyte or more, as the onnx package asks
-    onnx_export.export(model, tmp_path)
+    onnx_export.write(model, tmp_path)
     assert (tmp_path / "encoder.onnx.data").stat().st_size > 1000
     assert held(run(tmp_path, model.config, BATCHES[0]), model, BATCHES[0])
 
@@ -148,13 +148,13 @@ def test_what_there_are_no_nodes_for_is_refused(tmp_path, name, of):
     model = made(CASES[of])
     object.__setattr__(model.config, name, "another")
     with pytest.raises(PortError, match=f"ONNX cannot hold this model: {name} must be .* or .*, got 'another'"):
-        onnx_export.export(model, tmp_path)
+        onnx_export.write(model, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_what_the_model_cannot_take(tmp_path):
     model = made(CASES["d2l"])
-    onnx_export.export(model, tmp_path)
+    onnx_export.write(model, tmp_path)
     with pytest.raises(PortError, match="source must be at most max_len = 20 tokens long, got 21"):
         run(tmp_path, model.config, {**BATCHES[0], "source": np.ones((3, 21), np.int64)})
     (tmp_path / "encoder.onnx").unlink()
@@ -180,7 +180,7 @@ def test_a_port_proves_it(tmp_path, demo, monkeypatch):
 def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
     right = np.mean([one == other for one, other in zip(demo.translations, demo.right, strict=True)])
     assert right > 0.6, "the model has learned nothing worth comparing"
-    onnx_export.export(demo.model, tmp_path)
+    onnx_export.write(demo.model, tmp_path)
     logit_error, ties, clear = compared(demo, run(tmp_path, demo.model.config, demo.batch, STEPS))
     record_property("figures", {"right": right, "logit error": logit_error, "near-ties": ties})
     print(f"{right:.1%} right; logit error {logit_error:.1e} (NumPy {demo.logit_error:.1e}); near-ties: {ties or 'none'}")

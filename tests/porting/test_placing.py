@@ -185,11 +185,12 @@ def filled(tmp_path_factory):
 
 
 def test_L4_each_kind_knows_the_names_that_it_writes(filled):
-    from transformer_mb.porting.files.folders import NAMES, kind_of
+    from transformer_mb.porting.files.destination import kind_of
+    from transformer_mb.porting.files.targets import FOLDERS as ROWS
 
     for kind, folder in filled.items():
-        assert kind_of(folder) == kind
-        unknown = [name for name in os.listdir(folder) if not any(fnmatchcase(name, one) for one in NAMES[kind])]
+        assert kind_of(folder) is ROWS[kind]
+        unknown = [name for name in os.listdir(folder) if not any(fnmatchcase(name, one) for one in ROWS[kind].files)]
         assert not unknown, kind
 
 

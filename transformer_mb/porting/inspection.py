@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import PortError
 from .families import FAMILIES
 from .files.sources import read_file, read_source, recognized_family, resolved, without_ignored
-from .model import Arrays
+from .model import Arrays, NativeFile, PortedModel
 from .origins import Origins, origins
 
 
@@ -37,43 +37,32 @@ class Inspection:
 def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | None = None) -> Inspection:
     """Raises PortError only when the path cannot be read at all."""
     path, settings = resolved(Path(path)), settings or {}
+    family = FAMILIES.get(from_ or "")
+    native: NativeFile | None = None
+    model: PortedModel | None = None
     if path.is_dir():
         source = read_source(path, from_, settings)
-        model = source.model
-        return Inspection(
-            path=path,
-            format="folder",
-            family=source.family,
-            tensors=_rows(model.weights),
-            optimizer=model.optimizer is not None,
-            config=model.config.to_dict(),
-            origins=origins(model, source.native, settings),
-            odd=(*model.notes, *_odd_numbers(model.weights)),
-        )
-    family = FAMILIES.get(from_ or "")
-    native = without_ignored(read_file(path, None if family else from_), settings)
-    config, found, odd = None, {}, list(native.notes)
-    try:
-        family = family or recognized_family(native, path)
-        model = family.module.read(native, settings)
-        config, found = model.config.to_dict(), origins(model, native, settings)
-        odd = list(model.notes)
-    except PortError as error:
-        odd.append(str(error))
+        family, model = FAMILIES[source.family], source.model
+        tensors, optimizer, notes = model.weights, model.optimizer, model.notes
+    else:
+        native = without_ignored(read_file(path, None if family else from_), settings)
+        tensors, optimizer, notes = native.tensors, native.optimizer, native.notes
+        try:
+            family = family or recognized_family(native, path)
+            model = family.module.read(native, settings)
+            notes = model.notes
+        except PortError as error:
+            notes = (*notes, str(error))
     return Inspection(
         path=path,
-        format=native.format,
+        format=native.format if native else "folder",
         family=family.name if family else None,
-        tensors=_rows(native.tensors),
-        optimizer=native.optimizer is not None,
-        config=config,
-        origins=found,
-        odd=(*odd, *_odd_numbers(native.tensors)),
+        tensors=[(name, list(array.shape), array.dtype.name) for name, array in tensors.items()],
+        optimizer=optimizer is not None,
+        config=model.config.to_dict() if model else None,
+        origins=origins(model, native, settings) if model else {},
+        odd=(*notes, *_odd_numbers(tensors)),
     )
-
-
-def _rows(arrays: Arrays) -> list[tuple[str, list[int], str]]:
-    return [(name, list(array.shape), array.dtype.name) for name, array in arrays.items()]
 
 
 def _odd_numbers(arrays: Arrays) -> list[str]:

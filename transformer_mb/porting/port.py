@@ -18,6 +18,7 @@ from .formats import FORMATS
 from .origins import origins
 from .proof.proving import prove
 from .report import PortReport
+from .safety.port_errors import system_errors
 from .settings import check_settings, read_settings
 
 
@@ -87,10 +88,8 @@ def _report_written(path: Path | None, report: PortReport) -> Iterator[None]:
 @contextmanager
 def _stage(destination: Path) -> Iterator[Path]:
     with ExitStack() as kept:
-        try:
+        with system_errors(f"{destination.parent} cannot be written to"):
             stage = kept.enter_context(staged(destination.parent))
-        except OSError as error:
-            raise PortError(f"{destination.parent} cannot be written to: {error.strerror or error}.") from None
         yield stage
 
 
@@ -106,10 +105,8 @@ def _check_companion(source: Source, target: Target, destination: Path) -> None:
 
 
 def _ported(source: Source, target: Target, place: Path, destination: Path, settings: Mapping[str, Any]) -> PortReport:
-    try:
+    with system_errors(f"{destination} cannot be written"):
         dropped = write_target(source.model, target, place, settings)
-    except OSError as error:
-        raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
     proof = prove(source, target, place, settings)
     kept = source.model.optimizer is not None and not any("optimizer's state was dropped" in note for note in dropped)
     return PortReport(

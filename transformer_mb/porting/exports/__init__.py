@@ -1,48 +1,32 @@
-"""Formats that are written and never read back, as data.
+"""Families of kind ``export``, which are written and never read back as models; rows as in ``families``.
 
-Each module offers ``export(model: PortedModel, destination: Path) -> None``: ``destination`` is an empty folder that the
-caller puts in place once the proof holds; it raises PortError for a model that the format cannot hold.
+Each module offers ``write(model: PortedModel, folder: Path) -> None``, which fills an empty folder that the caller puts in
+place once the proof holds, ``recognize(folder: Path) -> bool``, and ``read_back(model, folder)``: the stored weights by
+canonical name, and the names of what cannot be explained.
 """
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass
-from typing import Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Export:
-    """``runs`` and ``requires`` as in ``families.Family``: what runs the exported model for the proof.
-
-    ``hides`` are outputs that the engine computes and need not show.
-    """
-
-    name: str
-    title: str
-    runs: str
-    requires: tuple[str, ...] = ()
-    hides: tuple[str, ...] = ()
-
-    @property
-    def module(self) -> Any:
-        return importlib.import_module(f"{__name__}.{self.name}")
-
+from ..families import Family
 
 EXPORTS = {
     row.name: row
     for row in (
-        Export(
+        Family(
             name="onnx",
             title="ONNX encoder and cached decoder step",
+            kind="export",
             runs="proof.reference_runs.onnx:run",
             requires=("onnx", "onnxruntime"),
+            files=("encoder.onnx*", "decoder.onnx*", "source_vocabulary.json", "target_vocabulary.json"),
         ),
-        Export(
+        Family(
             name="ctranslate2",
             title="CTranslate2 folder",
+            kind="export",
             runs="proof.reference_runs.ctranslate2:run",
             requires=("ctranslate2",),
+            files=("config.json", "model.bin", "*vocabulary.json", "*vocabulary.txt", "vmap.txt"),
             hides=("encoder",),
         ),
     )

@@ -16,24 +16,31 @@ from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from .. import worker
 from ..model import PortedModel
+from ..safety.raw_arrays import first_bytes
 from ..settings import check_holds
 from .ctranslate2_spec import ACTIVATIONS
 from .ctranslate2_stored import read_variables
 from .ctranslate2_variables import variable_of, variables_of
 
+MODEL = "model.bin"
 WRITER = "exports.ctranslate2_spec:write"
 # What the engine computes differently or cannot compute.
 NEEDED = {"norm_kind": "layer_norm", "compat_decode": "correct", "activation": tuple(ACTIVATIONS)}
 
 
-def export(model: PortedModel, destination: Path) -> None:
+def recognize(folder: Path) -> bool:
+    """Its model begins with the version of the file and the name of a specification, such as TransformerSpec."""
+    return (folder / MODEL).is_file() and b"Spec\0" in first_bytes(folder / MODEL, 64)
+
+
+def write(model: PortedModel, folder: Path) -> None:
     """Fill a folder, in float32; raises PortError.
 
     The specifications of ctranslate2 import PyTorch where it is installed, so they are used in a process of their own.
     """
     config = model.config
     check_holds(config, NEEDED, "CTranslate2")
-    settings: dict[str, Any] = {"path": str(destination.resolve()), "config": config.to_dict()}
+    settings: dict[str, Any] = {"path": str(folder.resolve()), "config": config.to_dict()}
     for side in ("source", "target"):
         size = getattr(config, f"{side}_vocab_size")
         if size is not None:
@@ -46,7 +53,7 @@ def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], 
     """The weights whose numbers lie in model.bin where the engine reads them, and the arrays in it that are something else."""
     weights = {name: np.asarray(value, np.float32) for name, value in model.weights.items()}
     try:
-        stored = {name: array for name, array in read_variables(folder / "model.bin").items() if array.ndim}
+        stored = {name: array for name, array in read_variables(folder / MODEL).items() if array.ndim}
     except ValueError as error:
         raise PortError(f"The model.bin that was written cannot be read back: {error}.") from None
     expected = variables_of(model.config, weights)

@@ -22,20 +22,24 @@ import numpy as np
 
 from ...checkpoint.files import VOCABULARIES, write_text
 from ...config import TransformerConfig
-from ...errors import PortError
 from ..model import PortedModel
+from ..safety.port_errors import system_errors
 from .onnx_builder import GraphBuilder
 from .onnx_layers import Layers
 from .onnx_stored import read_back
 
-__all__ = ["export", "read_back"]
+__all__ = ["read_back", "recognize", "write"]
 
 CONFIG_PROPERTY = "transformer_mb.config"
 ENCODER, DECODER = "encoder.onnx", "decoder.onnx"
 LARGEST = 2**31 - 2**24  # bytes of weights in one file; protobuf ends at 2 GiB
 
 
-def export(model: PortedModel, destination: Path) -> None:
+def recognize(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in (ENCODER, DECODER))
+
+
+def write(model: PortedModel, folder: Path) -> None:
     """Fill a folder; raises PortError when a file cannot be written."""
     import onnx
 
@@ -45,18 +49,16 @@ def export(model: PortedModel, destination: Path) -> None:
         graphs[ENCODER] = encoder_graph(model)
     if model.config.has_decoder:
         graphs[DECODER] = decoder_graph(model)
-    try:
+    with system_errors(f"{folder} cannot be written"):
         for name, graph in graphs.items():
             built = graph.model(metadata)
             apart = sum(len(tensor.raw_data) for tensor in built.graph.initializer) > LARGEST
-            onnx.save_model(built, destination / name, save_as_external_data=apart, location=f"{name}.data")
-            onnx.checker.check_model(destination / name)
+            onnx.save_model(built, folder / name, save_as_external_data=apart, location=f"{name}.data")
+            onnx.checker.check_model(folder / name)
         for side, name in VOCABULARIES.items():
             vocabulary = getattr(model, f"{side}_vocabulary")
             if vocabulary is not None:
-                write_text(destination / name, vocabulary.to_json())
-    except OSError as error:
-        raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
+                write_text(folder / name, vocabulary.to_json())
 
 
 def encoder_graph(model: PortedModel) -> GraphBuilder:

@@ -19,7 +19,7 @@ class OnnxModel:
     """The calls of ``Backend`` on exported files, NumPy in and out, float32.
 
     Args:
-        folder: what ``onnx.export`` wrote.
+        folder: what ``onnx.write`` wrote.
         threads: None takes onnxruntime's choice, which is all cores.
     Raises:
         PortError: onnxruntime is missing, or the folder does not hold an export of ours.

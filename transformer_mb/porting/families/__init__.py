@@ -13,16 +13,20 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from ...checkpoint.files import FILES
+
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """A naming of the same mathematics.
 
     Attributes:
-        kind: ``tensors`` or ``folder``, see above.
+        kind: ``tensors``, ``folder``, or ``export`` (see ``exports``).
         format: the container that ``--to NAME`` writes, for kind ``tensors``; the default family is in any of them.
         runs: ``module:function`` in ``transformer_mb.porting`` that runs the foreign model itself for the proof (see
             ``worker.call``). requires: the packages that it takes; of the default family those of the file's framework.
+        files: the names of all that such a folder can hold: whoever reads it takes what it finds under these for the
+            model's own, so that none of an old model may stay. hides: outputs that an engine computes and need not show.
     """
 
     name: str
@@ -31,21 +35,48 @@ class Family:
     format: str | None = None
     runs: str | None = None
     requires: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    hides: tuple[str, ...] = ()
 
     @property
     def module(self) -> Any:
-        return importlib.import_module(f"{__name__}.{self.name}")
+        package = __name__.replace("families", "exports") if self.kind == "export" else __name__
+        return importlib.import_module(f"{package}.{self.name}")
 
 
+HUGGING_FACE = (
+    *("config.json", "generation_config.json", "adapter_config.json", "adapter_model.*", "*processor_config.json"),
+    *(
+        "*.safetensors",
+        "*.safetensors.index.json",
+        "pytorch_model*",
+        "tf_model*",
+        "flax_model*",
+        "model.ckpt*",
+        "rust_model.ot",
+    ),
+    *(
+        "rust_model.ot",
+        "tokenizer*.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "chat_template.*",
+        "merges.txt",
+        "*vocab*",
+        "*.spm",
+    ),
+    *("*.model", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
+)
 FAMILIES = {
     row.name: row
     for row in (
-        Family(name="canonical", title="canonical checkpoint", kind="folder"),
+        Family(name="canonical", title="canonical checkpoint", kind="folder", files=FILES),
         Family(
             name="marian",
             title="HF MarianMT folder",
             kind="folder",
             runs="proof.reference_runs.marian:run",
+            files=HUGGING_FACE,
             requires=("transformers", "torch"),
         ),
         Family(
@@ -53,6 +84,7 @@ FAMILIES = {
             title="HF BERT/MiniLM folder",
             kind="folder",
             runs="proof.reference_runs.bert:run",
+            files=HUGGING_FACE,
             requires=("transformers", "torch"),
         ),
         Family(

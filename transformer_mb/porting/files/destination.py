@@ -9,10 +9,9 @@ from pathlib import Path
 
 from ...errors import PortError
 from ...files.staging import locked, unbroken
-from ...files.whole_file import is_special, place_files
-from ...files.whole_folder import check_names, place_folder
-from .folders import NAMES, kind_of, title_of
-from .targets import Target
+from ..families import Family
+from ..safety.port_errors import system_errors
+from .targets import FOLDERS, Target
 
 SHOWN = 5  # names of a folder that is not replaced
 
@@ -39,46 +38,48 @@ def check_destination(destination: Path, target: Target, force: bool) -> None:
         kinds = ("a folder", "a file") if folder else ("a file", "a folder")
         raise PortError(f"{destination} is to be {kinds[0]}, but it is {kinds[1]}: not even --force replaces that.")
     if folder:
-        _check_folder(destination, target.name)
+        _check_folder(destination, target.family)
 
 
 def _is_there(path: Path) -> PortError:
     return PortError(f"{path} must be new, but it is there already: nothing is written. --force replaces it.")
 
 
-def _check_folder(folder: Path, kind: str) -> None:
+def kind_of(folder: Path) -> Family | None:
+    """What ``--to`` writes such a folder; None for what no port writes."""
+    return next((row for row in FOLDERS.values() if row.module.recognize(folder)), None)
+
+
+def _check_folder(folder: Path, family: Family) -> None:
     """Of a folder of the same kind we know what belongs to the old model; of any other we do not."""
-    try:
+    with system_errors(f"{folder} cannot be replaced"):
         names = sorted(os.listdir(folder))
-        held = kind_of(folder) if names else kind
-        check_names(folder, NAMES[kind])
-    except OSError as error:
-        raise PortError(f"{folder} cannot be replaced: {error.strerror or error}.") from None
+        kind = kind_of(folder) if names else family
+        check_names(folder, family.files)
     if folder.is_mount():
         raise PortError(f"{folder} is a mount point, which cannot be replaced as a whole: name a folder inside it.")
-    if held != kind:
+    if kind is not family:
         listed = f"{', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
-        holds = f"a {title_of(held)}" if held else f"something else ({listed:.300})"
-        raise PortError(f"{folder} must hold a {title_of(kind)}, but it holds {holds}: not even --force replaces that.")
+        holds = f"a {kind.title}" if kind else f"something else ({listed:.300})"
+        raise PortError(f"{folder} must hold a {family.title}, but it holds {holds}: not even --force replaces that.")
 
 
 def put_in_place(stage: Path, destination: Path, target: Target, force: bool) -> None:
     """Move what lies in the stage, all or nothing: a folder, or a file and those that belong to it."""
-    try:
-        if target.format is None:
-            _place_folder(stage / destination.name, destination, target, force)
-        else:
-            _place_files(stage, destination, target, force)
-    except FileExistsError as error:
-        if force:
-            raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
-        raise _is_there(Path(error.filename)) from None
-    except OSError as error:
-        raise PortError(f"{destination} cannot be written: {error.strerror or error}.") from None
+    with system_errors(f"{destination} cannot be written"):
+        try:
+            if target.format is None:
+                _place_folder(stage / destination.name, destination, target, force)
+            else:
+                _place_files(stage, destination, target, force)
+        except FileExistsError as error:
+            if force:
+                raise
+            raise _is_there(Path(error.filename)) from None
 
 
 def _place_folder(new: Path, destination: Path, target: Target, force: bool) -> None:
-    ours = {*NAMES[target.name], *os.listdir(new)}
+    ours = {*target.family.files, *os.listdir(new)}
     place_folder(new, destination, ours, partial(check_destination, target=target, force=force))
 
 

@@ -19,6 +19,8 @@ from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name
 from ..formats import FORMATS, Format
 from ..model import NativeFile, PortedModel
+from ..safety.port_errors import system_errors
+from ..settings import names_of
 from .config_beside import with_recorded
 
 LISTED = 20  # names in a sentence
@@ -58,9 +60,7 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
 
 def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
     """The file without the tensors that the setting ``ignore`` names, such as buffers; one that names none is a mistake."""
-    starts = settings.get("ignore", [])
-    if not isinstance(starts, list) or not all(isinstance(start, str) for start in starts):
-        raise PortError(f"ignore must be a list of names, got {starts!r:.80}.")
+    starts = names_of(settings, "ignore")
     ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
     if absent := [start for start, names in ignored.items() if not names]:
         raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
@@ -114,22 +114,18 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
 
 def _recognized_format(path: Path) -> Format:
     # safetensors first: eight bytes of a length come before its own mark, and they may look like another's beginning.
-    try:
+    with system_errors(f"{path} cannot be read", zipfile.BadZipFile, ValueError, NotImplementedError):
         for row in sorted(FORMATS.values(), key=lambda one: one.name != "safetensors"):
             if row.module.recognize(path):
                 return row
-    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise PortError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     raise PortError(f"{path} must be one of {', '.join(row.title for row in FORMATS.values())}, but its content is of none.")
 
 
 def _folder_family(path: Path) -> Family:
     folders = [family for family in FAMILIES.values() if family.kind == "folder"]
     if os.path.lexists(path / CONFIG):
-        try:
+        with system_errors(f"{path / CONFIG} cannot be read"):
             regular_size(path / CONFIG)  # every one of them says by this file what it is
-        except OSError as error:
-            raise PortError(f"{path / CONFIG} cannot be read: {error.strerror}.") from None
     for family in folders:
         if family.module.recognize(path):
             return family

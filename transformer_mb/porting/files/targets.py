@@ -9,43 +9,37 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import PortError
-from ..exports import EXPORTS, Export
+from ..exports import EXPORTS
 from ..families import DEFAULT, FAMILIES, Family
 from ..formats import FORMATS
 from ..model import NativeFile, PortedModel
 from .config_beside import write_beside
 
 CARRYING = ("canonical", *(name for name, row in FORMATS.items() if row.optimizer and row.writable))
+FOLDERS = {name: row for name, row in {**FAMILIES, **EXPORTS}.items() if row.kind != "tensors"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What is written: a container of a family's tensors, a family's folder, or an export."""
+    """What is written: a container of a family's tensors, a family's folder, or an export, which has no ``format``."""
 
     name: str
     title: str
+    family: Family
     format: str | None = None
-    family: Family | None = None
-    export: Export | None = None
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return self.export.requires if self.export else FORMATS[self.format].requires if self.format else ()
 
 
 def find_target(name: str) -> Target:
     """Raises PortError with all that there is, and what is missing for the one that was named."""
     writable = {row.name: row for row in FORMATS.values() if row.writable}
-    if name in writable:
-        target = Target(name=name, title=writable[name].title, format=name, family=DEFAULT)
-    elif name in FAMILIES and FAMILIES[name] is not DEFAULT:
-        target = Target(name=name, title=FAMILIES[name].title, format=FAMILIES[name].format, family=FAMILIES[name])
-    elif name in EXPORTS:
-        target = Target(name=name, title=EXPORTS[name].title, export=EXPORTS[name])
-    else:
-        names = ", ".join([*writable, *(family for family in FAMILIES if family != DEFAULT.name), *EXPORTS])
-        raise PortError(f"--to must be one of {names}, got {name!r}.")
-    missing = [package for package in target.requires if importlib.util.find_spec(package) is None]
+    families = {row.name: row for row in (*FAMILIES.values(), *EXPORTS.values()) if row is not DEFAULT}
+    if name not in writable and name not in families:
+        raise PortError(f"--to must be one of {', '.join([*writable, *families])}, got {name!r}.")
+    format_name = name if name in writable else families[name].format
+    title = writable[name].title if name in writable else families[name].title
+    target = Target(name=name, title=title, format=format_name, family=families.get(name, DEFAULT))
+    requires = FORMATS[format_name].requires if format_name else EXPORTS[name].requires if name in EXPORTS else ()
+    missing = [package for package in requires if importlib.util.find_spec(package) is None]
     if missing:
         raise PortError(f"Writing {target.title} takes {', '.join(missing)}, which is not installed.")
     return target
@@ -53,11 +47,6 @@ def find_target(name: str) -> Target:
 
 def write_target(model: PortedModel, target: Target, place: Path, settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Write at ``place``, a name in an empty folder; returns notes of what the target does not hold."""
-    if target.export:
-        place.mkdir()
-        target.export.module.export(model, place)
-        return _dropped(model, target, optimizer=False, vocabularies=True)
-    assert target.family is not None
     if target.format is None:
         place.mkdir()
         target.family.module.write(model, place)
@@ -69,7 +58,7 @@ def write_target(model: PortedModel, target: Target, place: Path, settings: Mapp
 
 
 def native_file(model: PortedModel, target: Target, settings: Mapping[str, Any]) -> NativeFile:
-    assert target.family is not None and target.format is not None
+    assert target.format is not None
     native = target.family.module.write(model, target.format, settings)
     return native if FORMATS[target.format].optimizer else replace(native, optimizer=None)
 

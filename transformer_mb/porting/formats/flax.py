@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
-from ..model import NativeFile
-from ..safety.nested_names import flattened, nested
+from ..model import Arrays, NativeFile
 from ..safety.raw_arrays import (
     MOST_AXES,
     MOST_TENSORS,
     array_from_bytes,
+    check_name,
     check_names,
     dtype_of,
     first_bytes,
@@ -27,6 +27,7 @@ from ..safety.raw_arrays import (
 
 ARRAY, SCALAR = 1, 3
 LONGER = (0xD9, 0xDA, 0xDB)  # texts of more than 31 bytes
+DEEPEST = 40  # levels
 PIECES = "__msgpack_chunked_array__"
 LARGEST = 1 << 30  # bytes; flax cuts what is larger, since msgpack cannot hold it
 MODEL_KEYS, OPTIMIZER_KEYS = ("params", "model"), ("opt_state", "optimizer")
@@ -44,12 +45,11 @@ def read(path: Path) -> NativeFile:
     tree = _unpacked(read_bytes(path), str(path))
     if type(tree) is not dict:
         raise PortError(f"{path} must hold arrays by name, but it holds a {type(tree).__name__}.")
-    tree = _joined(tree, str(path))
     optimizer = next((tree[key] for key in OPTIMIZER_KEYS if type(tree.get(key)) is dict), None)
     params = next((tree[key] for key in MODEL_KEYS if type(tree.get(key)) is dict), tree)
-    while list(params) == ["params"]:  # the variables of a linen module, inside a training state
+    while type(params) is dict and list(params) == ["params"]:  # the variables of a linen module, inside a training state
         params = params["params"]
-    tensors = flattened(params, str(path))
+    tensors = _flattened(params, str(path))
     check_names(tensors, path)
     state, notes = (None, ()) if optimizer is None else _state(optimizer, str(path))
     return NativeFile(format="flax", tensors=tensors, optimizer=state, notes=notes)
@@ -92,14 +92,37 @@ def _array(code: int, data: bytes) -> np.ndarray:
     return array_from_bytes(raw, dtype_of(name, "of the file"), shape, "of the file")
 
 
-def _joined(tree: Any, what: str, depth: int = 0) -> Any:
-    """Arrays in pieces put together."""
-    if depth > 40:
-        raise PortError(f"{what} nests its names too deeply.")
+def _flattened(tree: Any, what: str, prefix: str = "", depth: int = 0) -> dict[str, np.ndarray]:
+    """The arrays of nested dictionaries, those in pieces put together, by the names of the levels joined by ``/``."""
+    if isinstance(tree, np.ndarray):
+        return {prefix: tree}
     if type(tree) is not dict:
-        return tree
-    if PIECES not in tree:
-        return {name: _joined(value, what, depth + 1) for name, value in tree.items()}
+        raise PortError(f"{what} must hold arrays by name, but {prefix or 'it'!r:.80} holds a {type(tree).__name__}.")
+    if depth > DEEPEST:
+        raise PortError(f"{what} nests its names too deeply.")
+    if PIECES in tree:
+        return {prefix: _whole(tree, what)}
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in tree.items():
+        full = f"{prefix}/{name}" if prefix else str(name)
+        check_name(full, what)  # here, since a long level above many others would make many long names of it
+        arrays.update(_flattened(value, what, full, depth + 1))
+    return arrays
+
+
+def _nested(arrays: Arrays) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, array in arrays.items():
+        *levels, last = name.split("/")
+        place = tree
+        for level in levels:
+            place = place.setdefault(level, {})
+        place[last] = array
+    return tree
+
+
+def _whole(tree: dict[str, Any], what: str) -> np.ndarray:
+    """An array in pieces."""
     shape, pieces = tree.get("shape"), tree.get("chunks")
     if (
         type(shape) is not dict
@@ -120,7 +143,7 @@ def _state(tree: dict[str, Any], what: str) -> tuple[dict[str, np.ndarray] | Non
     moments = {
         f"{slot}.{name.removeprefix('params/')}": array
         for slot, key in SLOTS.items()
-        for name, array in flattened(adam[key], what).items()
+        for name, array in _flattened(adam[key], what).items()
     }
     return {"step": np.asarray(adam["count"], np.int64).reshape(()), **moments}, ()
 
@@ -131,20 +154,20 @@ def _adam(tree: Any, depth: int = 0) -> dict[str, Any] | None:
         return None
     if {"count", "mu", "nu"} <= set(tree) and type(tree["mu"]) is dict and np.size(tree["count"]) == 1:
         return tree
-    return next((found for part in tree.values() if (found := _adam(part, depth + 1))), None)
+    return next((adam for part in tree.values() if (adam := _adam(part, depth + 1))), None)
 
 
 def write(path: Path, native: NativeFile) -> None:
     """``{"params": ...}``, and ``opt_state`` as optax.adam nests it: (ScaleByAdamState, EmptyState)."""
     import msgpack
 
-    tree: dict[str, Any] = {"params": nested(native.tensors)}
+    tree: dict[str, Any] = {"params": _nested(native.tensors)}
     if native.optimizer is not None:
         adam: dict[str, Any] = {"count": native.optimizer["step"].astype(np.int32)}
         for slot, key in SLOTS.items():
             prefix = f"{slot}."
             chosen = {n.removeprefix(prefix): a for n, a in native.optimizer.items() if n.startswith(prefix)}
-            adam[key] = nested(chosen)
+            adam[key] = _nested(chosen)
         tree["opt_state"] = {"0": adam, "1": {}}
     with path.open("wb") as file:
         msgpack.pack(tree, file, default=_packed, strict_types=True)

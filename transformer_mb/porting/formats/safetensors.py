@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ...errors import CheckpointError, PortError
+from ...errors import CheckpointError
 from ...files.regular import regular_size
 from ...files.tensors import BFLOAT16, read_tensor_file, write_tensors
 from ..model import NativeFile
+from ..safety.port_errors import port_errors
 from ..safety.raw_arrays import check_names, first_bytes, widened_bfloat16
 from ..settings import recorded_fields
 
@@ -21,10 +22,8 @@ def recognize(path: Path) -> bool:
 
 
 def read(path: Path) -> NativeFile:
-    try:
+    with port_errors(CheckpointError):
         file = read_tensor_file(path)
-    except CheckpointError as error:
-        raise PortError(str(error)) from None
     check_names(file.arrays, path)
     narrow = [name for name, dtype in file.dtypes.items() if dtype == BFLOAT16]
     widened = {name: widened_bfloat16(file.arrays[name]) for name in narrow}

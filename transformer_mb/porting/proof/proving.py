@@ -49,15 +49,14 @@ def prove(source: Source, target: Target, place: Path, settings: Mapping[str, An
     model = source.model
     batch = probe_batch(model.config)
     expected, source_ran = run_source(model, FAMILIES[source.family], source.native, batch, settings)
-    if target.export:
-        got, result_ran = run_export(model.config, target.export, place, batch)
-        hidden = [name for name in target.export.hides if name in expected and name not in got]
+    if target.family.kind == "export":
+        got, result_ran = run_export(model.config, target.family, place, batch)
+        hidden = [name for name in target.family.hides if name in expected and name not in got]
         # An engine may rule these out in the logits; what it makes of them is in the tokens.
         expected, got = (_without(side, hidden, model.config.suppress_ids) for side in (expected, got))
         result_ran += "".join(f"; it does not show {name}" for name in hidden)
-        comparison = compared_export(model, target.export, place)
+        comparison = compared_export(model, target.family, place)
     else:
-        assert target.family is not None
         result = read_back(target, place)
         got, result_ran = run_result(result, target.family, target.format, place, batch)
         comparison = compared_file(model, result, target)

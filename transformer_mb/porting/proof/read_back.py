@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import PortError
-from ..exports import Export
+from ..families import Family
 from ..files.sources import read_file
 from ..files.targets import Target
 from ..formats import FORMATS
 from ..model import Arrays, PortedModel
+from ..safety.digests import digest
 from ..settings import FIELDS
 
 
@@ -27,8 +27,7 @@ class Comparison:
 
 
 def read_back(target: Target, place: Path) -> PortedModel:
-    """What our reader finds there, with nothing said: the configuration too must come from what was written."""
-    assert target.family is not None
+    """What our reader finds there, without settings: the configuration too must come from what was written."""
     if target.format is None:
         return target.family.module.read(place, {})
     if not FORMATS[target.format].writable:
@@ -48,7 +47,7 @@ def compared_file(model: PortedModel, result: PortedModel, target: Target) -> Co
     return Comparison(checksums=checksums, changed=tuple(changed), failures=tuple(failures))
 
 
-def compared_export(model: PortedModel, export: Export, place: Path) -> Comparison:
+def compared_export(model: PortedModel, export: Family, place: Path) -> Comparison:
     """Engines compute in float32, and so it is stored; what a file holds beyond the weights must be explained."""
     weights = {name: np.asarray(array, np.float32) for name, array in model.weights.items()}
     stored, unexplained = export.module.read_back(model, place)
@@ -58,10 +57,10 @@ def compared_export(model: PortedModel, export: Export, place: Path) -> Comparis
 
 
 def checksum(array: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes() + str((array.dtype, array.shape)).encode()).hexdigest()[:16]
+    return digest({"": array}).hex()[:16]
 
 
 def _compared(before: Arrays, after: Arrays) -> tuple[dict[str, str], list[str]]:
     wanted = {name: checksum(array) for name, array in before.items()}
-    found = {name: checksum(array) for name, array in after.items()}
-    return found, [name for name in {**wanted, **found} if wanted.get(name) != found.get(name)]
+    got = {name: checksum(array) for name, array in after.items()}
+    return got, [name for name in {**wanted, **got} if wanted.get(name) != got.get(name)]

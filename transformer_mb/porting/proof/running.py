@@ -12,7 +12,6 @@ import numpy as np
 from ...config import TransformerConfig
 from ...registry import entries
 from .. import worker
-from ..exports import Export
 from ..families import DEFAULT, Family
 from ..formats import FORMATS
 from ..model import Arrays, NativeFile, PortedModel
@@ -46,9 +45,9 @@ def run_result(model: PortedModel, family: Family, format_name: str | None, plac
     return _run(model, family, NativeFile(format=format_name, tensors={}), batch, {}, path=str(place.resolve()))
 
 
-def run_export(config: TransformerConfig, export: Export, place: Path, batch: Arrays) -> Ran:
+def run_export(config: TransformerConfig, export: Family, place: Path, batch: Arrays) -> Ran:
     empty = NativeFile(format=export.name, tensors={})
-    return _by_reference_run(export.runs, config, empty, batch, {}, path=str(place.resolve()))
+    return _by_reference_run(str(export.runs), config, empty, batch, {}, path=str(place.resolve()))
 
 
 def _run(

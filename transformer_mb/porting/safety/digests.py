@@ -10,9 +10,9 @@ import numpy as np
 
 def digest(tensors: Mapping[str, np.ndarray]) -> bytes:
     """SHA-256 of names, dtypes, shapes and numbers, whatever their order and layout in memory."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, array in sorted(tensors.items()):
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        found.update(f"{name}\0{little.dtype.str}\0{array.shape}\0".encode())
-        found.update(little.tobytes())
-    return found.digest()
+        digest.update(f"{name}\0{little.dtype.str}\0{array.shape}\0".encode())
+        digest.update(little.tobytes())
+    return digest.digest()

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import PortError
 from ...files.regular import open_regular, read_regular_file, regular_size
+from .port_errors import system_errors
 
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 MOST_TENSORS, LONGEST_NAME = 100_000, 500
@@ -22,18 +23,14 @@ GROWTH, ALLOWANCE = 8, 1 << 20
 
 def read_bytes(path: Path) -> bytearray:
     """The whole file; raises PortError."""
-    try:
+    with system_errors(f"{path} cannot be read"):
         return read_regular_file(path)
-    except OSError as error:
-        raise PortError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def size_of(path: Path) -> int:
     """The size of a file that a library opens by its path; raises PortError."""
-    try:
+    with system_errors(f"{path} cannot be read"):
         return regular_size(path)
-    except OSError as error:
-        raise PortError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def first_bytes(path: Path, count: int) -> bytes:
