@@ -62,12 +62,18 @@ def test_nothing_neutral_names_a_backend(path):
     assert not [name for name in imports_of(path) if "backends" in name.split(".") or name.split(".")[0] in FRAMEWORKS]
 
 
-HEIGHTS = {"transformer_mb.cli": 3, "transformer_mb.training": 2, "transformer_mb.parity": 2, "transformer_mb.porting": 2}
+HEIGHTS = {
+    "transformer_mb.__main__": 4,
+    "transformer_mb.cli": 3,
+    "transformer_mb.training": 2,
+    "transformer_mb.parity": 2,
+    "transformer_mb.porting": 2,
+}
 
 
 @pytest.mark.parametrize("path", NEUTRAL, ids=str)
 def test_arrows_run_one_way(path):
-    """cli -> training, parity, porting -> the rest."""
+    """__main__ -> cli -> training, parity, porting -> the rest."""
     own = HEIGHTS.get(".".join(path.with_suffix("").parts[:2]), 1)
     above = [name for name in imports_of(path) if HEIGHTS.get(".".join(name.split(".")[:2]), 0) > own]
     assert not above
@@ -125,12 +131,12 @@ def rooms(package):
 
 def test_no_module_imports_itself_by_way_of_others():
     assert len(ARROWS) > 150 and sum(map(len, ARROWS.values())) > 500
-    assert cycle(ARROWS) == []
+    assert not cycle(ARROWS), " -> ".join(cycle(ARROWS))
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_arrow_runs_up_between_the_rooms_of_a_package(package):
-    assert cycle(rooms(package)) == []
+    assert not cycle(rooms(package)), " -> ".join(cycle(rooms(package)))
 
 
 def test_a_cycle_is_found():
