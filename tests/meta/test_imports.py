@@ -65,46 +65,85 @@ def test_nothing_neutral_names_a_backend(path):
 
 HEIGHTS = {
     "transformer_mb.__init__": 4,  # the front door names what is above it, and imports it on first use
+    "transformer_mb.__main__": 4,
     "transformer_mb.cli": 3,
     "transformer_mb.training": 2,
     "transformer_mb.parity": 2,
     "transformer_mb.porting": 2,
-    "transformer_mb.compare": 2,
 }
 
 
 @pytest.mark.parametrize("path", NEUTRAL, ids=str)
 def test_arrows_run_one_way(path):
-    """cli -> training, parity, porting, compare -> the rest."""
+    """__main__ -> cli -> training, parity, porting -> the rest."""
     own = HEIGHTS.get(".".join(path.with_suffix("").parts[:2]), 1)
     above = [name for name in imports_of(path) if HEIGHTS.get(".".join(name.split(".")[:2]), 0) > own]
     assert not above
 
 
-# From the ground up: a room, or a module of the top floor, imports from those before it and from itself.
-PARITY = (
-    "settings",
-    "computing",
-    "cells",
-    "ladder",
-    "verdict",
-    "rows",
-    "controls",
-    "bisection",
-    "drawings",
-    "plan",
-    "workers",
-    "matrix",
-    "report",
-)
-PARITY_FILES = [path for path in NEUTRAL if path.parts[:2] == ("transformer_mb", "parity")]
+MODULES = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path for path in NEUTRAL}
+PACKAGES = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")
 
 
-@pytest.mark.parametrize("path", PARITY_FILES, ids=str)
-def test_arrows_run_one_way_inside_parity(path):
-    own = path.with_suffix("").parts[2]
-    imported = {name.split(".")[2] for name in imports_of(path) if name.startswith("transformer_mb.parity.")}
-    assert own == "__init__" or imported <= {*PARITY[: PARITY.index(own) + 1]}
+def arrows_of(path):
+    """The modules that a module imports, inside its functions too; not those that only a type checker reads."""
+    tree = ast.parse((ROOT / path).read_text())
+    unread = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    skipped = {id(node) for block in unread for statement in block.body for node in ast.walk(statement)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and id(node) not in skipped:
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        if isinstance(node, ast.ImportFrom) and id(node) not in skipped:
+            package = path.with_suffix("").parts[: -node.level] if node.level else ()
+            origin = ".".join((*package, *([node.module] if node.module else [])))
+            named = (f"{origin}.{alias.name}" for alias in node.names)
+            yield from (name if name in MODULES else origin for name in named if origin in MODULES)
+
+
+ARROWS = {name: set(arrows_of(path)) - {name} for name, path in MODULES.items()}
+
+
+def cycle(arrows):
+    """The names of one cycle, the first of them once more at its end; empty where there is none."""
+    finished, way = set(), []
+
+    def visit(name):
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in finished:
+            return []
+        way.append(name)
+        circle = next((circle for other in sorted(arrows.get(name, ())) if (circle := visit(other))), [])
+        way.pop()
+        finished.add(name)
+        return circle
+
+    return next((circle for name in sorted(arrows) if (circle := visit(name))), [])
+
+
+def rooms(package):
+    """The arrows between what lies directly in a package, each folder taken as one: a cycle of folders is an arrow up."""
+    depth = package.count(".") + 2
+    inside = {name: ".".join(name.split(".")[:depth]) for name in MODULES if name.startswith(f"{package}.")}
+    between = {}
+    for name, room in inside.items():
+        between.setdefault(room, set()).update({inside[other] for other in ARROWS[name] if other in inside} - {room})
+    return between
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert len(ARROWS) > 150 and sum(map(len, ARROWS.values())) > 500
+    assert not cycle(ARROWS), " -> ".join(cycle(ARROWS))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_arrow_runs_up_between_the_rooms_of_a_package(package):
+    assert not cycle(rooms(package)), " -> ".join(cycle(rooms(package)))
+
+
+def test_a_cycle_is_found():
+    assert cycle({"a": {"b", "c"}, "b": set(), "c": {"d"}, "d": {"b", "c"}}) == ["c", "d", "c"]
+    assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": {"d"}}) == []
 
 
 BACKEND_FILES = sorted(path.relative_to(ROOT) for path in (ROOT / "backends").rglob("*.py"))

@@ -1,47 +1,84 @@
-"""The wheel holds every backend, importable from a folder that is not the checkout."""
+"""Every way to have the package holds every backend: the wheel, the source distribution, and a checkout alone."""
 
+import os
+import shutil
 import subprocess
 import sys
-import sysconfig
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from transformer_mb import __version__
 from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def places(tmp_path_factory):
+    """Where ``transformer_mb`` lies, by the way to have it; the wheel is built from the source distribution."""
+    folder = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
+    name = f"transformer_mb-{__version__}"
+    with zipfile.ZipFile(folder / f"{name}-py3-none-any.whl") as wheel:
+        wheel.extractall(folder / "wheel")
+    with tarfile.open(folder / f"{name}.tar.gz") as archive:
+        assert not [member.name for member in archive if member.issym() or member.islnk()]
+        archive.extractall(folder, filter="data")
+    return {"wheel": folder / "wheel", "source distribution": folder / name}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A copy of what git holds of the package, its link included."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("transformer_mb", "backends"):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def run(*words, place, cwd, **options):
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=cwd, env=environment, **options)
+
+
+def check_import(name, place, cwd):
+    code = f"""
+import transformer_mb.backends.{name} as module
+print(module.__file__)
+assert module.BACKEND.name == {name!r}
+"""
+    done = run("-c", code, place=place, cwd=cwd)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return Path(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_a_backend_imports_from_the_wheel(name, unpacked, tmp_path):
-    # -S keeps the editable installation's finder out; the environment's packages are added back by hand.
-    code = f"""
-import sys
-sys.path[:0] = [{str(unpacked)!r}]
-sys.path.append({sysconfig.get_path("purelib")!r})
-import transformer_mb.backends.{name} as module
-assert module.__file__.startswith({str(unpacked)!r}), module.__file__
-assert module.BACKEND.name == {name!r}
-"""
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]
+def test_a_backend_imports_from_the_wheel(name, places, tmp_path):
+    assert check_import(name, places["wheel"], tmp_path).is_relative_to(places["wheel"])
 
 
-def test_the_wheel_holds_every_source_file(unpacked):
-    sources = {p.relative_to(ROOT) for p in (ROOT / "transformer_mb").rglob("*.py")}
-    sources |= {Path("transformer_mb") / p.relative_to(ROOT) for p in (ROOT / "backends").rglob("*.py")}
-    missing = [str(source) for source in sorted(sources) if not (unpacked / source).is_file()]
-    assert not missing and (unpacked / "transformer_mb" / "py.typed").is_file()
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_a_backend_imports_from_a_checkout_that_is_not_installed(name, checkout):
+    assert (checkout / check_import(name, ".", checkout)).is_relative_to(checkout / "transformer_mb" / "backends")
+
+
+def test_a_checkout_alone_knows_its_version_and_runs(checkout, tmp_path):
+    """Without any installed package, and from another folder."""
+    done = run("-S", "-c", "import transformer_mb; print(transformer_mb.__version__)", place=".", cwd=checkout)
+    assert done.stdout == f"{__version__}\n", done.stderr
+    done = run("-m", "transformer_mb", "--version", place=checkout, cwd=tmp_path)
+    assert done.stdout == f"transformer_mb {__version__}\n", done.stderr
+
+
+@pytest.mark.parametrize("way", ["wheel", "source distribution"])
+def test_every_source_file_is_held(way, places):
+    sources = {path.relative_to(ROOT) for path in (ROOT / "transformer_mb").rglob("*.py")}
+    sources |= {Path("transformer_mb") / path.relative_to(ROOT) for path in (ROOT / "backends").rglob("*.py")}
+    package = places[way] / "transformer_mb"
+    assert {path.relative_to(places[way]) for path in package.rglob("*.py")} == sources
+    assert (package / "py.typed").is_file()

@@ -19,7 +19,7 @@ ROOM = 4 << 20  # bytes: more than ``small_disk`` has
 
 
 def transformer_mb(*arguments, **environment):
-    command = [sys.executable, "-m", "transformer_mb.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "transformer_mb", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
 
 

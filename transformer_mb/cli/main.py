@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -47,7 +46,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         return leave_quietly(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
     return leave_quietly(0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

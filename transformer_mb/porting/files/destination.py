@@ -9,6 +9,8 @@ from pathlib import Path
 
 from ...errors import PortError
 from ...files.staging import locked, unbroken
+from ...files.whole_file import is_special, place_files
+from ...files.whole_folder import check_names, place_folder
 from ..families import Family
 from ..safety.port_errors import system_errors
 from .targets import FOLDERS, Target
