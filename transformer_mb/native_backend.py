@@ -76,9 +76,7 @@ class NativeBackend(Backend):
         with self._running(model):
             return map_leaves(self._numpy, function(model, *tensors))
 
-    def run_encoder(
-        self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None
-    ) -> np.ndarray:
+    def run_encoder(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None) -> np.ndarray:
         return self._evaluate(_encode, model, source, valid_lens, token_types)
 
     def run_logits(

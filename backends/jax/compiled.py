@@ -16,7 +16,7 @@ from flax import nnx
 from jax import Array
 
 from .attention import DotProductAttention
-from .weights import Parameter, named_modules, parameters
+from .weights import Parameter, named_modules, named_parameters
 
 _traced_since_counted = False
 
@@ -75,8 +75,8 @@ class Structure:
 def _merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> nnx.Module:
     # The map makes variables that belong to the current trace, and may be set in it.
     module = nnx.merge(graphdef, jax.tree.map(lambda leaf: leaf, state))
-    for name, parameter in parameters(module).items():
-        parameter.set(values[name])
+    for name, parameter in named_parameters(module).items():
+        parameter.assign(values[name])
     return module
 
 
@@ -93,7 +93,7 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     attributes = [value for _, part in named_modules(module) for value in vars(part).values()]
     known = _KNOWN.get(module)
     if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
-        known = _KNOWN[module] = (attributes, Structure(module), parameters(module))
+        known = _KNOWN[module] = (attributes, Structure(module), named_parameters(module))
     return known[1], {name: parameter.value for name, parameter in known[2].items()}
 
 
@@ -143,9 +143,9 @@ def _bound(layer: Any) -> tuple[Callable[..., Any], nnx.Module | None]:
 
 def _separate(tree: Any) -> tuple[list[Array], tuple[Any, ...]]:
     """The arrays of a nesting, and the rest: numbers and switches that a program is compiled for."""
-    found, structure = jax.tree.flatten(tree)
-    constants = tuple(None if isinstance(leaf, Array) else leaf for leaf in found)
-    return [leaf for leaf in found if isinstance(leaf, Array)], (structure, constants)
+    leaves, structure = jax.tree.flatten(tree)
+    constants = tuple(None if isinstance(leaf, Array) else leaf for leaf in leaves)
+    return [leaf for leaf in leaves if isinstance(leaf, Array)], (structure, constants)
 
 
 def _run(function: Callable[..., Any], module: nnx.Module | None, static: tuple[Any, ...], arrays: Sequence[Array]) -> Any:
@@ -171,7 +171,7 @@ def _differentiate(function, static, graphdef, state, arrays, cotangent):
         output = _run(function, module, static, [floats.get(i, array) for i, array in enumerate(arrays)])
         return output[0] if isinstance(output, tuple) else output
 
-    values = {name: parameter.value for name, parameter in parameters(nnx.merge(graphdef, state)).items()}
+    values = {name: parameter.value for name, parameter in named_parameters(nnx.merge(graphdef, state)).items()}
     output, pull_back = jax.vjp(run, values, floats)
     by_name, by_position = pull_back(cotangent.astype(output.dtype))
     return output, by_position, by_name
