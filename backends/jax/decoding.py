@@ -93,7 +93,7 @@ def _beam_step(structure, values, state, rows, tokens, count):
     model = structure.module(values)
     model.eval()
     # Cross-attention stays: all rows of one source share it.
-    caches = [cache._replace(own=cache.own.reorder(rows)) for cache in state[2]]
+    caches = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in state[2]]
     with full_precision():
         logits, state = model.decoder(tokens, [*state[:2], caches])
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)

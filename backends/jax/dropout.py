@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.dropout_masks import Sites, injected
+from transformer_mb.dropout_masks import Sites, batch_sites, injected
 from transformer_mb.shapes import check_same
 
 from .weights import named_modules
@@ -63,6 +63,6 @@ def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractCo
     return injected(dropouts, module, masks, lambda mask: nnx.data(jnp.asarray(mask)), nnx.data(None))
 
 
-def seeded_masks(seed: Array, step: int | Array, sites: Sites) -> dict[str, Array]:
-    """Masks from the seed's key and the step alone; the user's random streams stay where they are."""
-    return _draw(jax.random.fold_in(seed, step), sites)
+def seeded_dropout(model: nnx.Module, seed: Array, step: int | Array, batch: Any) -> AbstractContextManager[None]:
+    """Inside, what is dropped depends on the seed's key and the step alone; the user's random streams stay as they were."""
+    return injected_dropout(model, _draw(jax.random.fold_in(seed, step), batch_sites(model.config, batch)))

@@ -12,11 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from transformer_mb.dropout_masks import dropout_sites
 from transformer_mb.trainer import Batch, Trainer, TrainerOptions
 
 from .compiled import Structure, full_precision, leave_room, split
-from .dropout import injected_dropout, seeded_masks
+from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import at_least_float32, build_optimizer, clip_gradients
@@ -96,12 +95,8 @@ def _step(
     def total(values: dict[str, Array]) -> Array:
         model = structure.module(values)
         model.train()
-        kept = masks
-        if masks is None:
-            rows, steps = target_in.shape
-            sites = dropout_sites(model.config, rows, 0 if source is None else source.shape[1], steps)
-            kept = seeded_masks(key, step_count, sites)
-        with injected_dropout(model, kept):
+        dropped = seeded_dropout(model, key, step_count, batch) if masks is None else injected_dropout(model, masks)
+        with dropped:
             logits, _ = model(source, target_in, source_valid_lens)
         return loss(logits, target_out, target_valid_lens).sum()
 

@@ -63,4 +63,4 @@ class BeamDecoder:
     def reorder(self, rows: np.ndarray) -> None:
         index = to_device(np.array(rows), self.state[0].ctx)
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(index)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from mxnet import Context, autograd, npx
+from mxnet import Context, autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.dropout_masks import Sites, injected
+from transformer_mb.dropout_masks import batch_sites, injected
 from transformer_mb.shapes import check_same
 
 from .weights import named_blocks, to_device
@@ -45,8 +45,11 @@ def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractCo
     return injected(dropouts, module, masks, lambda mask: mask)
 
 
-def seeded_masks(seed: int, step: int, sites: Sites) -> dict[str, np.ndarray]:
-    """Masks from the seed and the step alone, and by NumPy: MXNet's one random state is the whole process's, cannot be
-    put back, and takes a millisecond to seed."""
-    generator = np.random.default_rng((seed, step))
-    return {path: generator.random(shape, np.float32) >= rate for path, (rate, shape) in sites.items()}
+def seeded_dropout(model: gluon.Block, seed: int, step: int, batch: Any) -> AbstractContextManager[None]:
+    """Inside, what is dropped depends on the seed and the step alone.
+
+    By NumPy: MXNet's one random state is the whole process's, cannot be put back, and takes a millisecond to seed.
+    """
+    generator, sites = np.random.default_rng((seed, step)), batch_sites(model.config, batch)
+    masks = {path: generator.random(shape, np.float32) >= rate for path, (rate, shape) in sites.items()}
+    return injected_dropout(model, masks)

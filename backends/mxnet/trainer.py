@@ -10,11 +10,9 @@ import numpy as np
 from mxnet import autograd
 from mxnet import np as mnp
 
-from transformer_mb.dropout_masks import dropout_sites
-from transformer_mb.shapes import check_dropout_paths
 from transformer_mb.trainer import Batch, Trainer, TrainerOptions
 
-from .dropout import dropouts, injected_dropout, seeded_masks
+from .dropout import dropouts, injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
@@ -47,20 +45,17 @@ class MXNetTrainer(Trainer):
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> mnp.ndarray:
         tensors = [None if array is None else to_device(np.array(array), self.context) for array in batch]
         if dropout_masks is None:
-            source_steps = 0 if batch.source is None else batch.source.shape[1]
-            sites = dropout_sites(self.model.config, batch.target_in.shape[0], source_steps, batch.target_in.shape[1])
-            dropout_masks = seeded_masks(self.options.seed, self.step_count, sites)
-        masks = self._masks(dropout_masks)
+            dropped = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
+        else:
+            dropped = injected_dropout(self.model, dropout_masks)
+        dtype = self.optimizer.change.dtype
+        with dropped:
+            masks = {path: dropout.factors(dropout.keep, dtype, self.context) for path, dropout in self.dropouts.items()}
         with autograd.record():
             loss = self._loss(tensors, masks)
         loss.backward()
         self._apply([parameter.holder.grad() for parameter in self.parameters.values()])
         return loss.detach()
-
-    def _masks(self, masks: Mapping[str, np.ndarray]) -> dict[str, mnp.ndarray]:
-        check_dropout_paths(masks, self.dropouts)
-        dtype = self.optimizer.change.dtype
-        return {path: dropout.factors(masks[path], dtype, self.context) for path, dropout in self.dropouts.items()}
 
     def _loss(self, tensors: Sequence[mnp.ndarray | None], masks: Mapping[str, mnp.ndarray]) -> mnp.ndarray:
         """The loss, forward and backward compiled for these shapes (nearly twice as fast as imperative, measured)."""

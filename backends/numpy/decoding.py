@@ -54,7 +54,7 @@ class BeamDecoder:
 
     def reorder(self, rows: np.ndarray) -> None:
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(rows)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in self.state[2]]
 
 
 def _log_softmax(scores: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> Abs
 
 
 @contextmanager
-def seeded_dropout(model: Layer, seed: int, step: int) -> Iterator[None]:
+def seeded_dropout(model: Layer, seed: int, step: int, batch: Any) -> Iterator[None]:
     """Inside, what is dropped depends on the seed and the step alone: all dropouts draw from one generator in turn."""
     layers = dropouts(model).values()
     bits = np.random.SFC64((seed % 2**64, step))

@@ -27,7 +27,7 @@ class NumPyTrainer(Trainer):
         if not self.model.training:
             self.model.train()
         self.optimizer.whole.gradient.fill(0.0)
-        seeded = seeded_dropout(self.model, self.options.seed, self.step_count)
+        seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
         with seeded, injected_dropout(self.model, dropout_masks):
             logits, _ = self.model(batch.source, batch.target_in, batch.source_valid_lens)
         losses = self.loss(logits, batch.target_out, batch.target_valid_lens)

@@ -104,7 +104,7 @@ class TransformerDecoder(SequenceEmbedding):
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
         first = state[2][0]
-        offset = 0 if first is None else first.own.length
+        offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not self.training:
             # The book's predictor feeds one token at a time, each at position 0.
             offset = 0

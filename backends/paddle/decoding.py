@@ -55,4 +55,4 @@ class BeamDecoder:
     def reorder(self, rows: np.ndarray) -> None:
         index = paddle.to_tensor(rows, place=self.state[0].place)
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(index)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

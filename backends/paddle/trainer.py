@@ -35,7 +35,7 @@ class PaddleTrainer(Trainer):
         with paddle.device.device_guard(self.place):
             tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
-            seeded = seeded_dropout(self.model, self.options.seed, self.step_count)
+            seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
             with seeded, injected_dropout(self.model, dropout_masks):
                 logits, _ = self.model(source, target_in, source_valid_lens)
                 loss = self.loss(logits, target_out, target_valid_lens).sum()

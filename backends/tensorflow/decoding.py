@@ -75,7 +75,7 @@ class BeamDecoder:
     def reorder(self, rows: np.ndarray) -> None:
         index = tf.constant(rows)
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(index)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
 
 
 def _beam_step(model: keras.Model, tokens: tf.Tensor, state: list[Any], count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, Any]:
