@@ -63,7 +63,7 @@ class Structure:
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Structure) and self.graphdef == other.graphdef)
 
-    def module(self, values: Mapping[str, Array]) -> nnx.Module:
+    def module(self, values: Mapping[str, Array]) -> Any:
         """The module with these parameters, by canonical name; random streams have no keys."""
         module = _merge(self.graphdef, self.state, values)
         for _, part in named_modules(module):
@@ -159,14 +159,21 @@ def _run(function: Callable[..., Any], module: nnx.Module | None, static: tuple[
 
 # nnx.jit hands back what a call changed in the module: its attention weights, its random streams.
 @partial(nnx.jit, static_argnums=(0, 1))
-def _call(function, static, module, arrays):
+def _call(function: Callable[..., Any], static: tuple[Any, ...], module: nnx.Module | None, arrays: Sequence[Array]) -> Any:
     return _run(function, module, static, arrays)
 
 
-def _differentiate(function, static, graphdef, state, arrays, cotangent):
+def _differentiate(
+    function: Callable[..., Any],
+    static: tuple[Any, ...],
+    graphdef: nnx.GraphDef,
+    state: Any,
+    arrays: Sequence[Array],
+    cotangent: Array,
+) -> tuple[Array, dict[int, Array], dict[str, Array]]:
     floats = {i: array for i, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)}
 
-    def run(values, floats):
+    def run(values: dict[str, Array], floats: dict[int, Array]) -> Array:
         module = _merge(graphdef, state, values)
         output = _run(function, module, static, [floats.get(i, array) for i, array in enumerate(arrays)])
         return output[0] if isinstance(output, tuple) else output

@@ -65,8 +65,9 @@ class DecoderBlock(nnx.Module):
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+            keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, *cross, enc_valid_lens, need_weights=need_weights))
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]
@@ -102,7 +103,7 @@ class TransformerDecoder(SequenceEmbedding):
         block_options = {**chosen.of(DecoderBlockOptions), **created}
         self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
-        self.dense = nnx.Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
+        self.dense: Any = nnx.Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
 
     @property
     def attention_weights(self) -> list[list[Array | None]]:

@@ -27,7 +27,7 @@ class Dropout(nnx.Dropout):
         super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate > 0.0 else None)
         self.keep: Array | None = nnx.data(None)
 
-    def __call__(self, X: Array) -> Array:
+    def __call__(self, X: Array) -> Array:  # type: ignore[override] # mode and streams are the module's
         if self.deterministic or self.rate == 0.0:
             return X
         keep = self.keep
@@ -63,6 +63,6 @@ def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractCo
     return injected(dropouts, module, masks, lambda mask: nnx.data(jnp.asarray(mask)), nnx.data(None))
 
 
-def seeded_dropout(model: nnx.Module, seed: Array, step: int | Array, batch: Any) -> AbstractContextManager[None]:
+def seeded_dropout(model: Any, seed: Array, step: int | Array, batch: Any) -> AbstractContextManager[None]:
     """Inside, what is dropped depends on the seed's key and the step alone; the user's random streams stay as they were."""
     return injected_dropout(model, _draw(jax.random.fold_in(seed, step), batch_sites(model.config, batch)))

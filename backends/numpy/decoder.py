@@ -58,8 +58,9 @@ class DecoderBlock(Layer):
         if crossing:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+            keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, *cross, enc_valid_lens, need_weights=need_weights))
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         self.remember(crossing)
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import paddle
@@ -71,7 +71,7 @@ class PaddleBackend(NativeBackend):
     def _creation(self) -> Iterator[None]:
         """Paddle makes parameters in the process's default dtype, which is afterwards what it was."""
         before = paddle.get_default_dtype()
-        paddle.set_default_dtype(self.dtype)
+        paddle.set_default_dtype(cast(Any, self.dtype))
         try:
             with paddle.device.device_guard(self.device):
                 yield
@@ -85,7 +85,7 @@ class PaddleBackend(NativeBackend):
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
             return leaf
-        return paddle.to_tensor(leaf, self.dtype if leaf.dtype.kind == "f" else None, self.device)
+        return paddle.to_tensor(leaf, cast(Any, self.dtype) if leaf.dtype.kind == "f" else None, self.device)
 
     def _numpy(self, leaf: Any) -> Any:
         return weights.Parameter.to_numpy(leaf) if isinstance(leaf, Tensor) else leaf

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import paddle
-from paddle import Tensor, nn
+from paddle import Tensor
+
+from .model import EncoderDecoder
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -16,7 +18,7 @@ def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
 
 
 @paddle.no_grad()
-def greedy(model: nn.Layer, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
+def greedy(model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
     config = model.config
     state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
     tokens = paddle.full([source.shape[0], 1], config.start_id, dtype=paddle.int64)
@@ -36,7 +38,7 @@ class BeamDecoder:
     """The BeamSession of ``transformer_mb.decoding.beam``."""
 
     @paddle.no_grad()
-    def __init__(self, model: nn.Layer, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
         enc_outputs = model.encoder(source, valid_lens).repeat_interleave(beam, axis=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat_interleave(beam), max_steps)

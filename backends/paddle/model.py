@@ -43,7 +43,7 @@ class _TiedLinear(nn.Layer):
 class EncoderDecoder(nn.Layer):
     config: TransformerConfig
 
-    def __init__(self, encoder: nn.Layer | None, decoder: nn.Layer | None, pooler: nn.Layer | None = None):
+    def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder

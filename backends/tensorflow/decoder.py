@@ -66,8 +66,9 @@ class DecoderBlock(keras.layers.Layer):
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+            keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
-            Y = self.attention2.attend(Y, *cross, enc_valid_lens, need_weights=need_weights, training=training)
+            Y = self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights, training=training)
             X = self.addnorm2(X, Y, training=training)
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X), training=training), training=training)
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
