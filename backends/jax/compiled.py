@@ -148,7 +148,7 @@ def _separate(tree: Any) -> tuple[list[Array], tuple[Any, ...]]:
     return [leaf for leaf in leaves if isinstance(leaf, Array)], (structure, constants)
 
 
-def _run(function: Callable[..., Any], module: nnx.Module | None, static: tuple[Any, ...], arrays: Sequence[Array]) -> Any:
+def _run(function: Callable[..., Any], static: tuple[Any, ...], module: nnx.Module | None, arrays: Sequence[Array]) -> Any:
     structure, constants = static
     remaining = iter(arrays)
     leaves = [next(remaining) if constant is None else constant for constant in constants]
@@ -158,9 +158,7 @@ def _run(function: Callable[..., Any], module: nnx.Module | None, static: tuple[
 
 
 # nnx.jit hands back what a call changed in the module: its attention weights, its random streams.
-@partial(nnx.jit, static_argnums=(0, 1))
-def _call(function: Callable[..., Any], static: tuple[Any, ...], module: nnx.Module | None, arrays: Sequence[Array]) -> Any:
-    return _run(function, module, static, arrays)
+_call: Callable[..., Any] = nnx.jit(_run, static_argnums=(0, 1))
 
 
 def _differentiate(
@@ -175,7 +173,7 @@ def _differentiate(
 
     def run(values: dict[str, Array], floats: dict[int, Array]) -> Array:
         module = _merge(graphdef, state, values)
-        output = _run(function, module, static, [floats.get(i, array) for i, array in enumerate(arrays)])
+        output = _run(function, static, module, [floats.get(i, array) for i, array in enumerate(arrays)])
         return output[0] if isinstance(output, tuple) else output
 
     values = {name: parameter.value for name, parameter in named_parameters(nnx.merge(graphdef, state)).items()}
