@@ -122,7 +122,7 @@ class JAXBackend(NativeBackend):
 
     @contextmanager
     def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
-        modules = [module for _, module in weights.named_modules(layer) if hasattr(module, "deterministic")]
+        modules = [module for _, module in weights.named_layers(layer) if hasattr(module, "deterministic")]
         before = [module.deterministic for module in modules]
         for module in modules:
             module.deterministic = not training

@@ -16,7 +16,7 @@ from flax import nnx
 from jax import Array
 
 from .attention import DotProductAttention
-from .weights import Parameter, named_modules, named_parameters
+from .weights import Parameter, named_layers, named_parameters
 
 _traced_since_counted = False
 
@@ -49,6 +49,11 @@ def leave_room() -> None:
         jax.clear_caches()
 
 
+def at_least_float32(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Moments and their arithmetic: 0.999 is 1 in bfloat16."""
+    return {name: array.astype(jnp.promote_types(array.dtype, jnp.float32)) for name, array in arrays.items()}
+
+
 class Structure:
     """A module without its arrays, equal for modules built alike: what a compiled function is compiled for."""
 
@@ -66,7 +71,7 @@ class Structure:
     def module(self, values: Mapping[str, Array]) -> Any:
         """The module with these parameters, by canonical name; random streams have no keys."""
         module = _merge(self.graphdef, self.state, values)
-        for _, part in named_modules(module):
+        for _, part in named_layers(module):
             if isinstance(part, DotProductAttention):
                 part.attention_weights = nnx.data(None)
         return module
@@ -90,7 +95,7 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     within the module is no longer the same object. Variables stay the same objects when their arrays change.
     """
     leave_room()
-    attributes = [value for _, part in named_modules(module) for value in vars(part).values()]
+    attributes = [value for _, part in named_layers(module) for value in vars(part).values()]
     known = _KNOWN.get(module)
     if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
         known = _KNOWN[module] = (attributes, Structure(module), named_parameters(module))

@@ -16,7 +16,7 @@ from jax import Array
 from transformer_mb.dropout_masks import Sites, batch_sites, injected
 from transformer_mb.shapes import check_same
 
-from .weights import named_modules
+from .weights import named_layers
 
 
 class Dropout(nnx.Dropout):
@@ -55,7 +55,7 @@ def _draw(key: Array, sites: Sites) -> dict[str, Array]:
 
 def dropouts(module: nnx.Module) -> dict[str, Dropout]:
     """Every dropout within that drops something, by path."""
-    return {path: sub for path, sub in named_modules(module) if isinstance(sub, Dropout) and sub.rate > 0.0}
+    return {path: sub for path, sub in named_layers(module) if isinstance(sub, Dropout) and sub.rate > 0.0}
 
 
 def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractContextManager[None]:

@@ -12,10 +12,7 @@ from jax import Array
 
 from transformer_mb.trainer import TrainerOptions
 
-
-def at_least_float32(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Moments and their arithmetic: 0.999 is 1 in bfloat16."""
-    return {name: array.astype(jnp.promote_types(array.dtype, jnp.float32)) for name, array in arrays.items()}
+from .compiled import at_least_float32
 
 
 def build_optimizer(parameters: Mapping[str, Array], options: TrainerOptions) -> tuple[optax.GradientTransformation, Any]:

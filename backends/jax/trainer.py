@@ -14,11 +14,11 @@ from jax import Array
 
 from transformer_mb.trainer import Batch, Trainer, TrainerOptions
 
-from .compiled import Structure, full_precision, leave_room, split
+from .compiled import Structure, at_least_float32, full_precision, leave_room, split
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
-from .optimizers import at_least_float32, build_optimizer, clip_gradients
+from .optimizers import build_optimizer, clip_gradients
 from .weights import array_like, named_parameters
 
 # What optax calls the moments.

@@ -45,7 +45,7 @@ def array_like(array: np.ndarray, like: Array) -> Array:
     return jax.device_put(jnp.array(array, like.dtype, copy=True), like.sharding)
 
 
-def named_modules(module: nnx.Module) -> Iterator[tuple[str, nnx.Module]]:
+def named_layers(module: nnx.Module) -> Iterator[tuple[str, nnx.Module]]:
     """Every module within, itself first, by canonical path; each once."""
     yield from _walk(module, "", set())
 
@@ -65,7 +65,7 @@ def named_parameters(module: Any) -> dict[str, Parameter]:
     """Every parameter by canonical name; plain functions have none."""
     parameters: dict[str, Parameter] = {}
     seen: set[int] = set()
-    for path, owner in named_modules(module) if isinstance(module, nnx.Module) else ():
+    for path, owner in named_layers(module) if isinstance(module, nnx.Module) else ():
         for name, variable in vars(owner).items():
             if isinstance(variable, nnx.Param) and id(variable) not in seen:
                 seen.add(id(variable))

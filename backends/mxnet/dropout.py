@@ -14,7 +14,7 @@ from mxnet.gluon import nn
 from transformer_mb.dropout_masks import batch_sites, injected
 from transformer_mb.shapes import check_same
 
-from .weights import named_blocks, to_device
+from .weights import named_layers, to_device
 
 
 class Dropout(nn.Dropout):
@@ -37,7 +37,7 @@ class Dropout(nn.Dropout):
 
 def dropouts(module: Any) -> dict[str, Dropout]:
     """Every dropout within that drops something, by path."""
-    return {path: sub for path, sub in named_blocks(module) if isinstance(sub, Dropout) and sub._rate > 0.0}
+    return {path: sub for path, sub in named_layers(module) if isinstance(sub, Dropout) and sub._rate > 0.0}
 
 
 def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractContextManager[None]:

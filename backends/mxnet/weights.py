@@ -20,14 +20,14 @@ from transformer_mb.native_parameters import NativeParameter
 CANONICAL = {"gamma": "weight", "beta": "bias"}
 
 
-def named_blocks(block: Any, path: str = "") -> Iterator[tuple[str, gluon.Block]]:
+def named_layers(block: Any, path: str = "") -> Iterator[tuple[str, gluon.Block]]:
     """The block and all blocks inside it, by canonical path; nothing for a plain function."""
     if not isinstance(block, gluon.Block):
         return
     yield path, block
     for name, child in block._children.items():
         name = f"block{name}" if isinstance(block, nn.Sequential) else name
-        yield from named_blocks(child, f"{path}.{name}" if path else name)
+        yield from named_layers(child, f"{path}.{name}" if path else name)
 
 
 class Parameter(NativeParameter):
@@ -49,7 +49,7 @@ class Parameter(NativeParameter):
 def named_parameters(module: Any) -> dict[str, Parameter]:
     """Every parameter by canonical name; plain functions have none."""
     parameters: dict[int, tuple[str, Parameter]] = {}
-    for path, block in named_blocks(module):
+    for path, block in named_layers(module):
         for name, holder in block._reg_params.items():
             name = CANONICAL.get(name, name)
             parameters.setdefault(id(holder), (f"{path}.{name}" if path else name, Parameter(holder)))
