@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -18,7 +18,7 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
-from transformer_mb.trees import leaves, map_leaves
+from transformer_mb.trees import map_leaves
 
 from . import attention, compiled, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
@@ -103,6 +103,7 @@ class JAXBackend(NativeBackend):
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -132,22 +133,12 @@ class JAXBackend(NativeBackend):
             for module, mode in zip(modules, before, strict=True):
                 module.deterministic = mode
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self._tensor, (tuple(inputs), options))
-        with self._running(layer, training), injected_dropout(layer, dropout_masks):
-            output, by_leaf, gradients = compiled.differentiate(
-                layer, inputs, options, self._tensor(cotangent), self.device.platform
-            )
-        by_input = [self._numpy(by_leaf.get(id(leaf))) for leaf in leaves(inputs)]
-        return self._numpy(output), by_input, _gradients(layer, gradients)
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
+        with self._running(layer, training):
+            output, by_leaf, gradients = compiled.differentiate(layer, inputs, options, cotangent, self.device.platform)
+        return output, by_leaf, _gradients(layer, gradients)
 
     def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> JAXTrainer:
         return JAXTrainer(model, options)
@@ -159,11 +150,6 @@ class JAXBackend(NativeBackend):
         compared = compiled.compiled_quickly(_loss_and_gradients, 2, self.device.platform)
         total, gradients = compared(compiled.Structure(loss), *compiled.split(model), batch, masks)
         return float(total), _gradients(model, gradients)
-
-    def start_beam(
-        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
-    ) -> decoding.BeamDecoder:
-        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
 
 def _devices() -> dict[str, jax.Device]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -77,6 +77,7 @@ class MXNetBackend(NativeBackend):
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -89,27 +90,18 @@ class MXNetBackend(NativeBackend):
     def _running(self, layer: Any, training: bool = False) -> AbstractContextManager[Any]:
         return autograd.pause(train_mode=training)
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, mnp.ndarray) and np.dtype(leaf.dtype).kind == "f"]
         for leaf in watched:
             leaf.attach_grad()
         parameters = weights.named_parameters(layer)
-        with _recording(parameters, training), injected_dropout(layer, dropout_masks):
+        with _recording(parameters, training):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
-        output.backward(self._tensor(cotangent))
-        by_leaf = {id(leaf): self._numpy(leaf.grad) for leaf in watched}
-        by_input = [by_leaf.get(id(leaf)) for leaf in leaves(inputs)]
-        return self._numpy(output), by_input, _gradients(parameters)
+        output.backward(cotangent)
+        return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
 
     def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> MXNetTrainer:
         return MXNetTrainer(model, options)
@@ -124,11 +116,6 @@ class MXNetBackend(NativeBackend):
             total = loss(logits, target_out, target_valid_lens).sum()
         total.backward()
         return total.item(), _gradients(parameters)
-
-    def start_beam(
-        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
-    ) -> decoding.BeamDecoder:
-        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
 
 def _recording(parameters: Mapping[str, weights.Parameter], training: bool) -> AbstractContextManager:

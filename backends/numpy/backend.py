@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
-from transformer_mb.trees import leaves, map_leaves
+from transformer_mb.trees import leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
@@ -75,6 +75,7 @@ class NumPyBackend(NativeBackend):
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -91,32 +92,22 @@ class NumPyBackend(NativeBackend):
         with no_gradients(), _mode(layer, training):
             yield
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         layer = layer if isinstance(layer, Layer) else _Function(layer)
         layer.zero_gradients()
-        with _mode(layer, training), injected_dropout(layer, dropout_masks):
+        with _mode(layer, training):
             output = layer(*inputs, **options)
         output = output[0] if isinstance(output, tuple) else output
         output = output.copy()  # backward may write over what forward made
-        gradients = layer.backward(self._tensor(np.asarray(cotangent)))
+        gradients = layer.backward(cotangent)
         remaining = iter(gradients if isinstance(gradients, tuple) else (gradients,))
-        return output, [self._gradient(leaf, remaining) for leaf in leaves(inputs)], _gradients(layer)
-
-    def _gradient(self, leaf: Any, gradients: Iterator[np.ndarray | None]) -> np.ndarray | None:
-        """The next gradient for an array of floats, zero where the layer does not read it."""
-        if not (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f"):
-            return None
-        gradient = next(gradients, None)
-        return np.zeros_like(leaf) if gradient is None else self._numpy(gradient)
+        # One for each array of floats, zero where the layer does not read it.
+        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f"]
+        pairs = [(leaf, next(remaining, None)) for leaf in watched]
+        by_leaf = {id(leaf): np.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in pairs}
+        return output, by_leaf, _gradients(layer)
 
     def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> NumPyTrainer:
         return NumPyTrainer(model, options)
@@ -131,12 +122,6 @@ class NumPyBackend(NativeBackend):
         losses = loss(logits, target_out, target_valid_lens)
         model.backward(loss.backward(np.ones_like(losses)))
         return float(losses.sum()), _gradients(model)
-
-    def start_beam(
-        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
-    ) -> decoding.BeamDecoder:
-        model.eval()
-        return decoding.BeamDecoder(model, source, valid_lens, max_steps, beam)
 
 
 class _Function(Layer):

@@ -37,6 +37,7 @@ class BeamDecoder:
 
     @no_gradients()
     def __init__(self, model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int):
+        model.eval()
         enc_outputs = model.encoder(source, valid_lens).repeat(beam, axis=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat(beam), max_steps)

@@ -39,6 +39,7 @@ class BeamDecoder:
 
     @paddle.no_grad()
     def __init__(self, model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+        model.eval()
         enc_outputs = model.encoder(source, valid_lens).repeat_interleave(beam, axis=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat_interleave(beam), max_steps)

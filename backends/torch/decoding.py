@@ -35,6 +35,7 @@ class BeamDecoder:
 
     @torch.inference_mode()
     def __init__(self, model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+        model.eval()
         enc_outputs = model.encoder(source, valid_lens).repeat_interleave(beam, dim=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat_interleave(beam), max_steps)
