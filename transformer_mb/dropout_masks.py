@@ -5,7 +5,7 @@ A mask says which elements are kept; the layer multiplies by 1 / (1 - rate) itse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,6 +50,12 @@ def dropout_sites(config: TransformerConfig, batch: int, source_steps: int = 0, 
         for i in range(config.decoder_num_layers):
             sublayers(f"decoder.blks.block{i}", target_steps, attentions, config.decoder_num_heads, 3)
     return {path: site for path, site in sites.items() if site[0] > 0.0}
+
+
+def batch_sites(config: TransformerConfig, batch: Sequence[Any]) -> Sites:
+    """The sites of one training step; the arrays are a ``trainer.Batch``'s, whose source is None without an encoder."""
+    source, _, target_in, *_ = batch
+    return dropout_sites(config, target_in.shape[0], 0 if source is None else source.shape[1], target_in.shape[1])
 
 
 def dropout_masks(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from .backend import Backend
+from .decoding.beam import BeamSession
 from .errors import DeviceError
 from .native_parameters import NativeParameters
-from .trees import map_leaves
+from .trees import leaves, map_leaves
 
 Masks = Mapping[str, np.ndarray] | None
 
@@ -35,6 +36,11 @@ class NativeBackend(Backend):
     def _greedy(model: Any, source: Any, valid_lens: Any, max_steps: int) -> Any:
         """``decoding.greedy``: the ids [B, steps]."""
 
+    @staticmethod
+    @abstractmethod
+    def _beam_decoder(model: Any, source: Any, valid_lens: Any, max_steps: int, beam: int) -> BeamSession:
+        """``decoding.BeamDecoder``."""
+
     @abstractmethod
     def _tensor(self, leaf: Any) -> Any:
         """A NumPy array on this device, floats in this dtype; anything else as it is."""
@@ -46,6 +52,12 @@ class NativeBackend(Backend):
     @abstractmethod
     def _running(self, layer: Any, training: bool = False) -> AbstractContextManager[Any]:
         """Inside, a layer runs on this device, in this mode and without gradients; afterwards all is as it was."""
+
+    @abstractmethod
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
+        """The layer's (first) output, and the gradients by id of the float inputs and by canonical name."""
 
     def _check_device(self, name: str, given: str | None) -> str:
         if name not in self.devices():
@@ -70,6 +82,20 @@ class NativeBackend(Backend):
         with self._running(layer, training), self._injected_dropout(layer, dropout_masks):
             return map_leaves(self._numpy, self._call(layer, inputs, options, training))
 
+    def gradients(
+        self,
+        layer: Any,
+        inputs: Sequence[Any],
+        cotangent: np.ndarray,
+        training: bool = False,
+        dropout_masks: Masks = None,
+        **options: Any,
+    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
+        tensors, options = map_leaves(self._tensor, (list(inputs), options))
+        with self._injected_dropout(layer, dropout_masks):
+            output, by_leaf, by_name = self._differentiate(layer, tensors, options, self._tensor(cotangent), training)
+        return self._numpy(output), [self._numpy(by_leaf.get(id(leaf))) for leaf in leaves(tensors)], by_name
+
     def _evaluate(self, function: Callable[..., Any], model: Any, *arrays: np.ndarray | None) -> Any:
         """``function(model, *tensors)`` in evaluation mode, its result as NumPy arrays."""
         tensors = map_leaves(self._tensor, arrays)
@@ -92,6 +118,9 @@ class NativeBackend(Backend):
     def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
         with self._running(model):
             return self._numpy(self._greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
+
+    def start_beam(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int) -> BeamSession:
+        return self._beam_decoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
 
 def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:

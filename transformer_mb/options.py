@@ -14,6 +14,14 @@ from .config import CHOICES, TransformerConfig, check_choice
 from .errors import ConfigError
 
 
+class AttentionOptions(TypedDict, total=False):
+    """What MultiHeadAttention hands on; see ``interface.DotProductAttention``."""
+
+    mask: Any
+    causal: bool
+    need_weights: bool
+
+
 class NormOptions(TypedDict, total=False):
     """What every normalization inside a block or a stack obeys; see ``interface.LayerNorm``."""
 

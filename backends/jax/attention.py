@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from flax import nnx
 from jax import Array
 
 from transformer_mb.config import check_heads
+from transformer_mb.options import AttentionOptions
 from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
@@ -138,14 +139,11 @@ class MultiHeadAttention(nnx.Module):
         keys: Array,
         values: Array,
         valid_lens: Array | None = None,
-        *,
-        mask: Array | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> Array:
         check_features("queries", queries.shape, self.W_q.in_features)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
-        output = self.attention(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
     def __call__(
@@ -154,10 +152,7 @@ class MultiHeadAttention(nnx.Module):
         keys: Array,
         values: Array,
         valid_lens: Array | None = None,
-        *,
-        mask: Array | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> Array:
         keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        return self.attend(queries, keys, values, valid_lens, **options)

@@ -78,5 +78,5 @@ class KeyValueCache:
 class BlockCache(NamedTuple):
     """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
 
-    own: KeyValueCache = KeyValueCache()
-    cross: tuple[Array, Array] | None = None
+    self_attention: KeyValueCache = KeyValueCache()
+    cross_attention: tuple[Array, Array] | None = None

@@ -16,7 +16,7 @@ from flax import nnx
 from jax import Array
 
 from .attention import DotProductAttention
-from .weights import Parameter, named_modules, parameters
+from .weights import Parameter, named_layers, named_parameters
 
 _traced_since_counted = False
 
@@ -49,6 +49,11 @@ def leave_room() -> None:
         jax.clear_caches()
 
 
+def at_least_float32(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Moments and their arithmetic: 0.999 is 1 in bfloat16."""
+    return {name: array.astype(jnp.promote_types(array.dtype, jnp.float32)) for name, array in arrays.items()}
+
+
 class Structure:
     """A module without its arrays, equal for modules built alike: what a compiled function is compiled for."""
 
@@ -63,10 +68,10 @@ class Structure:
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Structure) and self.graphdef == other.graphdef)
 
-    def module(self, values: Mapping[str, Array]) -> nnx.Module:
+    def module(self, values: Mapping[str, Array]) -> Any:
         """The module with these parameters, by canonical name; random streams have no keys."""
         module = _merge(self.graphdef, self.state, values)
-        for _, part in named_modules(module):
+        for _, part in named_layers(module):
             if isinstance(part, DotProductAttention):
                 part.attention_weights = nnx.data(None)
         return module
@@ -75,8 +80,8 @@ class Structure:
 def _merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> nnx.Module:
     # The map makes variables that belong to the current trace, and may be set in it.
     module = nnx.merge(graphdef, jax.tree.map(lambda leaf: leaf, state))
-    for name, parameter in parameters(module).items():
-        parameter.set(values[name])
+    for name, parameter in named_parameters(module).items():
+        parameter.assign(values[name])
     return module
 
 
@@ -90,10 +95,10 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     within the module is no longer the same object. Variables stay the same objects when their arrays change.
     """
     leave_room()
-    attributes = [value for _, part in named_modules(module) for value in vars(part).values()]
+    attributes = [value for _, part in named_layers(module) for value in vars(part).values()]
     known = _KNOWN.get(module)
     if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
-        known = _KNOWN[module] = (attributes, Structure(module), parameters(module))
+        known = _KNOWN[module] = (attributes, Structure(module), named_parameters(module))
     return known[1], {name: parameter.value for name, parameter in known[2].items()}
 
 
@@ -143,12 +148,12 @@ def _bound(layer: Any) -> tuple[Callable[..., Any], nnx.Module | None]:
 
 def _separate(tree: Any) -> tuple[list[Array], tuple[Any, ...]]:
     """The arrays of a nesting, and the rest: numbers and switches that a program is compiled for."""
-    found, structure = jax.tree.flatten(tree)
-    constants = tuple(None if isinstance(leaf, Array) else leaf for leaf in found)
-    return [leaf for leaf in found if isinstance(leaf, Array)], (structure, constants)
+    leaves, structure = jax.tree.flatten(tree)
+    constants = tuple(None if isinstance(leaf, Array) else leaf for leaf in leaves)
+    return [leaf for leaf in leaves if isinstance(leaf, Array)], (structure, constants)
 
 
-def _run(function: Callable[..., Any], module: nnx.Module | None, static: tuple[Any, ...], arrays: Sequence[Array]) -> Any:
+def _run(function: Callable[..., Any], static: tuple[Any, ...], module: nnx.Module | None, arrays: Sequence[Array]) -> Any:
     structure, constants = static
     remaining = iter(arrays)
     leaves = [next(remaining) if constant is None else constant for constant in constants]
@@ -158,20 +163,25 @@ def _run(function: Callable[..., Any], module: nnx.Module | None, static: tuple[
 
 
 # nnx.jit hands back what a call changed in the module: its attention weights, its random streams.
-@partial(nnx.jit, static_argnums=(0, 1))
-def _call(function, static, module, arrays):
-    return _run(function, module, static, arrays)
+_call: Callable[..., Any] = nnx.jit(_run, static_argnums=(0, 1))
 
 
-def _differentiate(function, static, graphdef, state, arrays, cotangent):
+def _differentiate(
+    function: Callable[..., Any],
+    static: tuple[Any, ...],
+    graphdef: nnx.GraphDef,
+    state: Any,
+    arrays: Sequence[Array],
+    cotangent: Array,
+) -> tuple[Array, dict[int, Array], dict[str, Array]]:
     floats = {i: array for i, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)}
 
-    def run(values, floats):
+    def run(values: dict[str, Array], floats: dict[int, Array]) -> Array:
         module = _merge(graphdef, state, values)
-        output = _run(function, module, static, [floats.get(i, array) for i, array in enumerate(arrays)])
+        output = _run(function, static, module, [floats.get(i, array) for i, array in enumerate(arrays)])
         return output[0] if isinstance(output, tuple) else output
 
-    values = {name: parameter.value for name, parameter in parameters(nnx.merge(graphdef, state)).items()}
+    values = {name: parameter.value for name, parameter in named_parameters(nnx.merge(graphdef, state)).items()}
     output, pull_back = jax.vjp(run, values, floats)
     by_name, by_position = pull_back(cotangent.astype(output.dtype))
     return output, by_position, by_name

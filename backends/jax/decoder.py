@@ -59,13 +59,15 @@ class DecoderBlock(nnx.Module):
         own = own.append(*self.attention1.project_keys_values(Y, Y))
         # A compiled loop's buffers are longer than the sequence so far, and their mask is causal by itself.
         mask = own.mask(X.shape[1], causal)
-        options = {"mask": mask, "causal": causal and mask is None, "need_weights": need_weights}
-        X = self.addnorm1(X, self.attention1.attend(Y, own.keys, own.values, **options))
+        causal = causal and mask is None
+        Y = self.attention1.attend(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights)
+        X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+            keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, *cross, enc_valid_lens, need_weights=need_weights))
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]
@@ -101,7 +103,7 @@ class TransformerDecoder(SequenceEmbedding):
         block_options = {**chosen.of(DecoderBlockOptions), **created}
         self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
-        self.dense = nnx.Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
+        self.dense: Any = nnx.Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
 
     @property
     def attention_weights(self) -> list[list[Array | None]]:
@@ -117,7 +119,7 @@ class TransformerDecoder(SequenceEmbedding):
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
         first = state[2][0]
-        offset = 0 if first is None else first.own.length
+        offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and self.deterministic:
             # The book's predictor feeds one token at a time, each at position 0.
             offset = 0

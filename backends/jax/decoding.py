@@ -8,18 +8,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 from jax import Array
 
 from .cache import BlockCache, KeyValueCache
 from .compiled import Structure, full_precision, split
+from .model import EncoderDecoder
 
 
 def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
     return logits.at[..., jnp.asarray(token_ids)].set(-jnp.inf) if token_ids else logits
 
 
-def greedy(model: nnx.Module, source: Array, valid_lens: Array, max_steps: int) -> Array:
+def greedy(model: EncoderDecoder, source: Array, valid_lens: Array, max_steps: int) -> Array:
     return _greedy(*split(model), source, valid_lens, max_steps)
 
 
@@ -50,7 +50,7 @@ def _greedy(structure: Structure, values: dict[str, Array], source: Array, valid
         return jax.lax.while_loop(unfinished, advance, carry)[3]
 
 
-def _start(model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, beam: int = 1) -> list[Any]:
+def _start(model: EncoderDecoder, source: Array, valid_lens: Array, max_steps: int, beam: int = 1) -> list[Any]:
     """The decoder's state, with nothing left to allocate or to project: a compiled loop's shapes must stay."""
     enc_outputs = jnp.repeat(model.encoder(source, valid_lens), beam, axis=0)
     no_step = enc_outputs[:, :0]
@@ -64,7 +64,7 @@ def _start(model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: nnx.Module, source: Array, valid_lens: Array, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, source: Array, valid_lens: Array, max_steps: int, beam: int):
         self.structure, self.values = split(model)
         self.state = _begin(self.structure, self.values, source, valid_lens, max_steps, beam)
         self.rows = np.arange(source.shape[0] * beam)
@@ -81,7 +81,9 @@ class BeamDecoder:
 
 
 @partial(jax.jit, static_argnums=(0, 4, 5))
-def _begin(structure, values, source, valid_lens, max_steps, beam):
+def _begin(
+    structure: Structure, values: dict[str, Array], source: Array, valid_lens: Array, max_steps: int, beam: int
+) -> list[Any]:
     model = structure.module(values)
     model.eval()
     with full_precision():
@@ -89,11 +91,13 @@ def _begin(structure, values, source, valid_lens, max_steps, beam):
 
 
 @partial(jax.jit, static_argnums=(0, 5), donate_argnums=2)
-def _beam_step(structure, values, state, rows, tokens, count):
+def _beam_step(
+    structure: Structure, values: dict[str, Array], state: list[Any], rows: Array, tokens: Array, count: int
+) -> tuple[Array, Array, list[Any]]:
     model = structure.module(values)
     model.eval()
     # Cross-attention stays: all rows of one source share it.
-    caches = [cache._replace(own=cache.own.reorder(rows)) for cache in state[2]]
+    caches = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in state[2]]
     with full_precision():
         logits, state = model.decoder(tokens, [*state[:2], caches])
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)

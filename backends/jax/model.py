@@ -47,7 +47,7 @@ class _TiedLinear(nnx.Module):
 class EncoderDecoder(nnx.Module):
     config: TransformerConfig
 
-    def __init__(self, encoder: nnx.Module | None, decoder: nnx.Module | None, pooler: nnx.Module | None = None):
+    def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler

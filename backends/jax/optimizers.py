@@ -12,7 +12,7 @@ from jax import Array
 
 from transformer_mb.trainer import TrainerOptions
 
-from .weights import at_least_float32
+from .compiled import at_least_float32
 
 
 def build_optimizer(parameters: Mapping[str, Array], options: TrainerOptions) -> tuple[optax.GradientTransformation, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,35 +11,41 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
+from transformer_mb.native_parameters import NativeParameter
+
 # What nnx calls the weight of a Linear, an Embed and a norm.
 NAMES = {"kernel": "weight", "embedding": "weight", "scale": "weight"}
 # Attributes visited last: their shared variables are named after the encoder and the embedding.
 LAST = ("decoder", "dense")
 
 
-class Parameter(NamedTuple):
-    """A variable, and whether it is a kernel [in, out], whose canonical layout is [out, in]."""
-
-    variable: nnx.Param
-    transposed: bool
-
+class Parameter(NativeParameter):
     @property
     def value(self) -> Array:
         # ``get_value`` and ``set_value`` are newer than flax 0.12.0, and where they are, ``.value`` is deprecated.
-        return self.variable.get_value() if hasattr(nnx.Variable, "get_value") else self.variable.value
+        return self.holder.get_value() if hasattr(nnx.Variable, "get_value") else self.holder.value
 
-    def set(self, value: Array) -> None:
+    @staticmethod
+    def to_numpy(tensor: Array) -> np.ndarray:
+        low = tensor.dtype in (jnp.bfloat16, jnp.float16)  # NumPy has no bfloat16
+        return np.array(tensor, np.float32 if low else tensor.dtype, copy=True)
+
+    def from_numpy(self, array: np.ndarray) -> Array:
+        return array_like(array, self.value)
+
+    def assign(self, tensor: Array) -> None:
         if hasattr(nnx.Variable, "set_value"):
-            self.variable.set_value(value)
+            self.holder.set_value(tensor)
         else:
-            self.variable.value = value
-
-    def layout(self, array: Any) -> Any:
-        """From the canonical layout to nnx's, or back."""
-        return array.T if self.transposed else array
+            self.holder.value = tensor
 
 
-def named_modules(module: nnx.Module) -> Iterator[tuple[str, nnx.Module]]:
+def array_like(array: np.ndarray, like: Array) -> Array:
+    """A copy: JAX on the CPU may else share the memory of an array, which a donated buffer would overwrite."""
+    return jax.device_put(jnp.array(array, like.dtype, copy=True), like.sharding)
+
+
+def named_layers(module: nnx.Module) -> Iterator[tuple[str, nnx.Module]]:
     """Every module within, itself first, by canonical path; each once."""
     yield from _walk(module, "", set())
 
@@ -55,44 +61,14 @@ def _walk(module: nnx.Module, path: str, seen: set[int]) -> Iterator[tuple[str, 
         yield from _walk(children[name], f"{path}.{part}" if path else part, seen)
 
 
-def parameters(module: Any) -> dict[str, Parameter]:
-    """Canonical name to variable; functions have none."""
-    found: dict[str, Parameter] = {}
+def named_parameters(module: Any) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none."""
+    parameters: dict[str, Parameter] = {}
     seen: set[int] = set()
-    for path, owner in named_modules(module) if isinstance(module, nnx.Module) else ():
+    for path, owner in named_layers(module) if isinstance(module, nnx.Module) else ():
         for name, variable in vars(owner).items():
             if isinstance(variable, nnx.Param) and id(variable) not in seen:
                 seen.add(id(variable))
                 full_name = f"{path}.{NAMES.get(name, name)}" if path else NAMES.get(name, name)
-                found[full_name] = Parameter(variable, name == "kernel")
-    return found
-
-
-def parameter_shapes(module: nnx.Module) -> dict[str, tuple[int, ...]]:
-    return {name: parameter.layout(parameter.value).shape for name, parameter in parameters(module).items()}
-
-
-def get_weights(module: nnx.Module) -> dict[str, np.ndarray]:
-    return {name: parameter.layout(to_numpy(parameter.value)) for name, parameter in parameters(module).items()}
-
-
-def assign_weights(module: nnx.Module, weights: Mapping[str, np.ndarray]) -> None:
-    for name, parameter in parameters(module).items():
-        old = parameter.value
-        parameter.set(jax.device_put(from_numpy(parameter.layout(weights[name]), old.dtype), old.sharding))
-
-
-def from_numpy(array: np.ndarray, dtype: Any) -> Array:
-    """A copy: JAX on the CPU may else share the memory of an array, which a donated buffer would overwrite."""
-    return jnp.array(array, dtype, copy=True)
-
-
-def to_numpy(array: Array) -> np.ndarray:
-    """A copy on the host; NumPy has no bfloat16, so low precision comes as float32."""
-    low = array.dtype in (jnp.bfloat16, jnp.float16)
-    return np.array(array, np.float32 if low else array.dtype, copy=True)
-
-
-def at_least_float32(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Moments and their arithmetic: 0.999 is 1 in bfloat16."""
-    return {name: array.astype(jnp.promote_types(array.dtype, jnp.float32)) for name, array in arrays.items()}
+                parameters[full_name] = Parameter(variable, transposed=name == "kernel")
+    return parameters

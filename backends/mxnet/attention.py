@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Unpack
 
 import mxnet as mx
 import numpy as np
@@ -15,6 +15,7 @@ from mxnet.gluon import nn
 
 from transformer_mb.config import check_heads
 from transformer_mb.masks import causal_mask
+from transformer_mb.options import AttentionOptions
 from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
@@ -95,7 +96,7 @@ def _past(T: int, S: int, dtype: str, context: mx.Context) -> tuple[mnp.ndarray,
 
 
 class DotProductAttention(Block):
-    """A mask may also be what ``combine_masks`` returns, so that several calls share one."""
+    """A mask may also be what ``_combine_masks`` returns, so that several calls share one."""
 
     def __init__(self, dropout: float):
         super().__init__()
@@ -103,7 +104,7 @@ class DotProductAttention(Block):
         self.attention_weights: mnp.ndarray | None = None
 
     @staticmethod
-    def combine_masks(
+    def _combine_masks(
         shape: Sequence[int], like: mnp.ndarray, valid_lens: mnp.ndarray | None, mask: mnp.ndarray | None = None
     ) -> Any:
         """For scores of the given shape [B, H, T, S] and of the dtype and context of ``like``."""
@@ -164,14 +165,11 @@ class MultiHeadAttention(Block):
         keys: mnp.ndarray,
         values: mnp.ndarray,
         valid_lens: mnp.ndarray | None = None,
-        *,
-        mask: mnp.ndarray | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
         check_features("queries", queries.shape, self.W_q.weight.shape[1])
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
-        output = self.attention(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
     def forward(
@@ -180,10 +178,7 @@ class MultiHeadAttention(Block):
         keys: mnp.ndarray,
         values: mnp.ndarray,
         valid_lens: mnp.ndarray | None = None,
-        *,
-        mask: mnp.ndarray | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
         keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        return self.attend(queries, keys, values, valid_lens, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from mxnet import autograd, gluon
 from mxnet import np as mnp
 
-from transformer_mb.backend import Backend
 from transformer_mb.config import TransformerConfig
-from transformer_mb.errors import DeviceError
+from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
@@ -22,7 +22,7 @@ from .dropout import injected_dropout
 from .trainer import MXNetTrainer
 
 
-class MXNetBackend(Backend):
+class MXNetBackend(NativeBackend):
     name = "mxnet"
     # float16 products fail on the CPU, asynchronously; bfloat16 arrays cannot be made from or read as NumPy's.
     dtypes = ("float32", "float64")
@@ -53,9 +53,7 @@ class MXNetBackend(Backend):
         return ["cpu", *(f"gpu:{i}" for i in range(mx.context.num_gpus()))]
 
     def find_device(self, device: str | None) -> mx.Context:
-        name = "gpu:0" if device == "gpu" else device or "cpu"
-        if name not in self.devices():
-            raise DeviceError(f"The device of backend mxnet must be one of {', '.join(self.devices())}, got {device!r}.")
+        name = self._check_device("gpu:0" if device == "gpu" else device or "cpu", device)
         kind, _, number = name.partition(":")
         return mx.Context(kind, int(number or 0))
 
@@ -76,71 +74,41 @@ class MXNetBackend(Backend):
         block.cast(self.dtype)
         return block
 
-    parameter_shapes = staticmethod(weights.parameter_shapes)
-    get_weights = staticmethod(weights.get_weights)
-    assign_weights = staticmethod(weights.assign_weights)
+    _named_parameters = staticmethod(weights.named_parameters)
+    _injected_dropout = staticmethod(injected_dropout)
+    _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
-        """A NumPy array on this device, floats in this dtype; anything else as it is."""
         if not isinstance(leaf, np.ndarray):
             return leaf
         return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device)
 
-    def apply(
-        self,
-        layer: Any,
-        *inputs: Any,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> Any:
-        inputs, options = map_leaves(self._tensor, inputs), map_leaves(self._tensor, options)
-        with autograd.pause(train_mode=training), injected_dropout(layer, dropout_masks):
-            return map_leaves(_numpy, layer(*inputs, **options))
+    def _numpy(self, leaf: Any) -> Any:
+        return leaf.asnumpy() if isinstance(leaf, mnp.ndarray) else leaf
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
+    def _running(self, layer: Any, training: bool = False) -> AbstractContextManager[Any]:
+        return autograd.pause(train_mode=training)
+
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, mnp.ndarray) and np.dtype(leaf.dtype).kind == "f"]
         for leaf in watched:
             leaf.attach_grad()
         parameters = weights.named_parameters(layer)
-        with _recording(parameters, training), injected_dropout(layer, dropout_masks):
+        with _recording(parameters, training):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
-        output.backward(self._tensor(cotangent))
-        by_leaf = {id(leaf): leaf.grad.asnumpy() for leaf in watched}
-        return output.asnumpy(), [by_leaf.get(id(leaf)) for leaf in leaves(inputs)], _gradients(parameters)
+        output.backward(cotangent)
+        return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
 
-    def trainer_from(self, model: gluon.Block, options: TrainerOptions) -> MXNetTrainer:
+    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> MXNetTrainer:
         return MXNetTrainer(model, options)
 
-    def run_encoder(self, model, source, valid_lens, token_types):
-        return self.apply(model.encoder, source, valid_lens, token_types=token_types)
-
-    def run_logits(self, model, source, valid_lens, target):
-        return self.apply(model, source, target, valid_lens)[0]
-
-    def run_attention(self, model, source, valid_lens, target):
-        source, valid_lens, target = map_leaves(self._tensor, (source, valid_lens, target))
-        enc_outputs, found = None, {}
-        with autograd.pause(train_mode=False):
-            if model.encoder is not None:
-                enc_outputs = model.encoder(source, valid_lens, need_weights=True)
-                found["encoder"] = model.encoder.attention_weights
-            if model.decoder is not None:
-                model.decoder(target, model.decoder.init_state(enc_outputs, valid_lens), need_weights=True)
-                found["decoder_self"], found["decoder_cross"] = model.decoder.attention_weights
-        return map_leaves(_numpy, found)
-
-    def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
+    def run_loss_and_gradients(
+        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+    ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
         parameters = weights.named_parameters(model)
         with _recording(parameters, dropout_masks is not None), injected_dropout(model, dropout_masks):
@@ -149,23 +117,13 @@ class MXNetBackend(Backend):
         total.backward()
         return total.item(), _gradients(parameters)
 
-    def run_greedy(self, model, source, valid_lens, max_steps):
-        return _numpy(decoding.greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
 
-    def start_beam(self, model, source, valid_lens, max_steps, beam):
-        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
-
-
-def _numpy(leaf: Any) -> Any:
-    return leaf.asnumpy() if isinstance(leaf, mnp.ndarray) else leaf
-
-
-def _recording(parameters: Mapping[str, gluon.Parameter], training: bool) -> AbstractContextManager:
+def _recording(parameters: Mapping[str, weights.Parameter], training: bool) -> AbstractContextManager:
     """Record for a backward that overwrites every gradient: those of parameters that it does not reach are zero."""
     for parameter in parameters.values():
-        parameter.grad()[:] = 0.0  # zero_grad refuses mxnet.np arrays
+        parameter.holder.grad()[:] = 0.0  # zero_grad refuses mxnet.np arrays
     return autograd.record(train_mode=training)
 
 
-def _gradients(parameters: Mapping[str, gluon.Parameter]) -> dict[str, np.ndarray]:
-    return {name: parameter.grad().asnumpy() for name, parameter in parameters.items()}
+def _gradients(parameters: Mapping[str, weights.Parameter]) -> dict[str, np.ndarray]:
+    return by_name(parameters, [parameter.holder.grad() for parameter in parameters.values()])

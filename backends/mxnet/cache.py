@@ -42,5 +42,5 @@ class KeyValueCache(NamedTuple):
 class BlockCache(NamedTuple):
     """One decoder block's memory: its own steps, and the encoder's keys and values with their mask, made once."""
 
-    own: KeyValueCache = KeyValueCache()
-    cross: tuple[mnp.ndarray, mnp.ndarray, Any] | None = None
+    self_attention: KeyValueCache = KeyValueCache()
+    cross_attention: tuple[mnp.ndarray, mnp.ndarray, Any] | None = None

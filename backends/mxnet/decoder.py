@@ -71,7 +71,7 @@ class DecoderBlock(Block):
         """The mask that all steps share; None where there is none, or one for each step ([B, T])."""
         if valid_lens is None or valid_lens.ndim != 1:
             return None
-        return DotProductAttention.combine_masks((values.shape[0], 1, 1, values.shape[2]), values, valid_lens)
+        return DotProductAttention._combine_masks((values.shape[0], 1, 1, values.shape[2]), values, valid_lens)
 
 
 class TransformerDecoder(SequenceEmbedding):
@@ -116,7 +116,7 @@ class TransformerDecoder(SequenceEmbedding):
 
     def forward(self, X: mnp.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[mnp.ndarray, list[Any]]:
         first = state[2][0]
-        offset = 0 if first is None else first.own.length
+        offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not autograd.is_training():
             # The book's predictor feeds one token at a time, each at position 0.
             offset = 0

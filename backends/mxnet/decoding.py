@@ -6,9 +6,10 @@ from functools import lru_cache
 
 import mxnet as mx
 import numpy as np
-from mxnet import autograd, gluon, npx
+from mxnet import autograd, npx
 from mxnet import np as mnp
 
+from .model import EncoderDecoder
 from .weights import to_device
 
 
@@ -26,7 +27,7 @@ def _suppression(token_ids: tuple[int, ...], vocab_size: int, dtype: str, contex
     return to_device(row, context)
 
 
-def greedy(model: gluon.Block, source: mnp.ndarray, valid_lens: mnp.ndarray, max_steps: int) -> mnp.ndarray:
+def greedy(model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray, max_steps: int) -> mnp.ndarray:
     config = model.config
     with autograd.pause(train_mode=False):
         state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
@@ -46,7 +47,7 @@ def greedy(model: gluon.Block, source: mnp.ndarray, valid_lens: mnp.ndarray, max
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: gluon.Block, source: mnp.ndarray, valid_lens: mnp.ndarray, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray, max_steps: int, beam: int):
         with autograd.pause(train_mode=False):
             enc_outputs = mnp.repeat(model.encoder(source, valid_lens), beam, axis=0)
             self.model = model
@@ -63,4 +64,4 @@ class BeamDecoder:
     def reorder(self, rows: np.ndarray) -> None:
         index = to_device(np.array(rows), self.state[0].ctx)
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(index)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from mxnet import Context, autograd, npx
+from mxnet import Context, autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.shapes import check_dropout_paths, check_same
+from transformer_mb.dropout_masks import batch_sites, injected
+from transformer_mb.shapes import check_same
 
-from .weights import named_blocks, to_device
+from .weights import named_layers, to_device
 
 
 class Dropout(nn.Dropout):
-    """nn.Dropout, or the elements that ``keep`` says where that is set: booleans, or what ``factors`` made of them."""
+    """nn.Dropout; uses the mask ``keep`` when one is set: booleans, or what ``factors`` made of them."""
 
     keep: np.ndarray | mnp.ndarray | None = None
 
@@ -34,18 +35,21 @@ class Dropout(nn.Dropout):
         return X * (self.factors(self.keep, X.dtype, X.ctx) if isinstance(self.keep, np.ndarray) else self.keep)
 
 
-@contextmanager
-def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> Iterator[None]:
+def dropouts(module: Any) -> dict[str, Dropout]:
+    """Every dropout within that drops something, by path."""
+    return {path: sub for path, sub in named_layers(module) if isinstance(sub, Dropout) and sub._rate > 0.0}
+
+
+def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractContextManager[None]:
     """Inside, the dropouts of ``module`` keep what ``masks`` says, by path; None changes nothing."""
-    if masks is None:
-        yield
-        return
-    sites = {path: sub for path, sub in named_blocks(module) if isinstance(sub, Dropout) and sub._rate > 0.0}
-    check_dropout_paths(masks, sites)
-    try:
-        for path, dropout in sites.items():
-            dropout.keep = masks[path]
-        yield
-    finally:
-        for dropout in sites.values():
-            dropout.keep = None
+    return injected(dropouts, module, masks, lambda mask: mask)
+
+
+def seeded_dropout(model: gluon.Block, seed: int, step: int, batch: Any) -> AbstractContextManager[None]:
+    """Inside, what is dropped depends on the seed and the step alone.
+
+    By NumPy: MXNet's one random state is the whole process's, cannot be put back, and takes a millisecond to seed.
+    """
+    generator, sites = np.random.default_rng((seed, step)), batch_sites(model.config, batch)
+    masks = {path: generator.random(shape, np.float32) >= rate for path, (rate, shape) in sites.items()}
+    return injected_dropout(model, masks)

@@ -96,7 +96,7 @@ class TransformerEncoder(SequenceEmbedding):
         mask = None
         if valid_lens is not None:
             # One mask for all blocks.
-            mask = DotProductAttention.combine_masks((X.shape[0], 1, X.shape[1], X.shape[1]), X, valid_lens)
+            mask = DotProductAttention._combine_masks((X.shape[0], 1, X.shape[1], X.shape[1]), X, valid_lens)
         for block in self.blks:
             X = block(X, mask=mask, need_weights=need_weights)
         return X if self.norm is None else self.norm(X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mxnet import autograd, gluon, npx
+from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -51,7 +51,7 @@ class _TiedDense(nn.Dense):
 class EncoderDecoder(Block):
     config: TransformerConfig
 
-    def __init__(self, encoder: gluon.Block | None, decoder: gluon.Block | None, pooler: gluon.Block | None = None):
+    def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder

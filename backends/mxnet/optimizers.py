@@ -6,48 +6,51 @@ of epsilon repairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from mxnet import gluon
 from mxnet import np as mnp
 
 from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
 class _Optimizer:
-    """``slots`` are flat, in the parameters' order; ``change`` is what the next call of ``step`` overwrites."""
+    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, each one vector of all parameters in a row.
 
-    def __init__(self, parameters: Iterable[gluon.Parameter], options: TrainerOptions):
-        data = [parameter.data() for parameter in parameters]
+    ``change`` is what the next ``step`` overwrites.
+    """
+
+    def __init__(self, parameters: Sequence[mnp.ndarray], options: TrainerOptions):
         self.options = options
-        self.change = mnp.zeros(sum(array.size for array in data), dtype=data[0].dtype, ctx=data[0].ctx)
+        first = parameters[0]
+        self.change = mnp.zeros(sum(parameter.size for parameter in parameters), dtype=first.dtype, ctx=first.ctx)
         self.slots = {slot: mnp.zeros_like(self.change) for slot in SLOTS[options.optimizer]}
 
+    def step(self, gradient: mnp.ndarray, learning_rate: float, step_count: int) -> None:
+        """Set ``change``, which the caller subtracts; ``step_count`` is 1 at the first step."""
+        if self.options.optimizer == "adam":
+            self._adam(gradient, learning_rate, step_count)
+        else:
+            self._sgd(gradient, learning_rate)
 
-class _Adam(_Optimizer):
-    """Kingma & Ba 2015, Algorithm 1."""
-
-    def step(self, gradients: mnp.ndarray, learning_rate: float, step_count: int) -> None:
+    def _adam(self, gradient: mnp.ndarray, learning_rate: float, step_count: int) -> None:
         beta1, beta2 = self.options.betas
         m, v = self.slots["m"], self.slots["v"]
         m *= beta1
-        m += gradients * (1.0 - beta1)
+        m += gradient * (1.0 - beta1)
         v *= beta2
-        v += mnp.square(gradients) * (1.0 - beta2)
+        v += mnp.square(gradient) * (1.0 - beta2)
         denominator = mnp.sqrt(v * (1.0 / (1.0 - beta2**step_count))) + self.options.eps
         mnp.divide(m * (learning_rate / (1.0 - beta1**step_count)), denominator, out=self.change)
 
-
-class _SGD(_Optimizer):
-    def step(self, gradients: mnp.ndarray, learning_rate: float, step_count: int) -> None:
-        velocity = self.slots["momentum"]
-        velocity *= self.options.momentum
-        velocity += gradients
-        mnp.multiply(velocity, learning_rate, out=self.change)
+    def _sgd(self, gradient: mnp.ndarray, learning_rate: float) -> None:
+        momentum = self.slots["momentum"]
+        momentum *= self.options.momentum
+        momentum += gradient
+        mnp.multiply(momentum, learning_rate, out=self.change)
 
 
-def build_optimizer(parameters: Iterable[gluon.Parameter], options: TrainerOptions) -> _Optimizer:
-    return (_Adam if options.optimizer == "adam" else _SGD)(parameters, options)
+def build_optimizer(parameters: Sequence[mnp.ndarray], options: TrainerOptions) -> _Optimizer:
+    return _Optimizer(parameters, options)
 
 
 def clip_gradients(gradients: mnp.ndarray, clip_norm: float) -> mnp.ndarray:

@@ -6,7 +6,7 @@ gamma and beta (here weight and bias). Dense weights are [out, in] as in the can
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import mxnet as mx
@@ -15,40 +15,45 @@ from mxnet import gluon
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.native_parameters import NativeParameter
+
 CANONICAL = {"gamma": "weight", "beta": "bias"}
 
 
-def named_blocks(block: Any, path: str = "") -> Iterator[tuple[str, gluon.Block]]:
+def named_layers(block: Any, path: str = "") -> Iterator[tuple[str, gluon.Block]]:
     """The block and all blocks inside it, by canonical path; nothing for a plain function."""
     if not isinstance(block, gluon.Block):
         return
     yield path, block
     for name, child in block._children.items():
         name = f"block{name}" if isinstance(block, nn.Sequential) else name
-        yield from named_blocks(child, f"{path}.{name}" if path else name)
+        yield from named_layers(child, f"{path}.{name}" if path else name)
 
 
-def named_parameters(block: Any) -> dict[str, gluon.Parameter]:
-    found: dict[int, tuple[str, gluon.Parameter]] = {}
-    for path, sub in named_blocks(block):
-        for name, parameter in sub._reg_params.items():
+class Parameter(NativeParameter):
+    @property
+    def value(self) -> mnp.ndarray:
+        return self.holder.data()
+
+    @staticmethod
+    def to_numpy(tensor: mnp.ndarray) -> np.ndarray:
+        return tensor.asnumpy()
+
+    def from_numpy(self, array: np.ndarray) -> mnp.ndarray:
+        return to_device(np.array(array, self.value.dtype), self.value.ctx)
+
+    def assign(self, tensor: mnp.ndarray) -> None:
+        self.value[:] = tensor
+
+
+def named_parameters(module: Any) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none."""
+    parameters: dict[int, tuple[str, Parameter]] = {}
+    for path, block in named_layers(module):
+        for name, holder in block._reg_params.items():
             name = CANONICAL.get(name, name)
-            found.setdefault(id(parameter), (f"{path}.{name}" if path else name, parameter))
-    return dict(found.values())
-
-
-def parameter_shapes(module: gluon.Block) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(parameter.shape) for name, parameter in named_parameters(module).items()}
-
-
-def get_weights(module: gluon.Block) -> dict[str, np.ndarray]:
-    return {name: parameter.data().asnumpy() for name, parameter in named_parameters(module).items()}
-
-
-def assign_weights(module: gluon.Block, weights: Mapping[str, np.ndarray]) -> None:
-    for name, parameter in named_parameters(module).items():
-        data = parameter.data()
-        data[:] = to_device(np.array(weights[name], data.dtype), data.ctx)
+            parameters.setdefault(id(holder), (f"{path}.{name}" if path else name, Parameter(holder)))
+    return dict(parameters.values())
 
 
 def to_device(array: np.ndarray, context: mx.Context) -> mnp.ndarray:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from transformer_mb.config import check_heads
 from transformer_mb.masks import causal_mask
+from transformer_mb.options import AttentionOptions
 from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
@@ -178,8 +179,8 @@ class MultiHeadAttention(Layer):
     def attention_weights(self) -> np.ndarray | None:
         return self.attention.attention_weights
 
-    def project(self, X: np.ndarray) -> Sequence[np.ndarray]:
-        """Queries, keys and values [B, H, T, D/H] of one array, for ``attend_projected``."""
+    def _project(self, X: np.ndarray) -> Sequence[np.ndarray]:
+        """Queries, keys and values [B, H, T, D/H] of one array, for ``_attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
             check_features(name, X.shape, layer.in_features)
         projection = _Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
@@ -201,10 +202,7 @@ class MultiHeadAttention(Layer):
         keys: np.ndarray,
         values: np.ndarray,
         valid_lens: np.ndarray | None = None,
-        *,
-        mask: np.ndarray | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
         check_features("queries", queries.shape, self.W_q.in_features)
         projection = _Projection(queries, [self.W_q], self.num_heads)
@@ -212,11 +210,10 @@ class MultiHeadAttention(Layer):
         self._saved = None
         if sources is not None:  # else the keys come from a cache, and there is no backward
             self.remember(projection, *sources)
-        masks: dict[str, Any] = {"mask": mask, "causal": causal, "need_weights": need_weights}
-        return self.attend_projected(projection.heads[0], keys, values, valid_lens, **masks)
+        return self._attend_projected(projection.heads[0], keys, values, valid_lens, **options)
 
-    def attend_projected(
-        self, queries: np.ndarray, keys: np.ndarray, values: np.ndarray, valid_lens: np.ndarray | None = None, **options: Any
+    def _attend_projected(
+        self, queries: np.ndarray, keys: np.ndarray, values: np.ndarray, valid_lens: np.ndarray | None, **options: Any
     ) -> np.ndarray:
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
@@ -227,23 +224,19 @@ class MultiHeadAttention(Layer):
         keys: np.ndarray,
         values: np.ndarray,
         valid_lens: np.ndarray | None = None,
-        *,
-        mask: np.ndarray | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
-        masks: dict[str, Any] = {"mask": mask, "causal": causal, "need_weights": need_weights}
         if queries is keys and keys is values:
-            queries, keys, values = self.project(queries)
-            return self.attend_projected(queries, keys, values, valid_lens, **masks)
+            queries, keys, values = self._project(queries)
+            return self._attend_projected(queries, keys, values, valid_lens, **options)
         keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **masks)
+        return self.attend(queries, keys, values, valid_lens, **options)
 
     def backward(self, gradient: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
         projections = self.recall()
         heads = transpose_qkv(self.W_o.backward(gradient), self.num_heads)
         self.attention.backward(heads, [place for projection in projections for place in projection.gradients()])
-        found = [projection.backward() for projection in projections]
-        if len(found) == 3:
-            return tuple(found)
-        return (found[0], found[1] if len(found) == 2 else None, None)
+        gradients = [projection.backward() for projection in projections]
+        if len(gradients) == 3:
+            return tuple(gradients)
+        return (gradients[0], gradients[1] if len(gradients) == 2 else None, None)

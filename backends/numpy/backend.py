@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from transformer_mb.backend import Backend
 from transformer_mb.config import TransformerConfig
-from transformer_mb.errors import DeviceError
+from transformer_mb.native_backend import NativeBackend
+from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
-from transformer_mb.trees import leaves, map_leaves
+from transformer_mb.trees import leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
@@ -21,7 +21,7 @@ from .rounding import rounded_array
 from .trainer import NumPyTrainer
 
 
-class NumPyBackend(Backend):
+class NumPyBackend(NativeBackend):
     """With ``rounded_to``, float32 whose every result is rounded further: see ``rounding``; not for training."""
 
     name = "numpy"
@@ -57,9 +57,7 @@ class NumPyBackend(Backend):
         return ["cpu"]
 
     def find_device(self, device: str | None) -> str:
-        if device not in (None, "cpu"):
-            raise DeviceError(f"The device of backend numpy must be one of {', '.join(self.devices())}, got {device!r}.")
-        return "cpu"
+        return self._check_device(device or "cpu", device)
 
     def layer(self, layer: str, *arguments: Any, **options: Any) -> Layer:
         return self._place(getattr(self, layer)(*arguments, **options))
@@ -74,86 +72,56 @@ class NumPyBackend(Backend):
                 parameter.value = rounded_array(parameter.value, self.rounded_to)
         return module
 
-    parameter_shapes = staticmethod(weights.parameter_shapes)
-    get_weights = staticmethod(weights.get_weights)
-    assign_weights = staticmethod(weights.assign_weights)
+    _named_parameters = staticmethod(weights.named_parameters)
+    _injected_dropout = staticmethod(injected_dropout)
+    _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
-    def array(self, leaf: Any) -> Any:
-        """A copy of an array, floats in this dtype; anything else as it is."""
+    def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
             return leaf
+        # A copy, so that an array given twice counts as two inputs.
         leaf = np.array(leaf, self.dtype if leaf.dtype.kind == "f" else None)
         return leaf if self.rounded_to is None else rounded_array(leaf, self.rounded_to)
 
-    def apply(
-        self,
-        layer: Any,
-        *inputs: Any,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> Any:
-        inputs, options = map_leaves(self.array, inputs), map_leaves(self.array, options)
-        with no_gradients(), _mode(layer, training), injected_dropout(layer, dropout_masks):
-            return map_leaves(_copy, layer(*inputs, **options))
+    def _numpy(self, leaf: Any) -> Any:
+        return np.array(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        # Copies, so that an array given twice counts as two inputs.
-        inputs, options = map_leaves(self.array, list(inputs)), map_leaves(self.array, options)
+    @contextmanager
+    def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
+        with no_gradients(), _mode(layer, training):
+            yield
+
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         layer = layer if isinstance(layer, Layer) else _Function(layer)
         layer.zero_gradients()
-        with _mode(layer, training), injected_dropout(layer, dropout_masks):
+        with _mode(layer, training):
             output = layer(*inputs, **options)
         output = output[0] if isinstance(output, tuple) else output
         output = output.copy()  # backward may write over what forward made
-        found = layer.backward(self.array(np.asarray(cotangent)))
-        gradients = iter(found if isinstance(found, tuple) else (found,))
-        return output, [_gradient(leaf, gradients) for leaf in leaves(inputs)], _parameter_gradients(layer)
+        gradients = layer.backward(cotangent)
+        remaining = iter(gradients if isinstance(gradients, tuple) else (gradients,))
+        # One for each array of floats, zero where the layer does not read it.
+        watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f"]
+        pairs = [(leaf, next(remaining, None)) for leaf in watched]
+        by_leaf = {id(leaf): np.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in pairs}
+        return output, by_leaf, _gradients(layer)
 
-    def trainer_from(self, model: Layer, options: TrainerOptions) -> NumPyTrainer:
+    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> NumPyTrainer:
         return NumPyTrainer(model, options)
 
-    def run_encoder(self, model, source, valid_lens, token_types):
-        return self.apply(model.encoder, source, valid_lens, token_types=token_types)
-
-    def run_logits(self, model, source, valid_lens, target):
-        return self.apply(model, source, target, valid_lens)[0]
-
-    def run_attention(self, model, source, valid_lens, target):
-        enc_outputs, found = None, {}
-        with no_gradients(), _mode(model, False):
-            if model.encoder is not None:
-                enc_outputs = model.encoder(source, valid_lens, need_weights=True)
-                found["encoder"] = model.encoder.attention_weights
-            if model.decoder is not None:
-                model.decoder(target, model.decoder.init_state(enc_outputs, valid_lens), need_weights=True)
-                found["decoder_self"], found["decoder_cross"] = model.decoder.attention_weights
-        return map_leaves(_copy, found)
-
-    def run_loss_and_gradients(self, model, batch, loss, dropout_masks):
+    def run_loss_and_gradients(
+        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+    ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = batch
         model.zero_gradients()
         with _mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)
         losses = loss(logits, target_out, target_valid_lens)
         model.backward(loss.backward(np.ones_like(losses)))
-        return float(losses.sum()), _parameter_gradients(model)
-
-    def run_greedy(self, model, source, valid_lens, max_steps):
-        with _mode(model, False):
-            return decoding.greedy(model, source, valid_lens, max_steps)
-
-    def start_beam(self, model, source, valid_lens, max_steps, beam):
-        model.eval()
-        return decoding.BeamDecoder(model, source, valid_lens, max_steps, beam)
+        return float(losses.sum()), _gradients(model)
 
 
 class _Function(Layer):
@@ -182,23 +150,11 @@ _FUNCTION_GRADIENTS: dict[Any, Callable[..., np.ndarray]] = {
 }
 
 
-def _copy(leaf: Any) -> Any:
-    return np.array(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf
-
-
-def _gradient(leaf: Any, gradients: Iterator[np.ndarray | None]) -> np.ndarray | None:
-    """The next gradient for an array of floats, zero where the layer does not read it."""
-    if not (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f"):
-        return None
-    gradient = next(gradients, None)
-    return np.zeros_like(leaf) if gradient is None else _copy(gradient)
-
-
-def _parameter_gradients(layer: Layer) -> dict[str, np.ndarray]:
-    return {
-        name: np.zeros_like(parameter.value) if parameter.gradient is None else parameter.gradient.copy()
-        for name, parameter in layer.named_parameters()
-    }
+def _gradients(layer: Layer) -> dict[str, np.ndarray]:
+    parameters = weights.named_parameters(layer)
+    gradients = [parameter.holder.gradient for parameter in parameters.values()]
+    pairs = zip(parameters.values(), gradients, strict=True)
+    return by_name(parameters, [np.zeros_like(p.value) if gradient is None else gradient for p, gradient in pairs])
 
 
 @contextmanager

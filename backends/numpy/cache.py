@@ -50,5 +50,5 @@ class KeyValueCache(NamedTuple):
 class BlockCache(NamedTuple):
     """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
 
-    own: KeyValueCache = KeyValueCache()
-    cross: tuple[np.ndarray, np.ndarray] | None = None
+    self_attention: KeyValueCache = KeyValueCache()
+    cross_attention: tuple[np.ndarray, np.ndarray] | None = None

@@ -50,16 +50,16 @@ class DecoderBlock(Layer):
         # The book's code has no causal mask in evaluation.
         causal = self.training or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
-        queries, keys, values = self.attention1.project(Y)
+        queries, keys, values = self.attention1._project(Y)
         own = own.append(keys, values)
-        Y = self.attention1.attend_projected(queries, own.keys, own.values, causal=causal, need_weights=need_weights)
+        Y = self.attention1._attend_projected(queries, own.keys, own.values, None, causal=causal, need_weights=need_weights)
         X = self.addnorm1(X, Y)
         crossing = self.attention2 is not None and enc_outputs is not None
         if crossing:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
-            Y = self.addnorm2.sublayer_input(X)
             keys, values = cross
+            Y = self.addnorm2.sublayer_input(X)
             X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         self.remember(crossing)
@@ -121,7 +121,7 @@ class TransformerDecoder(SequenceEmbedding):
 
     def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
         first = state[2][0]
-        offset = 0 if first is None else first.own.length
+        offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not self.training:
             # The book's predictor feeds one token at a time, each at position 0.
             offset = 0

@@ -37,6 +37,7 @@ class BeamDecoder:
 
     @no_gradients()
     def __init__(self, model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int):
+        model.eval()
         enc_outputs = model.encoder(source, valid_lens).repeat(beam, axis=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat(beam), max_steps)
@@ -54,7 +55,7 @@ class BeamDecoder:
 
     def reorder(self, rows: np.ndarray) -> None:
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(rows)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in self.state[2]]
 
 
 def _log_softmax(scores: np.ndarray) -> np.ndarray:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from transformer_mb.shapes import check_dropout_paths, check_same
+from transformer_mb.dropout_masks import injected
+from transformer_mb.shapes import check_same
 
 from .framework import Layer
 
@@ -16,7 +18,7 @@ _unseeded = np.random.SFC64()
 
 
 class Dropout(Layer):
-    """Inverted dropout, or the elements that ``keep`` says where that is set; a trainer seeds ``bits``."""
+    """Inverted dropout; uses the mask ``keep`` when one is set, else draws from ``bits``."""
 
     keep: np.ndarray | None = None
     bits = _unseeded
@@ -47,18 +49,25 @@ class Dropout(Layer):
         return (bits < np.uint32((1.0 - self.p) * 2.0**32)).reshape(shape)
 
 
-@contextmanager
-def injected_dropout(module: Layer, masks: Mapping[str, np.ndarray] | None) -> Iterator[None]:
+def dropouts(module: Layer) -> dict[str, Dropout]:
+    """Every dropout within that drops something, by path."""
+    return {path: sub for path, sub in module.named_layers() if isinstance(sub, Dropout) and sub.p > 0.0}
+
+
+def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> AbstractContextManager[None]:
     """Inside, the dropouts of ``module`` keep what ``masks`` says, by path; None changes nothing."""
-    if masks is None:
-        yield
-        return
-    sites = {path: layer for path, layer in module.named_layers() if isinstance(layer, Dropout) and layer.p > 0.0}
-    check_dropout_paths(masks, sites)
+    return injected(dropouts, module, masks, np.asarray)
+
+
+@contextmanager
+def seeded_dropout(model: Layer, seed: int, step: int, batch: Any) -> Iterator[None]:
+    """Inside, what is dropped depends on the seed and the step alone: all dropouts draw from one generator in turn."""
+    layers = dropouts(model).values()
+    bits = np.random.SFC64((seed % 2**64, step))
     try:
-        for path, dropout in sites.items():
-            dropout.keep = np.asarray(masks[path])
+        for dropout in layers:
+            dropout.bits = bits
         yield
     finally:
-        for dropout in sites.values():
-            dropout.keep = None
+        for dropout in layers:
+            dropout.bits = _unseeded

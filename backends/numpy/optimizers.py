@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_mb.trainer import TrainerOptions
+from transformer_mb.trainer import SLOTS, TrainerOptions
 
 from .framework import Parameter, flatten
 
@@ -15,56 +15,46 @@ CHUNK = 16384
 
 
 class _Optimizer:
-    """``moments`` by slot name, each as long as all parameters together."""
-
-    slots: tuple[str, ...] = ()
+    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, each one array of all parameters in a row."""
 
     def __init__(self, parameters: Sequence[Parameter], options: TrainerOptions):
         self.options = options
         self.whole = flatten(parameters)
-        self.moments = {slot: np.zeros_like(self.whole.value) for slot in self.slots}
+        self.slots = {slot: np.zeros_like(self.whole.value) for slot in SLOTS[options.optimizer]}
 
-    def step(self, learning_rate: float, count: int) -> None:
-        """Update the weights from their gradients; ``count`` is 1 at the first step."""
+    def step(self, learning_rate: float, step_count: int) -> None:
+        """Update all parameters from their gradients; ``step_count`` is 1 at the first step."""
+        update = self._adam if self.options.optimizer == "adam" else self._sgd
         for start in range(0, self.whole.value.size, CHUNK):
             part = slice(start, start + CHUNK)
-            moments = [moment[part] for moment in self.moments.values()]
-            self._update(self.whole.value[part], self.whole.gradient[part], *moments, learning_rate, count)
+            slots = [moments[part] for moments in self.slots.values()]
+            update(self.whole.value[part], self.whole.gradient[part], learning_rate, step_count, *slots)
 
-    def _update(self, weight: np.ndarray, gradient: np.ndarray, *rest) -> None:
-        raise NotImplementedError
-
-
-class _Adam(_Optimizer):
-    """Kingma & Ba 2015, Algorithm 1."""
-
-    slots = ("m", "v")
-
-    def _update(self, weight, gradient, m, v, learning_rate, count):
+    def _adam(
+        self, weight: np.ndarray, gradient: np.ndarray, learning_rate: float, step_count: int, m: np.ndarray, v: np.ndarray
+    ) -> None:
         beta1, beta2 = self.options.betas
         m *= beta1
         m += (1.0 - beta1) * gradient
         v *= beta2
         v += (1.0 - beta2) * gradient * gradient
-        denominator = v * (1.0 / (1.0 - beta2**count))
+        denominator = v * (1.0 / (1.0 - beta2**step_count))
         np.sqrt(denominator, out=denominator)
         denominator += self.options.eps
         np.divide(m, denominator, out=denominator)
-        denominator *= learning_rate / (1.0 - beta1**count)
+        denominator *= learning_rate / (1.0 - beta1**step_count)
         weight -= denominator
 
-
-class _SGD(_Optimizer):
-    slots = ("momentum",)
-
-    def _update(self, weight, gradient, momentum, learning_rate, count):
+    def _sgd(
+        self, weight: np.ndarray, gradient: np.ndarray, learning_rate: float, step_count: int, momentum: np.ndarray
+    ) -> None:
         momentum *= self.options.momentum
         momentum += gradient
         weight -= learning_rate * momentum
 
 
 def build_optimizer(parameters: Sequence[Parameter], options: TrainerOptions) -> _Optimizer:
-    return (_Adam if options.optimizer == "adam" else _SGD)(parameters, options)
+    return _Optimizer(parameters, options)
 
 
 def clip_gradients(gradients: Sequence[np.ndarray], clip_norm: float) -> None:

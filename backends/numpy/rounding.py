@@ -30,7 +30,7 @@ class RoundedArray(np.ndarray):
         if not isinstance(result, np.ndarray | np.floating) or result.dtype.kind != "f":
             return result
         near = rounded(np.asarray(result), self.to)
-        if out is not None:
+        if out is not None and isinstance(result, np.ndarray):
             result[...] = near
             return out[0] if isinstance(out, tuple) else out
         return near.view(type(self))

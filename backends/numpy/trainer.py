@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from transformer_mb.trainer import Batch, Trainer, TrainerOptions
 
-from .dropout import Dropout, injected_dropout
-from .framework import Layer
+from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
+from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
+from .weights import named_parameters
 
 
 class NumPyTrainer(Trainer):
-    def __init__(self, model: Layer, options: TrainerOptions):
-        self.model = model
-        self.options = options
-        self.learning_rate = options.learning_rate
-        self.step_count = 0
-        self.names, self.parameters = zip(*model.named_parameters(), strict=True)
-        self.dropouts = [layer for _, layer in model.named_layers() if isinstance(layer, Dropout)]
+    def __init__(self, model: EncoderDecoder, options: TrainerOptions):
+        super().__init__(model, named_parameters(model), options)
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
-        self.optimizer = build_optimizer(self.parameters, options)
+        self.optimizer = build_optimizer([parameter.holder for parameter in self.parameters.values()], options)
         _keep_freed_memory()
 
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> np.floating:
         if not self.model.training:
             self.model.train()
-        # The dropouts draw one after the other from bits that depend on the seed and the step alone.
-        bits = np.random.SFC64((self.options.seed % 2**64, self.step_count))
-        for dropout in self.dropouts:
-            dropout.bits = bits
         self.optimizer.whole.gradient.fill(0.0)
-        with injected_dropout(self.model, dropout_masks):
+        seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
+        with seeded, injected_dropout(self.model, dropout_masks):
             logits, _ = self.model(batch.source, batch.target_in, batch.source_valid_lens)
         losses = self.loss(logits, batch.target_out, batch.target_valid_lens)
         self.model.backward(self.loss.backward(np.ones_like(losses)))
@@ -42,8 +36,8 @@ class NumPyTrainer(Trainer):
         return losses.sum()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
-        for name, parameter in zip(self.names, self.parameters, strict=True):
-            parameter.gradient[...] = gradients[name]
+        for name, parameter in self.parameters.items():
+            parameter.holder.gradient[...] = gradients[name]
         self._apply()
 
     def _apply(self) -> None:
@@ -52,21 +46,13 @@ class NumPyTrainer(Trainer):
         self.step_count += 1
         self.optimizer.step(self.learning_rate, self.step_count)
 
-    def slots(self) -> dict[str, np.ndarray]:
-        return {name: moment.copy() for name, moment in self._moments()}
+    def moments(self, slot: str) -> Iterable[np.ndarray]:
+        shapes = [parameter.shape for parameter in self.parameters.values()]
+        pieces = np.split(self.optimizer.slots[slot], np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+        return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
-    def load_slots(self, slots: Mapping[str, np.ndarray], step_count: int) -> None:
-        for name, moment in self._moments():
-            moment[...] = slots[name]
-
-    def _moments(self):
-        """Each parameter's part of each moment, as a view."""
-        for slot, whole in self.optimizer.moments.items():
-            offset = 0
-            for name, parameter in zip(self.names, self.parameters, strict=True):
-                end = offset + parameter.value.size
-                yield f"{slot}.{name}", whole[offset:end].reshape(parameter.value.shape)
-                offset = end
+    def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
+        self.optimizer.slots[slot][...] = np.concatenate([np.ravel(moments[name]) for name in self.parameters])
 
 
 def _keep_freed_memory() -> None:

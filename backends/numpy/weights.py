@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+
+from transformer_mb.native_parameters import NativeParameter
 
 from .framework import Layer
 
 
-def parameter_shapes(module: Layer) -> dict[str, tuple[int, ...]]:
-    return {name: parameter.value.shape for name, parameter in module.named_parameters()}
+class Parameter(NativeParameter):
+    @property
+    def value(self) -> np.ndarray:
+        return self.holder.value
+
+    @staticmethod
+    def to_numpy(tensor: np.ndarray) -> np.ndarray:
+        return np.array(tensor, order="C")
+
+    def from_numpy(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array, self.value.dtype)
+
+    def assign(self, tensor: np.ndarray) -> None:
+        self.value[...] = tensor
 
 
-def get_weights(module: Layer) -> dict[str, np.ndarray]:
-    return {name: parameter.value.copy() for name, parameter in module.named_parameters()}
-
-
-def assign_weights(module: Layer, weights: Mapping[str, np.ndarray]) -> None:
-    for name, parameter in module.named_parameters():
-        parameter.value[...] = weights[name]
+def named_parameters(module: Any) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none."""
+    if not isinstance(module, Layer):
+        return {}
+    return {name: Parameter(parameter) for name, parameter in module.named_parameters()}

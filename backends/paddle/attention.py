@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 import paddle
 import paddle.nn.functional as F
@@ -11,6 +12,7 @@ from paddle import Tensor, nn
 
 from transformer_mb.config import check_heads
 from transformer_mb.masks import causal_mask
+from transformer_mb.options import AttentionOptions
 from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
@@ -129,14 +131,11 @@ class MultiHeadAttention(nn.Layer):
         keys: Tensor,
         values: Tensor,
         valid_lens: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> Tensor:
         check_features("queries", queries.shape, self.W_q.weight.shape[0])
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
-        output = self.attention(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
     def forward(
@@ -145,10 +144,7 @@ class MultiHeadAttention(nn.Layer):
         keys: Tensor,
         values: Tensor,
         valid_lens: Tensor | None = None,
-        *,
-        mask: Tensor | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        **options: Unpack[AttentionOptions],
     ) -> Tensor:
         keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, mask=mask, causal=causal, need_weights=need_weights)
+        return self.attend(queries, keys, values, valid_lens, **options)

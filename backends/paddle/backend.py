@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import paddle
@@ -71,7 +71,7 @@ class PaddleBackend(NativeBackend):
     def _creation(self) -> Iterator[None]:
         """Paddle makes parameters in the process's default dtype, which is afterwards what it was."""
         before = paddle.get_default_dtype()
-        paddle.set_default_dtype(self.dtype)
+        paddle.set_default_dtype(cast(Any, self.dtype))
         try:
             with paddle.device.device_guard(self.device):
                 yield
@@ -81,11 +81,12 @@ class PaddleBackend(NativeBackend):
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
             return leaf
-        return paddle.to_tensor(leaf, self.dtype if leaf.dtype.kind == "f" else None, self.device)
+        return paddle.to_tensor(leaf, cast(Any, self.dtype) if leaf.dtype.kind == "f" else None, self.device)
 
     def _numpy(self, leaf: Any) -> Any:
         return weights.Parameter.to_numpy(leaf) if isinstance(leaf, Tensor) else leaf
@@ -95,28 +96,20 @@ class PaddleBackend(NativeBackend):
         with paddle.no_grad(), self._mode(layer, training):
             yield
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
         for leaf in watched:
             leaf.stop_gradient = False
         parameters = weights.named_parameters(layer)
-        with self._mode(layer, training), injected_dropout(layer, dropout_masks):
+        with self._mode(layer, training):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
             tensors = [*watched, *(parameter.value for parameter in parameters.values())]
-            gradients = weights.gradients(output, tensors, self._tensor(cotangent))
-        by_leaf = {id(leaf): self._numpy(gradient) for leaf, gradient in zip(watched, gradients, strict=False)}
-        by_input = [by_leaf.get(id(leaf)) for leaf in leaves(inputs)]
-        return self._numpy(output), by_input, by_name(parameters, gradients[len(watched) :])
+            gradients = weights.gradients(output, tensors, cotangent)
+        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
+        return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 
     def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> PaddleTrainer:
         return PaddleTrainer(model, options)
@@ -131,12 +124,6 @@ class PaddleBackend(NativeBackend):
             total = loss(logits, target_out, target_valid_lens).sum()
             gradients = weights.gradients(total, [parameter.value for parameter in parameters.values()])
         return total.item(), by_name(parameters, gradients)
-
-    def start_beam(
-        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
-    ) -> decoding.BeamDecoder:
-        model.eval()
-        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
     @contextmanager
     def _mode(self, layer: Any, training: bool) -> Iterator[None]:

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import paddle
-from paddle import Tensor, nn
+from paddle import Tensor
+
+from .model import EncoderDecoder
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -16,7 +18,7 @@ def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
 
 
 @paddle.no_grad()
-def greedy(model: nn.Layer, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
+def greedy(model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
     config = model.config
     state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
     tokens = paddle.full([source.shape[0], 1], config.start_id, dtype=paddle.int64)
@@ -36,7 +38,8 @@ class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @paddle.no_grad()
-    def __init__(self, model: nn.Layer, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+        model.eval()
         enc_outputs = model.encoder(source, valid_lens).repeat_interleave(beam, axis=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat_interleave(beam), max_steps)
@@ -55,4 +58,4 @@ class BeamDecoder:
     def reorder(self, rows: np.ndarray) -> None:
         index = paddle.to_tensor(rows, place=self.state[0].place)
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(index)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

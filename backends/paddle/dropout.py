@@ -40,7 +40,7 @@ def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> Abs
 
 
 @contextmanager
-def seeded_dropout(model: nn.Layer, seed: int, step: int) -> Iterator[None]:
+def seeded_dropout(model: nn.Layer, seed: int, step: int, batch: Any) -> Iterator[None]:
     """Inside, what is dropped depends on the seed and the step alone; the caller's random numbers stay as they were."""
     devices = {"cpu", paddle.get_device()}
     states = {device: paddle.get_rng_state(device) for device in devices}

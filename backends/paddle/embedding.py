@@ -85,28 +85,10 @@ class SequenceEmbedding(nn.Layer):
         return self.dropout(X)
 
     def _look_up(self, tokens: Tensor) -> Tensor:
-        return F.embedding(tokens, _without_gradient(self.embedding.weight, self.padding_id))
-
-    def tied_projection(self, bias: Tensor | None) -> nn.Layer:
-        """The output projection that is the embedding table."""
-        return _TiedLinear(self.embedding.weight, bias, self.padding_id)
+        return F.embedding(tokens, _without_row(self.embedding.weight, self.padding_id))
 
 
-class _TiedLinear(nn.Layer):
-    """A projection by an embedding table [V, D], which nn.Linear would want as [D, V]."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None, padding_id: int | None):
-        super().__init__()
-        self.weight = weight
-        self.bias = bias
-        self.padding_id = padding_id
-
-    def forward(self, X: Tensor) -> Tensor:
-        Y = paddle.matmul(X, _without_gradient(self.weight, self.padding_id), transpose_y=True)
-        return Y if self.bias is None else Y + self.bias
-
-
-def _without_gradient(table: Tensor, row: int | None) -> Tensor:
+def _without_row(table: Tensor, row: int | None) -> Tensor:
     """The table, one of whose rows gets no gradient.
 
     nn.Embedding's padding_idx would also give zeros for a pad row that holds others, and knows no projection.

@@ -11,6 +11,7 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
+from .embedding import _without_row
 from .encoder import TransformerEncoder
 
 
@@ -25,10 +26,24 @@ class Pooler(nn.Layer):
         return paddle.tanh(self.dense(X[:, 0]))
 
 
+class _TiedLinear(nn.Layer):
+    """A projection by an embedding table [V, D], which nn.Linear would want as [D, V]."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, padding_id: int | None):
+        super().__init__()
+        self.weight = weight
+        self.bias = bias
+        self.padding_id = padding_id
+
+    def forward(self, X: Tensor) -> Tensor:
+        Y = paddle.matmul(X, _without_row(self.weight, self.padding_id), transpose_y=True)
+        return Y if self.bias is None else Y + self.bias
+
+
 class EncoderDecoder(nn.Layer):
     config: TransformerConfig
 
-    def __init__(self, encoder: nn.Layer | None, decoder: nn.Layer | None, pooler: nn.Layer | None = None):
+    def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
@@ -41,7 +56,7 @@ class EncoderDecoder(nn.Layer):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            decoder.dense = decoder.tied_projection(decoder.dense.bias)
+            decoder.dense = _TiedLinear(decoder.embedding.weight, decoder.dense.bias, decoder.padding_id)
         model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
         model.config = config
         return model

@@ -23,12 +23,19 @@ class _Optimizer:
         self.parameters = parameters
         self.options = options
         zeros = [paddle.zeros_like(parameter) for parameter in parameters]
-        self.slots = {slot: flatten(zeros) for slot in SLOTS[options.optimizer]}
+        self.slots = {slot: self.flatten(zeros) for slot in SLOTS[options.optimizer]}
+
+    def flatten(self, tensors: Sequence[Tensor]) -> Tensor:
+        return paddle.concat([tensor.reshape([-1]) for tensor in tensors])
+
+    def split(self, vector: Tensor) -> list[Tensor]:
+        pieces = paddle.split(vector, [math.prod(parameter.shape) for parameter in self.parameters])
+        return [piece.reshape(parameter.shape) for piece, parameter in zip(pieces, self.parameters, strict=True)]
 
     def step(self, gradient: Tensor, learning_rate: float, step_count: int) -> None:
         """Update all parameters; ``step_count`` is 1 at the first step."""
         update = self._adam(gradient, step_count) if self.options.optimizer == "adam" else self._sgd(gradient)
-        for parameter, change in zip(self.parameters, split(update * -learning_rate, self.parameters), strict=True):
+        for parameter, change in zip(self.parameters, self.split(update * -learning_rate), strict=True):
             parameter.add_(change)
 
     def _adam(self, gradient: Tensor, step_count: int) -> Tensor:
@@ -45,15 +52,6 @@ class _Optimizer:
 
 def build_optimizer(parameters: Sequence[Tensor], options: TrainerOptions) -> _Optimizer:
     return _Optimizer(parameters, options)
-
-
-def flatten(tensors: Sequence[Tensor]) -> Tensor:
-    return paddle.concat([tensor.reshape([-1]) for tensor in tensors])
-
-
-def split(vector: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    pieces = paddle.split(vector, [math.prod(tensor.shape) for tensor in like])
-    return [piece.reshape(tensor.shape) for piece, tensor in zip(pieces, like, strict=True)]
 
 
 def clip_gradients(gradients: Tensor, clip_norm: float) -> Tensor:

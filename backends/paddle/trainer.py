@@ -17,7 +17,7 @@ from transformer_mb.trainer import Batch, Trainer, TrainerOptions
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
-from .optimizers import build_optimizer, clip_gradients, flatten, split
+from .optimizers import build_optimizer, clip_gradients
 from .weights import gradients, named_parameters
 
 
@@ -35,7 +35,7 @@ class PaddleTrainer(Trainer):
         with paddle.device.device_guard(self.place):
             tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
-            seeded = seeded_dropout(self.model, self.options.seed, self.step_count)
+            seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
             with seeded, injected_dropout(self.model, dropout_masks):
                 logits, _ = self.model(source, target_in, source_valid_lens)
                 loss = self.loss(logits, target_out, target_valid_lens).sum()
@@ -47,15 +47,15 @@ class PaddleTrainer(Trainer):
 
     @paddle.no_grad()
     def _apply(self, gradients: list[Tensor]) -> None:
-        vector = flatten(gradients)
+        vector = self.optimizer.flatten(gradients)
         if self.options.clip_norm is not None:
             vector = clip_gradients(vector, self.options.clip_norm)
         self.step_count += 1
         self.optimizer.step(vector, self.learning_rate, self.step_count)
 
     def moments(self, slot: str) -> Iterable[Tensor]:
-        return split(self.optimizer.slots[slot], self.tensors)
+        return self.optimizer.split(self.optimizer.slots[slot])
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
         tensors = [parameter.native(moments[name]) for name, parameter in self.parameters.items()]
-        self.optimizer.slots[slot] = flatten(tensors)
+        self.optimizer.slots[slot] = self.optimizer.flatten(tensors)

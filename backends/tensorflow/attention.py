@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import tensorflow as tf
 
 from transformer_mb.config import check_heads
+from transformer_mb.options import AttentionOptions
 from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
@@ -146,15 +147,12 @@ class MultiHeadAttention(keras.layers.Layer):
         values: tf.Tensor,
         valid_lens: tf.Tensor | None = None,
         *,
-        mask: tf.Tensor | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
         training: bool | None = None,
+        **options: Unpack[AttentionOptions],
     ) -> tf.Tensor:
         check_features("queries", queries.shape, self.W_q.kernel.shape[0])
-        options = {"mask": mask, "causal": causal, "need_weights": need_weights, "training": training}
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
-        output = self.attention(queries, keys, values, valid_lens, **options)
+        output = self.attention(queries, keys, values, valid_lens, training=training, **options)
         return self.W_o(transpose_output(output, self.num_heads))
 
     def call(
@@ -164,19 +162,17 @@ class MultiHeadAttention(keras.layers.Layer):
         values: tf.Tensor,
         valid_lens: tf.Tensor | None = None,
         *,
-        mask: tf.Tensor | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
         training: bool | None = None,
+        **options: Unpack[AttentionOptions],
     ) -> tf.Tensor:
         padding = getattr(keys, "_keras_mask", None)
         if padding is not None:
             # [B, S], attached by a Keras layer such as Embedding(mask_zero=True).
             padding = padding[:, None, None]
-            mask = padding if mask is None else mask & padding
-        options = {"mask": mask, "causal": causal, "need_weights": need_weights, "training": training}
+            mask = options.get("mask")
+            options["mask"] = padding if mask is None else mask & padding
         keys, values = self.project_keys_values(keys, values)
-        return self.attend(queries, keys, values, valid_lens, **options)
+        return self.attend(queries, keys, values, valid_lens, training=training, **options)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
         """What Keras attaches to the output: the padding of the queries, never the mask of this call."""

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.decoding.beam import BeamSession
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
@@ -70,6 +71,7 @@ class TensorFlowBackend(NativeBackend):
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -88,27 +90,19 @@ class TensorFlowBackend(NativeBackend):
         mode = {"training": training} if isinstance(layer, keras.layers.Layer) else {}
         return layer(*inputs, **options, **mode)
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, tf.Tensor) and leaf.dtype.is_floating]
         parameters = weights.named_parameters(layer)
-        with tf.device(self.device), tf.GradientTape() as tape, injected_dropout(layer, dropout_masks):
+        with tf.device(self.device), tf.GradientTape() as tape:
             tape.watch(watched)
             output = self._call(layer, inputs, options, training)
             output = output[0] if isinstance(output, tuple) else output
         tensors = [*watched, *(parameter.value for parameter in parameters.values())]
-        gradients = _gradients(tape, output, tensors, self._tensor(cotangent))
-        by_leaf = {id(leaf): self._numpy(gradient) for leaf, gradient in zip(watched, gradients, strict=False)}
-        by_input = [by_leaf.get(id(leaf)) for leaf in leaves(inputs)]
-        return self._numpy(output), by_input, by_name(parameters, gradients[len(watched) :])
+        gradients = _gradients(tape, output, tensors, cotangent)
+        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
+        return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 
     def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> TensorFlowTrainer:
         return TensorFlowTrainer(model, options)
@@ -126,9 +120,9 @@ class TensorFlowBackend(NativeBackend):
 
     def start_beam(
         self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
-    ) -> decoding.BeamDecoder:
+    ) -> BeamSession:
         with tf.device(self.device):
-            return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
+            return super().start_beam(model, source, valid_lens, max_steps, beam)
 
 
 def _gradients(

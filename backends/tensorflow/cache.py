@@ -52,8 +52,8 @@ class KeyValueCache(NamedTuple):
 class BlockCache(NamedTuple):
     """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
 
-    own: KeyValueCache
-    cross: tuple[tf.Tensor, tf.Tensor] | None = None
+    self_attention: KeyValueCache
+    cross_attention: tuple[tf.Tensor, tf.Tensor] | None = None
 
     @classmethod
     def start(cls, max_steps: int | tf.Tensor | None = None) -> BlockCache:

@@ -57,18 +57,19 @@ class DecoderBlock(keras.layers.Layer):
     ) -> tuple[tf.Tensor, list[Any]]:
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache.start()
-        mode: dict[str, Any] = {"need_weights": need_weights, "training": training}
         # The book's code has no causal mask in evaluation.
         causal = bool(training) or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        Z = self.attention1.attend(Y, own.keys, own.values, causal=causal, **mode)
-        X = self.addnorm1(X, Z, training=training)
+        Y = self.attention1.attend(Y, own.keys, own.values, causal=causal, need_weights=need_weights, training=training)
+        X = self.addnorm1(X, Y, training=training)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+            keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, *cross, enc_valid_lens, **mode), training=training)
+            Y = self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights, training=training)
+            X = self.addnorm2(X, Y, training=training)
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X), training=training), training=training)
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]
@@ -123,7 +124,7 @@ class TransformerDecoder(SequenceEmbedding):
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
     ) -> tuple[tf.Tensor, list[Any]]:
         first = state[2][0]
-        offset = 0 if first is None else first.own.length
+        offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not training:
             # The book's predictor feeds one token at a time, each at position 0.
             offset = 0

@@ -53,7 +53,7 @@ def injected_dropout(module: Any, masks: Mapping[str, np.ndarray | tf.Tensor] | 
 
 
 @contextmanager
-def seeded_dropout(model: keras.Model, seed: int, step: tf.Tensor) -> Iterator[None]:
+def seeded_dropout(model: keras.Model, seed: int, step: tf.Tensor, batch: Any) -> Iterator[None]:
     """Inside, what is dropped depends on the seed, the step and the layer's path alone.
 
     The seed generators of Keras would be advanced by it, and cannot be set to a step.

@@ -56,9 +56,9 @@ class EncoderDecoder(keras.Model):
 
     def __init__(
         self,
-        encoder: keras.layers.Layer | None,
-        decoder: keras.layers.Layer | None,
-        pooler: keras.layers.Layer | None = None,
+        encoder: TransformerEncoder | None,
+        decoder: TransformerDecoder | None,
+        pooler: Pooler | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)

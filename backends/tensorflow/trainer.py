@@ -43,7 +43,7 @@ class TensorFlowTrainer(Trainer):
         self, batch: Any, dropout_masks: Mapping[str, tf.Tensor] | None, rates: tf.Tensor, step_count: tf.Tensor
     ) -> tf.Tensor:
         source, source_valid_lens, target_in, target_out, target_valid_lens = batch
-        seeded = seeded_dropout(self.model, self.options.seed, step_count) if dropout_masks is None else nullcontext()
+        seeded = seeded_dropout(self.model, self.options.seed, step_count, batch) if dropout_masks is None else nullcontext()
         with seeded, injected_dropout(self.model, dropout_masks), tf.GradientTape() as tape:
             logits, _ = self.model(source, target_in, source_valid_lens, training=True)
             loss = tf.reduce_sum(self.loss(logits, target_out, target_valid_lens))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -66,6 +66,7 @@ class TorchBackend(NativeBackend):
     _named_parameters = staticmethod(named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -81,28 +82,20 @@ class TorchBackend(NativeBackend):
         with torch.no_grad(), _mode(layer, training):
             yield
 
-    def gradients(
-        self,
-        layer: Any,
-        inputs: Sequence[Any],
-        cotangent: np.ndarray,
-        training: bool = False,
-        dropout_masks: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
-    ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        inputs, options = map_leaves(self._tensor, list(inputs)), map_leaves(self._tensor, options)
+    def _differentiate(
+        self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
+    ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
         for leaf in watched:
             leaf.requires_grad_()
         parameters = named_parameters(layer)
-        with _mode(layer, training), injected_dropout(layer, dropout_masks):
+        with _mode(layer, training):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
         tensors = [*watched, *(parameter.value for parameter in parameters.values())]
-        gradients = torch.autograd.grad(output, tensors, self._tensor(cotangent), materialize_grads=True)
-        by_leaf = {id(leaf): self._numpy(gradient) for leaf, gradient in zip(watched, gradients, strict=False)}
-        by_input = [by_leaf.get(id(leaf)) for leaf in leaves(inputs)]
-        return self._numpy(output), by_input, by_name(parameters, gradients[len(watched) :])
+        gradients = torch.autograd.grad(output, tensors, cotangent, materialize_grads=True)
+        by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
+        return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 
     def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> TorchTrainer:
         return TorchTrainer(model, options)
@@ -117,12 +110,6 @@ class TorchBackend(NativeBackend):
         total = loss(logits, target_out, target_valid_lens).sum()
         tensors = [parameter.value for parameter in parameters.values()]
         return total.item(), by_name(parameters, torch.autograd.grad(total, tensors, materialize_grads=True))
-
-    def start_beam(
-        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
-    ) -> decoding.BeamDecoder:
-        model.eval()
-        return decoding.BeamDecoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
 
 
 @contextmanager

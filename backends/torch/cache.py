@@ -51,5 +51,5 @@ class KeyValueCache(NamedTuple):
 class BlockCache(NamedTuple):
     """One decoder block's memory: its own steps, and the encoder's keys and values, projected once."""
 
-    own: KeyValueCache = KeyValueCache()
-    cross: tuple[Tensor, Tensor] | None = None
+    self_attention: KeyValueCache = KeyValueCache()
+    cross_attention: tuple[Tensor, Tensor] | None = None

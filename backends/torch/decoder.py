@@ -55,8 +55,9 @@ class DecoderBlock(nn.Module):
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+            keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, *cross, enc_valid_lens, need_weights=need_weights))
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]
@@ -84,7 +85,7 @@ class TransformerDecoder(SequenceEmbedding):
         self.compat_decode = chosen.compat_decode
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
         block_options = chosen.of(DecoderBlockOptions)
-        self.blks = nn.Sequential()
+        self.blks: Any = nn.Sequential()
         for i in range(num_layers):
             self.blks.add_module(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
@@ -104,7 +105,7 @@ class TransformerDecoder(SequenceEmbedding):
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
         first = state[2][0]
-        offset = 0 if first is None else first.own.length
+        offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not self.training:
             # The book's predictor feeds one token at a time, each at position 0.
             offset = 0

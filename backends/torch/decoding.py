@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from .model import EncoderDecoder
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -12,7 +14,7 @@ def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
 
 
 @torch.inference_mode()
-def greedy(model: nn.Module, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
+def greedy(model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
     config = model.config
     state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
     tokens = torch.full((source.shape[0], 1), config.start_id, device=source.device)
@@ -32,7 +34,8 @@ class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @torch.inference_mode()
-    def __init__(self, model: nn.Module, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+        model.eval()
         enc_outputs = model.encoder(source, valid_lens).repeat_interleave(beam, dim=0)
         self.model = model
         self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat_interleave(beam), max_steps)
@@ -49,4 +52,4 @@ class BeamDecoder:
     def reorder(self, rows: np.ndarray) -> None:
         index = torch.as_tensor(rows, device=self.state[0].device)
         # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(own=cache.own.reorder(index)) for cache in self.state[2]]
+        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

@@ -42,7 +42,7 @@ def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> Abs
 
 
 @contextmanager
-def seeded_dropout(model: nn.Module, seed: int, step: int) -> Iterator[None]:
+def seeded_dropout(model: nn.Module, seed: int, step: int, batch: Any) -> Iterator[None]:
     """Inside, what is dropped depends on the seed and the step alone; the caller's random numbers stay as they were."""
     device = next(model.parameters()).device
     cuda = device.type == "cuda"

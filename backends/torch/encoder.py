@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -69,7 +69,7 @@ class TransformerEncoder(SequenceEmbedding):
         embedding = chosen.of(EmbeddingOptions)
         super().__init__(vocab_size, num_hiddens, dropout, token_types=chosen.token_types, **embedding)
         sizes = (key_size, query_size, value_size, num_hiddens, norm_shape, ffn_num_input, ffn_num_hiddens, num_heads)
-        self.blks = nn.Sequential()
+        self.blks: Any = nn.Sequential()
         for i in range(num_layers):
             self.blks.add_module(f"block{i}", EncoderBlock(*sizes, dropout, use_bias, **chosen.of(BlockOptions)))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None

@@ -33,7 +33,7 @@ def _without_row(gradient: Tensor, row: int) -> Tensor:
 class EncoderDecoder(nn.Module):
     config: TransformerConfig
 
-    def __init__(self, encoder: nn.Module | None, decoder: nn.Module | None, pooler: nn.Module | None = None):
+    def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder

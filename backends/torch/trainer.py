@@ -33,7 +33,7 @@ class TorchTrainer(Trainer):
         source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
         if not self.model.training:
             self.model.train()
-        seeded = seeded_dropout(self.model, self.options.seed, self.step_count)
+        seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
         with seeded, injected_dropout(self.model, dropout_masks):
             logits, _ = self.model(source, target_in, source_valid_lens)
             loss = self.loss(logits, target_out, target_valid_lens).sum()

@@ -98,7 +98,7 @@ def test_decoder_block_of_the_book():
     encoder_block = initialized(layers.EncoderBlock(*BLOCK))
     decoder_block = initialized(layers.DecoderBlock(*BLOCK, 0))
     Y, state = decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]], need_weights=True)
-    assert Y.shape == (2, 100, 24) and state[2][0].own.length == 100
+    assert Y.shape == (2, 100, 24) and state[2][0].self_attention.length == 100
     assert decoder_block.attention1.attention_weights.shape == (2, 8, 100, 100)
     assert decoder_block.attention2.attention_weights.shape == (2, 8, 100, 100)
 

@@ -57,8 +57,8 @@ def test_adam_is_algorithm_1(scale):
             theta, m, v = algorithm_1(start[place], [step[i][place] for step in gradients], 0.01, 0.8, 0.98, 1e-8)
             assert parameter.value[place] == pytest.approx(theta, rel=1e-14)
             index = offset + np.ravel_multi_index(place, start.shape)
-            assert optimizer.moments["m"][index] == pytest.approx(m, rel=1e-13)
-            assert optimizer.moments["v"][index] == pytest.approx(v, rel=1e-13)
+            assert optimizer.slots["m"][index] == pytest.approx(m, rel=1e-13)
+            assert optimizer.slots["v"][index] == pytest.approx(v, rel=1e-13)
         offset += start.size
 
 
@@ -76,7 +76,7 @@ def test_sgd_with_momentum():
     for count, gradient in enumerate(([1.0, 2.0], [3.0, -2.0]), start=1):
         parameter.gradient[...] = gradient
         optimizer.step(0.1, count)
-    np.testing.assert_allclose(optimizer.moments["momentum"], [3.5, -1.0], rtol=1e-15)
+    np.testing.assert_allclose(optimizer.slots["momentum"], [3.5, -1.0], rtol=1e-15)
     np.testing.assert_allclose(parameter.value, [1.0 - 0.1 * (1.0 + 3.5), -2.0 - 0.1 * (2.0 - 1.0)], rtol=1e-15)
 
 
@@ -151,7 +151,7 @@ def test_a_float32_model_computes_in_float32_throughout():
     model = backend.build(config)
     trainer = backend.trainer(model, clip_norm=0.1, label_smoothing=0.1)
     assert trainer.step(BATCH).dtype == np.float32
-    assert all(parameter.gradient.dtype == np.float32 for parameter in trainer.parameters)
+    assert all(parameter.holder.gradient.dtype == np.float32 for parameter in trainer.parameters.values())
     assert all(moment.dtype == np.float32 for moment in trainer.slots().values())
     logits, _ = model(BATCH.source, BATCH.target_in, BATCH.source_valid_lens)
     assert logits.dtype == np.float32
