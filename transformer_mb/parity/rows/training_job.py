@@ -70,11 +70,7 @@ def make_job(data: Path | None, seed: int) -> Job:
     weights = {name: value.astype(np.float32).astype(np.float64) for name, value in initial_weights(config, seed).items()}
     batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
     name = "built-in corpus" if data is None else data.name
-    return Job(name, config, _json(recipe.trainer_options()), weights, _stacked(batches, recipe.batch_size))
-
-
-def _json(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+    return Job(name, config, recipe.trainer_options(), weights, _stacked(batches, recipe.batch_size))
 
 
 def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
