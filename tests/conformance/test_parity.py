@@ -21,7 +21,7 @@ from transformer_mb.registry import PLAIN_DTYPES, get_backend
 # What is made of layers: in float32 one of each kind, for a compiler works on each for seconds; the matrix has them all.
 COMPOSED = ("EncoderBlock", "DecoderBlock", "TransformerEncoder", "TransformerDecoder")
 LEFT_TO_THE_MATRIX = {
-    *(case.name for case in layer_cases.CASES if case.layer in COMPOSED and case.name not in layer_cases.IN_EVERY_DTYPE),
+    *(case.name for case in layer_cases.CASES if case.layer in COMPOSED and not case.every_dtype),
     *(case.name for case in model_cases.MODELS if case.name not in model_cases.IN_EVERY_DTYPE),
 }
 

@@ -1,14 +1,17 @@
 """A mistake in one sublayer is named by the bisection, in each backend."""
 
 import math
+from functools import partial
 
 import pytest
 from safetensors.numpy import load_file
 
 from transformer_mb.parity.bisection import bisect, can_bisect
 from transformer_mb.parity.controls.alterations import perturbed, times
-from transformer_mb.parity.rows.model_cases import SMALL
-from transformer_mb.parity.rows.models import model_experiments
+from transformer_mb.parity.rows.model_cases import MODELS, SMALL
+from transformer_mb.parity.rows.models import model_experiments, model_request
+from transformer_mb.parity.verdict.comparison import Comparison
+from transformer_mb.parity.workers import Worker, WorkerSpec
 from transformer_mb.registry import BUILT_IN
 
 HEAD = SMALL["num_hiddens"] // SMALL["decoder_num_heads"]
@@ -17,6 +20,19 @@ CROSS = "decoder.blks.block1.attention2"
 
 def experiment(case, dtype="float64"):
     return next(each for each in model_experiments(dtype, 0) if each.case == case)
+
+
+def forward_only(name):
+    """Without the loss and its gradients, which compilers work on longest."""
+    case = next(case for case in MODELS if case.name == name)
+    return Comparison(name, "float64", ("model forward",), partial(model_request, case, "float64", 0, False))
+
+
+@pytest.fixture(scope="module")
+def torch(tmp_path_factory):
+    worker = Worker(WorkerSpec("torch"), tmp_path_factory.mktemp("worker"))
+    yield worker
+    worker.stop()
 
 
 def with_mistake(alter, ask):
@@ -28,7 +44,7 @@ def with_mistake(alter, ask):
 def test_a_missing_attention_scale_is_named(name, worker):
     """Without its scale, an attention is one whose W_q is sqrt(d) times as large."""
     ask = with_mistake(times(f"weights.{CROSS}.W_q.weight", math.sqrt(HEAD)), worker(name).ask)
-    model = experiment("d2l")
+    model = forward_only("d2l")
     results = {result.row: result.status for result in model.run(name, ask)}
     assert results["model forward"] == "failed" and can_bisect(model)
     tree = bisect(model, ask)
@@ -40,24 +56,22 @@ def test_a_missing_attention_scale_is_named(name, worker):
 
 
 @pytest.mark.parametrize("case", ["pre-norm, final norm", "decoder alone", "shared and tied, padding"])
-def test_other_architectures_are_walked_too(case, worker):
+def test_other_architectures_are_walked_too(case, torch):
     path = "decoder.blks.block0.ffn"
-    ask = with_mistake(perturbed(f"weights.{path}.dense2.weight"), worker("torch").ask)
+    ask = with_mistake(perturbed(f"weights.{path}.dense2.weight"), torch.ask)
     tree = bisect(experiment(case, "float32"), ask)
     (first,) = [line for line in tree.splitlines() if line.endswith("<-- first to differ")]
     assert f"x {path}: own" in first
 
 
-def test_a_model_that_is_right_has_no_arrow(worker):
-    tree = bisect(experiment("d2l"), worker("torch").ask)
+def test_a_model_that_is_right_has_no_arrow(torch):
+    tree = bisect(experiment("d2l"), torch.ask)
     assert "<--" not in tree and "every sublayer is right by itself" in tree
 
 
-def test_a_wrong_backward_pass_is_told_by_its_gradients(worker):
-    started = worker("torch")
-
+def test_a_wrong_backward_pass_is_told_by_its_gradients(torch):
     def ask(request):
-        answer = dict(started.ask(request))
+        answer = dict(torch.ask(request))
         name = f"gradient.{CROSS}.W_v.weight"
         return {**answer, name: 2.0 * answer[name]} if name in answer else answer
 
@@ -65,8 +79,8 @@ def test_a_wrong_backward_pass_is_told_by_its_gradients(worker):
     assert "every sublayer is right by itself" in tree and f"gradient of {CROSS}.W_v.weight" in tree
 
 
-def test_inputs_and_outputs_are_dumped(worker, tmp_path):
-    bisect(experiment("d2l"), worker("torch").ask, tmp_path / "dump")
+def test_inputs_and_outputs_are_dumped(torch, tmp_path):
+    bisect(experiment("d2l"), torch.ask, tmp_path / "dump")
     files = sorted((tmp_path / "dump").iterdir())
     assert len(files) == 11 + 16 and files[0].name == "01 encoder.embed.safetensors"
     assert {"expected", "output", "inputs.0"} <= set(load_file(files[0]))

@@ -28,6 +28,14 @@ def test_every_row_has_a_control_of_its_own(outcome):
     assert rows == set(LADDER)
 
 
+def test_W1_wrong_numbers_are_planted_into_every_kind_of_answer(outcome):
+    """A hand-over's, which needs the others' results, in ``test_answers``."""
+    planted = [control for control in outcome.controls if control.control.startswith(("NaN in", "infinity in"))]
+    assert {control.row for control in planted} == {row.name for row in LADDER.values() if not row.made_of}
+    arrays = {control.control.split(" in ")[1].split(" (")[0] for control in planted}
+    assert {"output", "gradient", "loss", "logits", "losses", "weights", "slots.m", "state 1.weights"} <= arrays
+
+
 def test_a_control_that_is_missed_fails_the_run(outcome):
     outcome.controls.append(type(outcome.controls[0])("none", "layer forward", "x", "float64", "numpy", False, "fine"))
     assert not outcome.holds

@@ -10,9 +10,8 @@ from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "seed"), [*((case, 0) for case in CASES), ("d2l", 1)])
 @pytest.mark.parametrize("row", BEAMS)
-@pytest.mark.parametrize("seed", [0, 1])
 def test_W10_hypotheses_end_and_hold_several_tokens(row, case, seed):
     decoding = Decoding(row, case, "float64", seed)
     tokens = decoding.expected["tokens"]

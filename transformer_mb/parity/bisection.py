@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,6 @@ class Node:
     failed: bool
     reason: str
     inherited: float
-    inside: list[Node] = field(default_factory=list)
 
 
 def walk(config: TransformerConfig, batch: Arrays, run: Runner) -> None:
@@ -89,11 +89,12 @@ def _read(config: TransformerConfig, run: Runner, addnorm: str, X: np.ndarray) -
 
 
 def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> str:
-    """The tree of a failed model as text. ``dump``: inputs and outputs of every sublayer go there as safetensors."""
+    """The sublayers of a failed model as text. ``dump``: inputs and outputs of every sublayer go there as safetensors."""
     request = _forward(experiment.request)
     nodes = examine(request, ask, dump)
-    lines = _drawn(_nested(nodes), _first(nodes))
-    if _first(nodes) is None:
+    first = next((node.path for node in nodes if node.failed), None)
+    lines = _drawn(nodes, first)
+    if first is None:
         lines.append("every sublayer is right by itself: the difference is in how they are joined, or in the backward pass")
         lines += _worst_gradients(experiment, ask)
     return "\n".join(lines)
@@ -168,31 +169,15 @@ def _part(request: Request, path: str, method: str | None, inputs: list[Any], ca
     return Request("part", request.dtype, spec, arrays)
 
 
-def _nested(nodes: list[Node]) -> list[Node]:
-    """Sublayers put inside their blocks."""
-    blocks = {node.path: replace(node, inside=[]) for node in nodes if node.path.rpartition(".")[2].startswith("block")}
-    top = []
-    for node in nodes:
-        owner = next((block for path, block in blocks.items() if node.path.startswith(f"{path}.")), None)
-        if owner is not None:
-            owner.inside.append(node)
-        else:
-            top.append(blocks.get(node.path, node))
-    return top
-
-
-def _first(nodes: list[Node]) -> str | None:
-    """The first sublayer that is wrong by itself; blocks come after what is inside them."""
-    return next((node.path for node in nodes if node.failed), None)
-
-
-def _drawn(nodes: list[Node], first: str | None, indent: str = "") -> list[str]:
+def _drawn(nodes: list[Node], first: str | None) -> list[str]:
+    """One line per sublayer, those of a block indented; the block itself follows them."""
     lines = []
     for node in nodes:
+        indent = "    " if re.search(r"block\d+\.", node.path) else ""
         arrow = "  <-- first to differ" if node.path == first else ""
-        mark = "x" if node.failed else "."
-        lines.append(f"{indent}{mark} {node.path}: own {node.reason}; inherited {node.inherited:.1e}{arrow}")
-        lines += _drawn(node.inside, first, indent + "    ")
+        lines.append(
+            f"{indent}{'x' if node.failed else '.'} {node.path}: own {node.reason}; inherited {node.inherited:.1e}{arrow}"
+        )
     return lines
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..registry import EVERY_DTYPE, PLAIN_DTYPES
 from .cells import Cell, Experiment
-from .controls.requests import Control, make_controls
+from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
 from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
@@ -55,9 +55,10 @@ class Plan:
         self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:
             dtypes = [dtype for dtype in PLAIN_DTYPES if dtype in selection.dtypes]
-            for experiment, control in make_controls(every, self.recording, dtypes):
+            planted = [*short_runs(self.recording, dtypes), *every]
+            for experiment, control in make_controls(planted, self.recording, dtypes):
                 self.controls.setdefault(experiment, []).append(control)
-            self.spoiled = self._first_of_each_row(every, dtypes)
+            self.spoiled = self._first_of_each_row(planted, dtypes)
             for experiment in self.spoiled:
                 self.controls.setdefault(experiment, [])
 

@@ -85,42 +85,36 @@ def figure(results: Sequence[Mapping[str, Any]]) -> str:
 def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = False) -> Any:
     """Rows of the ladder, or with ``by_case`` every case; columns backends; in each cell the worst figure."""
     from rich.table import Table
+    from rich.text import Text
 
     rows = Table("row", "dtype", "cells", *backends, title="Parity: worst error by row")
-    for key, cells in _grouped(results, by_case).items():
-        columns = [_colored([cell for cell in cells if cell.backend == backend]) for backend in backends]
-        rows.add_row(key[0], key[1], str(len(cells)), *columns)
+    for (name, dtype), cells in _grouped([result.to_dict() for result in results], by_case).items():
+        columns = _columns(cells, backends)
+        styled = [Text(text, style="red" if text.endswith("failed)") else "") for text in columns]
+        rows.add_row(name, dtype, str(len(cells)), *styled)
     return rows
 
 
-def _grouped(results: Sequence[Result], by_case: bool) -> dict[tuple[str, str], list[Result]]:
-    groups: dict[tuple[str, str], list[Result]] = {}
-    order = {row: i for i, row in enumerate(LADDER)}
-    for result in sorted(results, key=lambda result: order.get(result.row, len(LADDER))):
-        name = f"{result.row}: {result.case}" if by_case else result.row
-        groups.setdefault((name, result.dtype), []).append(result)
+def _grouped(results: Sequence[Mapping[str, Any]], by_case: bool = False) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """By row, or by case, and dtype, in the ladder's order."""
+    order = [(row.name, dtype) for row in LADDER.values() for dtype in row.dtypes]
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for result in sorted(results, key=lambda result: order.index((result["row"], result["dtype"]))):
+        name = f"{result['row']}: {result['case']}" if by_case else result["row"]
+        groups.setdefault((name, result["dtype"]), []).append(result)
     return groups
 
 
-def _colored(results: Sequence[Result]) -> Any:
-    from rich.text import Text
-
-    failed = any(result.status in (FAILED, SURPRISING) for result in results)
-    return Text(figure([result.to_dict() for result in results]) or "-", style="red" if failed else "")
+def _columns(cells: Sequence[Mapping[str, Any]], backends: Sequence[str]) -> list[str]:
+    return [figure([cell for cell in cells if cell["backend"] == backend]) or "-" for backend in backends]
 
 
 def markdown(run: Mapping[str, Any]) -> str:
     """The README's matrix, from what ``to_json`` wrote."""
     backends = list(run["versions"])
     lines = [f"| row | dtype | {' | '.join(backends)} |", f"|---|---|{'---|' * len(backends)}"]
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for result in run["results"]:
-        groups.setdefault((result["row"], result["dtype"]), []).append(result)
-    for row in LADDER.values():
-        for dtype in row.dtypes:
-            if cells := groups.get((row.name, dtype)):
-                columns = [figure([cell for cell in cells if cell["backend"] == backend]) or "-" for backend in backends]
-                lines.append(f"| {row.name} | {dtype} | {' | '.join(columns)} |")
+    for (row, dtype), cells in _grouped(run["results"]).items():
+        lines.append(f"| {row} | {dtype} | {' | '.join(_columns(cells, backends))} |")
     controls = run["controls"]
     versions = ", ".join(f"{name} {version} on {run['devices'][name]}" for name, version in run["versions"].items())
     versions = table_cell(versions)

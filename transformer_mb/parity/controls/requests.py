@@ -24,6 +24,7 @@ from ..verdict.comparison import Comparison
 from .alterations import Alter, epsilon_hat, flipped, perturbed, position, rolled, setting, shifted, times, transposed, zeroed
 
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
+SHORT_STEPS = 10  # of training by itself: what its first step shows, no backend has to train 120 steps for
 DECODER = "weights.decoder.blks.block1"
 
 
@@ -87,8 +88,18 @@ CONTROLS = (
         "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")
     ),
     Control("epsilon-hat", "stepwise update", "step 30", epsilon_hat),
-    Control("a perturbed weight", "free-running", "120 steps", perturbed("weights.encoder.blks.block0.attention.W_q.weight")),
+    Control(
+        "a perturbed weight",
+        "free-running",
+        f"{SHORT_STEPS} steps",
+        perturbed("weights.encoder.blks.block0.attention.W_q.weight"),
+    ),
 )
+
+
+def short_runs(recording: Recording, dtypes: Sequence[str]) -> list[Experiment]:
+    """What controls of free-running training are planted into."""
+    return [FreeRunning(recording, dtype, 0, SHORT_STEPS) for dtype in dtypes]
 
 
 def make_controls(

@@ -20,7 +20,8 @@ class Case:
 
     ``layer`` is a name of ``interface.LAYERS`` or ``interface.FUNCTIONS``. Inputs are given as strings: see ``build_input``.
     ``training`` runs it in training mode (with dropout rate 0). ``ill_conditioned`` inputs make any implementation
-    lose digits: the limits of such a case grow with what the reference itself loses.
+    lose digits: the limits of such a case grow with what the reference itself loses. ``every_dtype`` has one case of
+    each kind of layer, with and without masks, compared in formats of two bytes too.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Case:
     call: dict[str, Any] = field(default_factory=dict)
     training: bool = False
     ill_conditioned: bool = False
+    every_dtype: bool = False
 
 
 SHAPES = {
@@ -83,8 +85,8 @@ def build_input(spec, rng):
     return spec
 
 
-def attention(name, *inputs, layer="DotProductAttention", arguments=(0.0,), **call):
-    return Case(name, layer, arguments, inputs, call=call)
+def attention(name, *inputs, layer="DotProductAttention", arguments=(0.0,), every_dtype=False, **call):
+    return Case(name, layer, arguments, inputs, call=call, every_dtype=every_dtype)
 
 
 MHA = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0)}
@@ -92,22 +94,22 @@ MHA_BIAS = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0, Tru
 STATE = ["source", "lens", [None]]
 
 CASES = [
-    Case("layer norm", "LayerNorm", ([D],), ("X",)),
+    Case("layer norm", "LayerNorm", ([D],), ("X",), every_dtype=True),
     Case("layer norm, size as a number", "LayerNorm", (D,), ("X",)),
     Case("layer norm over two axes", "LayerNorm", ([T, D],), ("X",)),
     Case("layer norm without affine", "LayerNorm", ([D],), ("X",), {"affine": False}),
     Case("layer norm, another epsilon", "LayerNorm", ([D],), ("X",), {"eps": 0.1}),
-    Case("std norm", "LayerNorm", ([D],), ("X",), {"kind": "std_norm", "eps": 1e-6}),
+    Case("std norm", "LayerNorm", ([D],), ("X",), {"kind": "std_norm", "eps": 1e-6}, every_dtype=True),
     Case("std norm over two axes", "LayerNorm", ([T, D],), ("X",), {"kind": "std_norm"}),
-    Case("add and norm, post", "AddNorm", ([D], 0.0), ("X", "Y")),
-    Case("add and norm, pre", "AddNorm", ([D], 0.0), ("X", "Y"), {"norm_position": "pre"}),
+    Case("add and norm, post", "AddNorm", ([D], 0.0), ("X", "Y"), every_dtype=True),
+    Case("add and norm, pre", "AddNorm", ([D], 0.0), ("X", "Y"), {"norm_position": "pre"}, every_dtype=True),
     Case("add and norm, two axes", "AddNorm", ([T, D], 0.0), ("X", "Y"), {"norm_eps": 1e-3}),
-    Case("ffn relu", "PositionWiseFFN", (D, F, 7), ("X",)),
-    Case("ffn gelu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "gelu"}),
+    Case("ffn relu", "PositionWiseFFN", (D, F, 7), ("X",), every_dtype=True),
+    Case("ffn gelu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "gelu"}, every_dtype=True),
     Case("ffn gelu tanh", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "gelu_tanh"}),
-    Case("ffn silu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "silu"}),
+    Case("ffn silu", "PositionWiseFFN", (D, F, 7), ("X",), {"activation": "silu"}, every_dtype=True),
     Case("ffn without bias", "PositionWiseFFN", (D, F, 7), ("X",), {"use_bias": False}),
-    attention("dot product", "Q", "K", "V"),
+    attention("dot product", "Q", "K", "V", every_dtype=True),
     attention("dot product, heads", "Q heads", "K heads", "V heads"),
     attention("dot product, lens", "Q", "K", "V", "lens"),
     attention("dot product, heads and lens 2-D with an empty row", "Q heads", "K heads", "V heads", "lens 2-D"),
@@ -115,39 +117,39 @@ CASES = [
     attention("dot product, causal", "K", "K", "V", causal=True),
     attention("dot product, weights asked for", "Q", "K", "V", "lens with 0", need_weights=True),
     attention("self-attention", "X", "X", "X", **MHA),
-    attention("self-attention, bias", "X", "X", "X", **MHA_BIAS),
+    attention("self-attention, bias", "X", "X", "X", every_dtype=True, **MHA_BIAS),
     attention("self-attention, causal", "X", "X", "X", causal=True, **MHA_BIAS),
-    attention("self-attention, causal and lens", "X", "X", "X", "lens T", causal=True, **MHA),
+    attention("self-attention, causal and lens", "X", "X", "X", "lens T", causal=True, every_dtype=True, **MHA),
     attention("cross-attention", "X", "source", "source", **MHA),
     attention("cross-attention, lens", "X", "source", "source", "lens", **MHA),
     attention("cross-attention, lens with an empty row", "X", "source", "source", "lens with 0", **MHA_BIAS),
-    attention("cross-attention, lens 2-D with an empty row", "X", "source", "source", "lens 2-D", **MHA),
+    attention("cross-attention, lens 2-D with an empty row", "X", "source", "source", "lens 2-D", every_dtype=True, **MHA),
     attention("cross-attention, mask", "X", "source", "source", mask="mask", **MHA),
     attention("cross-attention, mask per head", "X", "source", "source", mask="mask per head", **MHA),
     attention("cross-attention, mask with an empty query", "X", "source", "source", mask="mask over queries", **MHA),
     attention("cross-attention, causal, fewer queries than keys", "X", "source", "source", causal=True, **MHA),
     attention("cross-attention, causal, fewer keys than queries", "source", "X", "X", causal=True, **MHA),
-    attention("cross-attention, all masks", "X", "source", "source", "lens 2-D", mask="mask per head", causal=True, **MHA),
+    attention("cross-attention, all masks", "X", "source", "source", "lens 2-D", mask="mask per head", causal=True, every_dtype=True, **MHA),
     attention("cross-attention, one token", "one token", "source", "source", "lens", causal=True, **MHA),
     attention("cross-attention, one key", "X", "one token", "one token", **MHA),
     attention("cross-attention, weights asked for", "X", "source", "source", "lens 2-D", need_weights=True, **MHA),
     Case("attention of three sizes", "MultiHeadAttention", (6, D, 10, D, H, 0.0, True), ("X", "narrow source", "wide source", "lens")),
-    Case("positions", "PositionalEncoding", (D, 0.0), ("X",)),
+    Case("positions", "PositionalEncoding", (D, 0.0), ("X",), every_dtype=True),
     Case("positions from 3, halves", "PositionalEncoding", (D, 0.0, 20), ("X", 3), {"layout": "halves"}),
     Case("encoder block", "EncoderBlock", BLOCK, ("X",)),
-    Case("encoder block, lens", "EncoderBlock", BLOCK, ("X", "lens T"), training=True),
+    Case("encoder block, lens", "EncoderBlock", BLOCK, ("X", "lens T"), training=True, every_dtype=True),
     Case("encoder block, lens 2-D", "EncoderBlock", BLOCK, ("X", "lens 2-D T")),
-    Case("encoder block, pre-norm, bias, gelu", "EncoderBlock", (*BLOCK, True), ("X", "lens T"), {"norm_position": "pre", "activation": "gelu"}),
+    Case("encoder block, pre-norm, bias, gelu", "EncoderBlock", (*BLOCK, True), ("X", "lens T"), {"norm_position": "pre", "activation": "gelu"}, every_dtype=True),
     Case("encoder block over two axes", "EncoderBlock", (D, D, D, D, [T, D], D, F, H, 0.0), ("X", "lens T")),
     Case("encoder block, std norm, no affine", "EncoderBlock", BLOCK, ("X", "lens T"), {"norm_kind": "std_norm", "norm_affine": False}),
-    Case("decoder block", "DecoderBlock", (*BLOCK, 0), ("X", STATE)),
+    Case("decoder block", "DecoderBlock", (*BLOCK, 0), ("X", STATE), every_dtype=True),
     Case("decoder block in training", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), training=True),
-    Case("decoder block, pre-norm, silu", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), {"norm_position": "pre", "activation": "silu"}),
+    Case("decoder block, pre-norm, silu", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), {"norm_position": "pre", "activation": "silu"}, every_dtype=True),
     Case("decoder block, lens 2-D", "DecoderBlock", (*BLOCK, 0), ("X", ["source", "lens 2-D", [None]])),
     Case("decoder block given no encoder output", "DecoderBlock", (*BLOCK, 0), ("X", [None, None, [None]])),
     Case("decoder block without cross-attention", "DecoderBlock", (*BLOCK, 0), ("X", [None, None, [None]]), {"cross_attention": False}),
     Case("decoder block, one token", "DecoderBlock", (*BLOCK, 0), ("one token", STATE)),
-    Case("encoder", "TransformerEncoder", STACK, ("source ids", "lens")),
+    Case("encoder", "TransformerEncoder", STACK, ("source ids", "lens"), every_dtype=True),
     Case("encoder, lens 2-D", "TransformerEncoder", STACK, ("target ids", "lens 2-D T")),
     Case("encoder, pre-norm, final norm", "TransformerEncoder", STACK, ("source ids", "lens"), {"norm_position": "pre", "final_norm": True}),
     Case("encoder, learned positions from 2", "TransformerEncoder", STACK, ("source ids", "lens"), {"position": "learned", "max_len": 9, "position_offset": 2}),
@@ -159,7 +161,7 @@ CASES = [
         {"token_types": 2, "embedding_norm": True, "embedding_scale": False, "activation": "gelu", "norm_eps": 1e-12},
         {"token_types": "types"},
     ),
-    Case("decoder", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]])),
+    Case("decoder", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]]), every_dtype=True),
     Case("decoder, halves, padding", "TransformerDecoder", STACK, ("target ids", ["source", "lens", [None, None]]), {"sinusoid_layout": "halves", "padding_id": 1}),
     Case("decoder alone", "TransformerDecoder", STACK, ("target ids", [None, None, [None, None]]), {"cross_attention": False, "output_bias": False}),
     Case("layer norm, small variance", "LayerNorm", ([D],), ("small variance",), ill_conditioned=True),
@@ -173,40 +175,13 @@ CASES = [
     Case("sequence mask, another value", "sequence_mask", (), ("source", "lens"), call={"value": -1.5}),
     Case("masked softmax", "masked_softmax", (), ("scores", "lens")),
     Case("masked softmax, lens 2-D with an empty row", "masked_softmax", (), ("scores", "lens 2-D")),
-    Case("masked softmax, heads, lens and mask", "masked_softmax", (), ("scores heads", "lens with 0"), call={"mask": "mask per head"}),
+    Case("masked softmax, heads, lens and mask", "masked_softmax", (), ("scores heads", "lens with 0"), call={"mask": "mask per head"}, every_dtype=True),
     Case("split into heads", "transpose_qkv", (), ("X", H)),
     Case("join heads", "transpose_output", (), ("Q heads", H)),
-    Case("loss", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens")),
+    Case("loss", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), every_dtype=True),
     Case("loss per token", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), {"normalization": "tokens"}),
-    Case("loss with smoothing", "MaskedSoftmaxCELoss", (), ("logits", "labels", "lens T"), {"label_smoothing": 0.1}),
+    Case("loss with smoothing", "MaskedSoftmaxCELoss", (), ("logits", "labels", "lens T"), {"label_smoothing": 0.1}, every_dtype=True),
 ]  # fmt: skip
-
-
-# One of each kind of layer, with and without masks: what formats of two bytes are compared on.
-IN_EVERY_DTYPE = (
-    "layer norm",
-    "std norm",
-    "add and norm, post",
-    "add and norm, pre",
-    "ffn relu",
-    "ffn gelu",
-    "ffn silu",
-    "dot product",
-    "self-attention, bias",
-    "self-attention, causal and lens",
-    "cross-attention, lens 2-D with an empty row",
-    "cross-attention, all masks",
-    "masked softmax, heads, lens and mask",
-    "positions",
-    "encoder block, lens",
-    "encoder block, pre-norm, bias, gelu",
-    "decoder block",
-    "decoder block, pre-norm, silu",
-    "encoder",
-    "decoder",
-    "loss",
-    "loss with smoothing",
-)
 
 
 def build_layer(case, backend):

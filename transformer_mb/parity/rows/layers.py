@@ -15,7 +15,7 @@ from ..computing.messages import Request, named, without_arrays
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .layer_cases import CASES, IN_EVERY_DTYPE, Case, build_input, build_layer
+from .layer_cases import CASES, Case, build_input, build_layer
 from .weights import random_weights
 
 
@@ -24,7 +24,7 @@ def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
     rows = rows_of("layer", dtype)
     experiments = []
     for case in CASES:
-        if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
+        if dtype in PLAIN_DTYPES or case.every_dtype:
             make = partial(layer_request, case, dtype, seed)
             experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned))
     return experiments

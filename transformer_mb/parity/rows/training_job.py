@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from ..computing.messages import Arrays, Request, named, under
 PAIRS = 600
 STEPS = 200  # recorded by the reference
 FREE_STEPS = 120  # run by a backend alone: training is chaos from about there
-SAMPLED = tuple(range(0, STEPS, 10))  # where backends are put into the reference's state
+SAMPLED_EVERY = 10
+SAMPLED = tuple(range(0, STEPS, SAMPLED_EVERY))  # where backends are put into the reference's state
 HANDED_OVER_AT, CONTINUED = 20, 20
 
 
@@ -69,11 +70,7 @@ def make_job(data: Path | None, seed: int) -> Job:
     weights = {name: value.astype(np.float32).astype(np.float64) for name, value in initial_weights(config, seed).items()}
     batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
     name = "built-in corpus" if data is None else data.name
-    return Job(name, config, _json(recipe.trainer_options()), weights, _stacked(batches, recipe.batch_size))
-
-
-def _json(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+    return Job(name, config, recipe.trainer_options(), weights, _stacked(batches, recipe.batch_size))
 
 
 def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
@@ -87,18 +84,25 @@ def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:
 
 
 class Recording:
-    """The reference's own run: its losses, and its state before each sampled step."""
+    """The reference's own run: its losses, and its state before each sampled step; computed as far as it is asked for."""
 
     def __init__(self, job: Job):
         self.job = job
+        self.parts: list[Arrays] = []  # of SAMPLED_EVERY steps each
+        self.lock = threading.Lock()  # of two backends that ask at the same time, one computes
 
-    @cached_property
-    def _ran(self) -> Arrays:
-        return reference.answer(self.job.run("float64", 0, STEPS, self.job.start, SAMPLED[1:]))
+    def _part(self, number: int) -> Arrays:
+        with self.lock:
+            while len(self.parts) <= number:
+                first = SAMPLED_EVERY * len(self.parts)
+                state = under(f"state {first}", self.parts[-1]) if self.parts else self.job.start
+                request = self.job.run("float64", first, SAMPLED_EVERY, state, [first + SAMPLED_EVERY])
+                self.parts.append(reference.answer(request))
+            return self.parts[number]
 
     @property
     def losses(self) -> np.ndarray:
-        return self._ran["losses"]
+        return np.concatenate([self._part(number)["losses"] for number in range(STEPS // SAMPLED_EVERY)])
 
     def state(self, step: int) -> dict[str, np.ndarray]:
-        return self.job.start if step == 0 else under(f"state {step}", self._ran)
+        return self.job.start if step == 0 else under(f"state {step}", self._part(step // SAMPLED_EVERY - 1))
