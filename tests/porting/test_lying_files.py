@@ -165,8 +165,8 @@ def hdf5_trap(path, kind):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("external link", "must be in the file itself, but it is a ExternalLink"),
-        ("soft link", "must be in the file itself, but it is a SoftLink"),
+        ("external link", "must be in the file itself, got a ExternalLink"),
+        ("soft link", "must be in the file itself, got a SoftLink"),
         ("external storage", "points to another"),
         ("virtual", "points to another"),
         ("never written", "must lie in the file"),
