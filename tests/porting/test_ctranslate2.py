@@ -94,7 +94,7 @@ def test_a_difference_shows(tmp_path):
 
 def test_what_the_engine_cannot_compute(tmp_path):
     config = CONFIGS["std norm"].replace(compat_decode="d2l")
-    with pytest.raises(PortError, match="norm_kind must be layer_norm, got std_norm; compat_decode must be correct"):
+    with pytest.raises(PortError, match="norm_kind must be 'layer_norm', got 'std_norm'; compat_decode must be 'correct'"):
         export.write(made(config), tmp_path)
     assert not list(tmp_path.iterdir())
 

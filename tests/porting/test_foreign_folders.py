@@ -141,7 +141,7 @@ def test_X2_tensors_that_the_class_does_not_take_are_named(tmp_path):
     settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": 4, "given": {}}
     words = "missing encoder.layer.0.output.dense.weight; unexpected encoder.layer.0.elsewhere.weight"
     with pytest.raises(PortError, match=words):
-        worker.call("proof.reference_runs.bert:run", arrays, settings)
+        worker.call("proof.reference_runs.hugging_face:run_bert", arrays, settings)
 
 
 def test_S5_3_a_model_of_seven_positions(tmp_path):
