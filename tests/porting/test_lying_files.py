@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from porting.hostile_files import FLOAT, RECONSTRUCT, array_of, named, pickled, text
-from porting.patience import alarm
+from porting.timeouts import alarm
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.formats import FORMATS
