@@ -12,7 +12,7 @@ from transformer_mb.porting.model import PortedModel
 from transformer_mb.registry import get_backend
 
 EPOCHS, UNSEEN, STEPS, TARGET_STEPS = 5, 500, 20, 6
-TIE = 10.0  # DESIGN's verdict on decoding: a choice is clear when the best exceeds the second by so many logit errors
+TIE = 10.0  # as in the parity matrix: a choice is clear when the best exceeds the second by so many logit errors
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ def make_demo():
 
 
 def exact_logits(model, batch):
-    """[B, T, V] by the oracle."""
-    oracle = get_backend("numpy", dtype="float64")
-    native = oracle.create(model.config)
-    oracle.set_weights(native, model.weights)
-    return oracle.logits(native, batch["source"], batch["source_valid_lens"], batch["target"])
+    """[B, T, V] by the reference."""
+    reference = get_backend("numpy", dtype="float64")
+    native = reference.create(model.config)
+    reference.set_weights(native, model.weights)
+    return reference.logits(native, batch["source"], batch["source_valid_lens"], batch["target"])
 
 
 def compared(demo, outputs):

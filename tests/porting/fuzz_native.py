@@ -17,7 +17,7 @@ from pathlib import Path
 from porting.mutations import mutated
 from transformer_mb.errors import PortError
 
-PATIENCE = 20  # seconds
+TIMEOUT = 20  # seconds
 
 
 def main(runner, file, count, seed):
@@ -60,7 +60,7 @@ def in_a_child(run, words):
             status, told = 2, f"{type(error).__name__}: {error}"
         words.write_text(f"{memory('VmHWM') - before} {told:.200}")
         os._exit(status)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     done = 0
     while not done:
         done, status = os.waitpid(child, os.WNOHANG)

@@ -53,7 +53,7 @@ def run(folder, config, batch, max_steps=8):
 
 
 def errors(got, model, batch):
-    """How far every output is from the oracle, where it means something; 1 for other tokens."""
+    """How far every output is from the reference, where it means something; 1 for other tokens."""
     config, backend = model.config, get_backend("numpy", dtype="float64")
     native = backend.create(config)
     backend.set_weights(native, model.weights)
@@ -95,7 +95,7 @@ def test_a_difference_shows(tmp_path):
 
 def test_what_the_engine_cannot_compute(tmp_path):
     config = CONFIGS["std norm"].replace(compat_decode="d2l")
-    with pytest.raises(PortError, match="norm_kind must be layer_norm, got std_norm; compat_decode must be correct"):
+    with pytest.raises(PortError, match="norm_kind must be 'layer_norm', got 'std_norm'; compat_decode must be 'correct'"):
         export.write(made(config), tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -128,7 +128,7 @@ def test_a_container_inside_another_is_no_array(tmp_path):
     (tmp_path / "x.pdparams").write_bytes(buffer.getvalue())
     assert list(read_native(tmp_path / "x.pdparams").tensors) == ["w"]
     (tmp_path / "y.pdparams").write_bytes(pickle.dumps([1, 2], 4))
-    with pytest.raises(PortError, match="must hold a dictionary of arrays by name, but it holds a list"):
+    with pytest.raises(PortError, match="must hold a dictionary of arrays by name, got a list"):
         read_native(tmp_path / "y.pdparams")
 
 

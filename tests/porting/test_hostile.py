@@ -13,7 +13,7 @@ import pytest
 from porting import hugging_face
 from porting.hostile_files import hostile_files, large_files
 from porting.mutations import mutated
-from porting.patience import alarm
+from porting.timeouts import alarm
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import bert
 from transformer_mb.porting.files.sources import read_source

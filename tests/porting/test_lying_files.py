@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from porting.hostile_files import FLOAT, RECONSTRUCT, array_of, named, pickled, text
-from porting.patience import alarm
+from porting.timeouts import alarm
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.formats import FORMATS
@@ -165,8 +165,8 @@ def hdf5_trap(path, kind):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("external link", "must be in the file itself, but it is a ExternalLink"),
-        ("soft link", "must be in the file itself, but it is a SoftLink"),
+        ("external link", "must be in the file itself, got a ExternalLink"),
+        ("soft link", "must be in the file itself, got a SoftLink"),
         ("external storage", "points to another"),
         ("virtual", "points to another"),
         ("never written", "must lie in the file"),
@@ -250,7 +250,7 @@ def test_a_loader_that_never_ends_is_ended(monkeypatch):
 def test_a_loader_that_takes_too_much_memory_is_refused_it():
     code = """
 import numpy
-from transformer_mb.porting.limits import limit_process
+from transformer_mb.porting.safety.limits import limit_process
 limit_process(1000)
 numpy.ones(16 << 20, numpy.uint8)
 try:

@@ -74,7 +74,7 @@ def on_numpy(model, batch, dtype):
 
 
 def held(got, model, batch):
-    """Whether each output is as near to the oracle as DESIGN's verdict on float32 asks, four times NumPy's own error."""
+    """Whether each output is within four times NumPy's own error in float32 of the reference, as in the parity matrix."""
     exact, single = (on_numpy(model, batch, dtype) for dtype in ("float64", "float32"))
     assert set(got) == set(exact)
     limits = {name: 4 * np.maximum(error(single[name], exact[name]), ROUNDING) for name in exact if name != "tokens"}

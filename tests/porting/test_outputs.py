@@ -16,6 +16,8 @@ from transformer_mb.checkpoint import write_checkpoint
 from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
 from transformer_mb.porting import port as port_module
+from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.port import port
 
 
@@ -111,7 +113,8 @@ torch.save({name: tensor.to(torch.bfloat16) for name, tensor in made["model"].it
 
 
 def test_S5_10_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
-    port(model, tmp_path / "m.pt", to="torch")
+
+    write_target(read_source(model, None, {}).model, find_target("torch"), tmp_path / "m.pt", {})
     subprocess.run([sys.executable, "-c", HALVED, tmp_path / "m.pt", tmp_path / "half.pt"], check=True)
     report = port(tmp_path / "half.pt", tmp_path / "m.npz", to="npz", config=model / "config.json")
     widened = [note for note in report.notes if "bfloat16" in note]
@@ -121,7 +124,6 @@ def test_S5_10_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
 def test_S5_10_every_kind_of_folder_has_the_same_permissions(tmp_path):
     """Some libraries make their files private."""
     from transformer_mb.porting.files.destination import put_in_place
-    from transformer_mb.porting.files.targets import find_target, write_target
 
     for kind in FOLDERS:
         stage = tmp_path / f"stage{kind}"

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from porting.patience import alarm
+from porting.timeouts import alarm
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.formats import FORMATS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from porting.hugging_face import small_bert, small_marian
-from porting.patience import alarm
+from porting.timeouts import alarm
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.errors import CheckpointError, PortError
 from transformer_mb.files.regular import read_regular_file

@@ -30,3 +30,4 @@ def test_every_row_has_its_module():
             assert all(callable(getattr(row.module, function)) for function in wanted)
             if kind == "formats":
                 assert hasattr(row.module, "write") == row.writable
+                assert not (row.writable and row.backend) or callable(row.native_loader.load_natively)

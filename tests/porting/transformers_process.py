@@ -159,15 +159,14 @@ def run(kind, folder, arrays, out, max_steps=0):
 
 def prove(kind, folder, arrays, out, max_steps=0):
     from transformer_mb.porting import families
-    from transformer_mb.porting.proof import reference_runs
-    from transformer_mb.porting.proof.reference_runs import bert, marian  # noqa: F401
+    from transformer_mb.porting.proof.reference_runs import hugging_face
 
     model = families.FAMILIES[kind].module.read(Path(folder), {})
     with np.load(arrays) as given:
         given = {f"batch.{name}": array for name, array in given.items()}
     given |= {f"tensor.{name}": array for name, array in model.native.tensors.items()}
     settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": max_steps}
-    outputs, _ = getattr(reference_runs, kind).run(given, {**settings, "pooled": model.config.pooler})
+    outputs, _ = getattr(hugging_face, f"run_{kind}")(given, settings)
     np.savez(out, **outputs)
 
 

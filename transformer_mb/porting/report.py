@@ -44,7 +44,7 @@ class PortReport:
         tokens = f"; greedy tokens of {len(proof.tokens)} sentences the same{ties}" if proof.tokens else ""
         lines = [
             f"{self.source} ({self.source_kind}) -> {self.destination} ({self.kind})",
-            f"{self.tensors} tensors, {self.numbers} numbers, {state} the optimizer's state; read back bit for bit",
+            f"{self.tensors} tensors, {self.numbers:,} numbers, {state} the optimizer's state; read back bit for bit",
             f"source run by {proof.source_ran}; result run by {proof.result_ran}",
             f"proof {'holds' if self.holds else 'fails'}: error of {errors} (at most {LIMIT:.0e}){tokens}",
         ]

@@ -93,7 +93,7 @@ def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> Por
     known = {**native.settings, **settings}
     prefix = prefix_of(native.tensors)
     if prefix is None:
-        raise PortError("Layers called layers.0.linear1.weight and so on were expected, but there are none.")
+        raise PortError("Layers must be called layers.0.linear1.weight and so on, got none.")
     around = _around(native.tensors, known)
     single = not any(name.startswith((f"{prefix}encoder.", f"{prefix}decoder.")) for name in native.tensors)
     canonical = partial(_canonical, stacks=stacks, prefix=prefix, single=single, around=around)

@@ -34,11 +34,11 @@ def check_destination(destination: Path, target: Target, force: bool) -> None:
         raise _is_there(destination)
     if is_special(destination) or not destination.exists():
         what = "a device, a pipe or a socket" if destination.exists() else "a link that leads nowhere"
-        raise PortError(f"{destination} must be a file or a folder, but it is {what}: not even --force replaces that.")
+        raise PortError(f"{destination} must be a file or a folder, got {what}: not even --force replaces that.")
     folder = target.format is None
     if destination.is_dir() != folder:
         kinds = ("a folder", "a file") if folder else ("a file", "a folder")
-        raise PortError(f"{destination} is to be {kinds[0]}, but it is {kinds[1]}: not even --force replaces that.")
+        raise PortError(f"{destination} must be {kinds[0]}, got {kinds[1]}: not even --force replaces that.")
     if folder:
         _check_folder(destination, target.family)
 
@@ -63,7 +63,7 @@ def _check_folder(folder: Path, family: Family) -> None:
     if kind is not family:
         listed = f"{', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
         holds = f"a {kind.title}" if kind else f"something else ({listed:.300})"
-        raise PortError(f"{folder} must hold a {family.title}, but it holds {holds}: not even --force replaces that.")
+        raise PortError(f"{folder} must hold a {family.title}, got {holds}: not even --force replaces that.")
 
 
 def put_in_place(stage: Path, destination: Path, target: Target, force: bool) -> None:

@@ -141,6 +141,6 @@ def recognized_family(native: NativeFile, path: Path) -> Family:
             return family
     listed = ", ".join(list(native.tensors)[:5])
     raise PortError(
-        f"The tensors of {path} must be those of {' or '.join(family.title for family in families)}, but they are called "
+        f"The tensors of {path} must be those of {' or '.join(family.title for family in families)}, got "
         f"{listed:.300}{', ...' if len(native.tensors) > 5 else ''}."
     )

@@ -44,7 +44,7 @@ def recognize(path: Path) -> bool:
 def read(path: Path) -> NativeFile:
     tree = _unpacked(read_bytes(path), str(path))
     if type(tree) is not dict:
-        raise PortError(f"{path} must hold arrays by name, but it holds a {type(tree).__name__}.")
+        raise PortError(f"{path} must hold arrays by name, got a {type(tree).__name__}.")
     optimizer = next((tree[key] for key in OPTIMIZER_KEYS if type(tree.get(key)) is dict), None)
     params = next((tree[key] for key in MODEL_KEYS if type(tree.get(key)) is dict), tree)
     while type(params) is dict and list(params) == ["params"]:  # the variables of a linen module, inside a training state
@@ -83,7 +83,7 @@ def _array(code: int, data: bytes) -> np.ndarray:
     import msgpack
 
     if code not in (ARRAY, SCALAR):
-        raise PortError(f"msgpack extension 1 or 3 was expected, got {code}.")
+        raise PortError(f"A msgpack extension must be 1 or 3, got {code}.")
     shape, name, raw = msgpack.unpackb(data, raw=False, max_array_len=MOST_AXES)
     if type(shape) is not list or type(name) is not str or type(raw) is not bytes:
         raise PortError("An array must be its shape, its dtype's name and its bytes, got something else.")

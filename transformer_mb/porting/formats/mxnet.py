@@ -29,8 +29,8 @@ def recognize(path: Path) -> bool:
 
 def read(path: Path) -> NativeFile:
     cursor = _Cursor(read_bytes(path), path)
-    if cursor.take(len(HEADER)) != HEADER:
-        raise PortError(f"{path} must begin with MXNet's number 0x112, but it does not.")
+    if (head := cursor.take(len(HEADER))) != HEADER:
+        raise PortError(f"{path} must begin with MXNet's number 0x112, got {bytes(head).hex()}.")
     arrays = [_array(cursor, number) for number in range(cursor.count(least=24))]
     names = [_name(cursor) for _ in range(cursor.count(least=8))]
     if cursor.left:
@@ -86,7 +86,7 @@ class _Cursor:
 
     def take(self, length: int) -> memoryview:
         if length > self.left:
-            raise PortError(f"{self.path} is cut short: {length} bytes were expected at {self.at}, but {self.left} are left.")
+            raise PortError(f"{self.path} is cut short: {length} bytes must follow byte {self.at}, got {self.left}.")
         self.at += length
         return self.data[self.at - length : self.at]
 

@@ -56,7 +56,7 @@ def read(path: Path) -> NativeFile:
 def _dictionary(path: Path) -> dict[Any, Any]:
     tree = read_pickle(read_bytes(path), str(path))
     if type(tree) is not dict:
-        raise PortError(f"{path} must hold a dictionary of arrays by name, but it holds a {type(tree).__name__}.")
+        raise PortError(f"{path} must hold a dictionary of arrays by name, got a {type(tree).__name__}.")
     return tree
 
 

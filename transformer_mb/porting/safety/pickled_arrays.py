@@ -90,7 +90,7 @@ class _Machine:
                 return self.stack.pop()
             elif operation not in ("PROTO", "FRAME"):
                 self.special(operation, argument)
-        raise PortError(f"{self.what} must be a pickle of named arrays, but it has no end.")
+        raise PortError(f"{self.what} must be a pickle of named arrays, got one without an end.")
 
     def special(self, operation: str, argument: Any) -> None:
         if operation == "MARK":
@@ -187,7 +187,7 @@ def _finished(value: Any, left: _Left, depth: int = 0) -> Any:
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
     """Those entries of a dictionary that are arrays, or Paddle's (name, array); raises PortError for no dictionary."""
     if type(tree) is not dict:
-        raise PortError(f"A dictionary of arrays by name must come, got a {type(tree).__name__}.")
+        raise PortError(f"A dictionary of arrays by name was expected, got a {type(tree).__name__}.")
     arrays = {}
     for name, value in tree.items():
         value = value[1] if type(value) is tuple and len(value) == 2 else value

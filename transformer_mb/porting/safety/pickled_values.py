@@ -91,7 +91,7 @@ def _new_tuple(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def _encoded(arguments: tuple[Any, ...]) -> bytes:
     """Bytes as protocol 2 writes them: text whose characters are the bytes."""
     if len(arguments) != 2 or type(arguments[0]) is not str or arguments[1] not in ("latin1",):
-        raise PortError("Bytes must come as latin1 text, got something else.")
+        raise PortError("Bytes must be latin1 text, got something else.")
     return arguments[0].encode("latin-1")
 
 

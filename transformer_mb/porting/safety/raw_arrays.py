@@ -84,9 +84,9 @@ def widened_bfloat16(bits: np.ndarray) -> np.ndarray:
 def check_names(tensors: dict[str, np.ndarray], path: Path) -> None:
     """Refuse a file without tensors, and names and numbers of tensors that no model has."""
     if not tensors:
-        raise PortError(f"{path} must hold tensors by name, but it holds none.")
+        raise PortError(f"{path} must hold tensors by name, got none.")
     if len(tensors) > MOST_TENSORS:
-        raise PortError(f"{path} must hold at most {MOST_TENSORS} tensors, but it holds {len(tensors)}.")
+        raise PortError(f"{path} must hold at most {MOST_TENSORS} tensors, got {len(tensors)}.")
     for name in tensors:
         check_name(name, str(path))
 

@@ -62,14 +62,14 @@ def _datasets(group: Any, h5py: Any, prefix: str = "", depth: int = 0, seen: lis
             raise PortError("The file nests or repeats its groups without end: refused.")
         link = group.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
-            raise PortError(f"{full!r:.80} must be in the file itself, but it is a {type(link).__name__}: refused.")
+            raise PortError(f"{full!r:.80} must be in the file itself, got a {type(link).__name__}: refused.")
         item = group[name]
         if isinstance(item, h5py.Group):
             yield from _datasets(item, h5py, f"{full}/", depth + 1, seen)
         elif isinstance(item, h5py.Dataset):
             yield full, item
         else:
-            raise PortError(f"{full!r:.80} must be a group or a dataset, but it is a {type(item).__name__}.")
+            raise PortError(f"{full!r:.80} must be a group or a dataset, got a {type(item).__name__}.")
 
 
 def _check(name: str, dataset: Any, size: int, left: int) -> None:

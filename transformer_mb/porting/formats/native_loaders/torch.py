@@ -67,7 +67,7 @@ def load(torch: Any, path: Path) -> Any:
 def parts(torch: Any, loaded: Any, path: Path) -> tuple[dict[str, Any], Any]:
     """The state_dict, without the prefixes that DataParallel and torch.compile add, and the optimizer's."""
     if not isinstance(loaded, dict):
-        raise PortError(f"{path} must hold a dictionary of tensors by name, but it holds a {type(loaded).__name__}.")
+        raise PortError(f"{path} must hold a dictionary of tensors by name, got a {type(loaded).__name__}.")
     optimizer = next((loaded[key] for key in OPTIMIZER_KEYS if isinstance(loaded.get(key), dict)), None)
     weights = next((loaded[key] for key in MODEL_KEYS if isinstance(loaded.get(key), dict)), loaded)
     tensors = {name: value for name, value in weights.items() if isinstance(value, torch.Tensor) and isinstance(name, str)}
