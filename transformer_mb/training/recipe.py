@@ -21,8 +21,8 @@ OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingRecipe:
-    """How to train; ``presets.RECIPES`` holds published ones.
+class TrainingRecipe(TrainerOptions):
+    """How to train, beside what every trainer takes (TrainerOptions); ``presets.RECIPES`` holds published ones.
 
     Args:
         epochs: how many epochs there are in all, those before a resume counted.
@@ -30,9 +30,8 @@ class TrainingRecipe:
             length together and cuts none.
         num_examples: how many of the file's first lines; None means all.
         min_freq: rarer tokens are not in the vocabulary. pipeline: how text becomes tokens (``TEXT_PIPELINES``).
-        optimizer, learning_rate, betas, eps, momentum, clip_norm, normalization, label_smoothing: see TrainerOptions.
         schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
-        seed: of initial weights, data order and dropout. initialization: see ``transformer_mb.initialization``.
+        seed: of initial weights and data order too. initialization: see ``transformer_mb.initialization``.
     Raises:
         ConfigError: naming the field, what it must be and what it is.
     """
@@ -43,17 +42,10 @@ class TrainingRecipe:
     num_examples: int | None = None
     min_freq: int = 1
     pipeline: str = "d2l"
-    optimizer: str = "adam"
-    learning_rate: float = 0.001
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    momentum: float = 0.0
     clip_norm: float | None = 1.0
     normalization: str = "tokens"
-    label_smoothing: float = 0.0
     schedule: str = "constant"
     warmup_steps: int = 0
-    seed: int = 0
     initialization: str = "xavier"
 
     def __post_init__(self) -> None:
@@ -75,7 +67,7 @@ class TrainingRecipe:
             text_pipeline(self.pipeline)
         except DataError as error:
             raise ConfigError(str(error)) from None
-        TrainerOptions(**self.trainer_options())
+        super().__post_init__()
 
     def trainer_options(self) -> dict[str, Any]:
         """The arguments of ``Backend.trainer``."""
