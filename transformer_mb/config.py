@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import ConfigError
+from .field_types import check_field_types
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "architecture": ("encoder_decoder", "encoder", "decoder"),
@@ -19,7 +20,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "compat_decode": ("correct", "d2l"),
     "normalization": ("steps", "tokens"),  # of the loss
 }
-LARGEST = 1 << 53  # every framework and every reader of JSON holds the whole numbers below
 LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds
 
 
@@ -102,7 +102,7 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         if isinstance(self.suppress_ids, list):
             object.__setattr__(self, "suppress_ids", tuple(self.suppress_ids))
-        _check_types(self)
+        check_field_types(self)
         _check_values(self)
         _check_combinations(self)
 
@@ -152,27 +152,6 @@ class TransformerConfig:
         except json.JSONDecodeError as error:
             raise ConfigError(f"The configuration is not JSON: {error}.") from None
         return cls.from_dict(fields)
-
-
-def _check_types(config: TransformerConfig) -> None:
-    for field in dataclasses.fields(config):
-        value, kind = getattr(config, field.name), str(field.type)
-        if value is None and "None" in kind:
-            continue
-        if kind.startswith("int"):
-            right = isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
-            expected = f"a whole number below {LARGEST}"
-        elif kind.startswith("float"):
-            right, expected = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
-        elif kind == "bool":
-            right, expected = isinstance(value, bool), "true or false"
-        elif kind == "str":
-            right, expected = isinstance(value, str), "a string"
-        else:
-            right = isinstance(value, tuple) and all(type(item) is int for item in value)
-            expected = "a list of whole numbers"
-        if not right:
-            raise ConfigError(f"{field.name} must be {expected}, got {value!r:.80}.")
 
 
 def _check_values(config: TransformerConfig) -> None:

@@ -43,6 +43,10 @@ class DataError(TransformerMBError, ValueError):
     """A data file that does not hold what was expected."""
 
 
+class NotFiniteError(TransformerMBError, ArithmeticError):
+    """A loss that is no longer a number."""
+
+
 class PictureError(TransformerMBError, ValueError):
     """A picture that cannot be drawn: an unknown kind of file, or matplotlib is missing."""
 

@@ -107,9 +107,9 @@ def test_a_checkpoint_without_vocabularies_cannot_read_text(fails, checkpoint):
 
 
 def test_no_checkpoint_at_all(fails, tmp_path):
-    assert "there is none" in fails("translate", tmp_path / "none")
+    assert "got nothing" in fails("translate", tmp_path / "none")
     (tmp_path / "file").write_text("")
-    assert "it is a file" in fails("translate", tmp_path / "file")
+    assert "got a file" in fails("translate", tmp_path / "file")
     assert "config.json is missing" in fails("translate", tmp_path)
 
 

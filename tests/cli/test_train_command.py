@@ -111,7 +111,7 @@ def test_a_checkpoint_is_not_overwritten_unless_forced(fails, cli, settings_file
 
 
 def test_what_cannot_be_resumed(fails, settings_file, checkpoint, tmp_path, data):
-    assert "there is none" in fails("train", "--resume", "--out", tmp_path / "none")
+    assert "got nothing" in fails("train", "--resume", "--out", tmp_path / "none")
     assert "batch_size was 16 and is 8" in fails("train", "--resume", "--out", checkpoint, "--batch-size", 8)
     other = tmp_path / "other.tsv"
     other.write_text(data.read_text().replace("he ", "she "))

@@ -15,7 +15,7 @@ both or none.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -203,8 +203,18 @@ def _check_parts(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def _fill(folder: Path, checkpoint: Checkpoint) -> None:
-    for name, write in _writers(checkpoint).items():
-        write(folder / name)
+    texts, tensors = {CONFIG: described_config(checkpoint.config)}, {MODEL: checkpoint.weights}
+    for side, name in VOCABULARIES.items():
+        vocabulary = getattr(checkpoint, f"{side}_vocabulary")
+        if vocabulary is not None:
+            texts[name] = vocabulary.to_json()
+    if checkpoint.optimizer is not None:
+        tensors[OPTIMIZER] = checkpoint.optimizer
+        texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    for name, arrays in tensors.items():
+        write_tensors(folder / name, arrays)
 
 
 def check_destination(folder: Path) -> None:
@@ -217,20 +227,6 @@ def check_destination(folder: Path) -> None:
         raise CheckpointError(
             f"{folder} must be a new folder, an empty one or a checkpoint, but it holds other files: nothing is written."
         )
-
-
-def _writers(checkpoint: Checkpoint) -> dict[str, Callable[[Path], Any]]:
-    texts = {CONFIG: described_config(checkpoint.config)}
-    for side, name in VOCABULARIES.items():
-        vocabulary = getattr(checkpoint, f"{side}_vocabulary")
-        if vocabulary is not None:
-            texts[name] = vocabulary.to_json()
-    tensors = {MODEL: checkpoint.weights}
-    if checkpoint.optimizer is not None:
-        tensors[OPTIMIZER] = checkpoint.optimizer
-        texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
-    writers: dict[str, Callable[[Path], Any]] = {name: partial(write_text, text=text) for name, text in texts.items()}
-    return {**writers, **{name: partial(write_tensors, tensors=arrays) for name, arrays in tensors.items()}}
 
 
 def _optimizer_shapes(config: TransformerConfig, found: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:

@@ -16,6 +16,7 @@ from ..data import Batches, Vocabulary, build_vocabularies, pair_ids, read_pairs
 from ..errors import CheckpointError, ConfigError
 from ..registry import VARIABLE, get_backend
 from ..training import TrainingRecipe, TrainingState, train
+from ..training.recipe import check_unchanged
 from ..translation import Translator
 from .loading import vocabularies
 from .train_progress import training_progress
@@ -148,11 +149,7 @@ def _old_model(
     """The model of the checkpoint; a model or data other than those that training began with are refused."""
     both = vocabularies(checkpoint, folder)
     config = checkpoint.config
-    asked = {name: value for name, value in settings.model.items() if name != "preset"}
-    changed = [f"{name} was {getattr(config, name, None)!r} and is {value!r}" for name, value in asked.items()]
-    changed = [text for text, (name, value) in zip(changed, asked.items(), strict=True) if getattr(config, name, None) != value]
-    if changed:
-        raise ConfigError(f"Training is resumed with the model it began with, but {'; '.join(changed)}.")
+    check_unchanged("model", config, {name: value for name, value in settings.model.items() if name != "preset"})
     digest = ((checkpoint.trainer or {}).get("data") or {}).get("digest")
     if digest is not None and digest != described["digest"]:
         raise ConfigError(

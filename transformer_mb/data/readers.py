@@ -17,6 +17,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from ..errors import ConfigError, DataError
+from .padding import check_sizes
 
 Path = str | PathLike[str]
 Pair = tuple[str, str]
@@ -39,8 +40,8 @@ def read_pairs(
         path: ``.jsonl`` holds one JSON object a line, every other file SOURCE TAB TARGET (further columns are
             ignored); a last ``.gz`` means gzipped. Empty lines at the end do not count.
         target_path: given this, both are plain text, line n of one being the translation of line n of the other.
-        num_examples: read the first so many lines, and nothing after them.
-        fields: the two field names of JSON lines, ``("source", "target")`` unless told; they are looked up in the
+        num_examples: read only the first N lines.
+        fields: the two field names of JSON lines, by default ``("source", "target")``; they are looked up in the
             object itself and in its ``translation`` field.
     Raises:
         DataError: naming the file, the line, what was expected there and what was found.
@@ -60,12 +61,12 @@ def read_pairs(
 
 def read_lines(path: Path, *, num_examples: int | None = None) -> list[str]:
     """The lines of a plain text file, empty ones included; raises DataError when it cannot be read."""
-    _check_count(num_examples)
+    check_sizes(num_examples=num_examples)
     return [line for _, line in islice(_lines(path), num_examples)]
 
 
 def _check_arguments(path: Path, target_path: Path | None, num_examples: int | None, fields: Sequence[str] | None) -> None:
-    _check_count(num_examples)
+    check_sizes(num_examples=num_examples)
     if fields is not None:
         names = [fields] if isinstance(fields, str) else list(fields)
         if len(names) != 2 or names[0] == names[1] or not all(isinstance(name, str) for name in names):
@@ -76,11 +77,6 @@ def _check_arguments(path: Path, target_path: Path | None, num_examples: int | N
         for side in (path, target_path):
             if _is_json(side):
                 raise ConfigError(f"Two parallel files must be plain text, got {fspath(side)}, whose name says JSON.")
-
-
-def _check_count(num_examples: int | None) -> None:
-    if num_examples is not None and num_examples < 1:
-        raise ConfigError(f"num_examples must be at least 1, or None for all, got {num_examples}.")
 
 
 def _is_json(path: Path) -> bool:

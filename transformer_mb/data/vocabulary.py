@@ -22,7 +22,7 @@ class Vocabulary:
     Args:
         entries: the tokens in the order of their ids, all different.
         pipeline: the name of a text pipeline (see ``TEXT_PIPELINES``).
-        special: the id of each role ``unk``, ``pad``, ``bos``, ``eos``; D2L's 0, 1, 2, 3 unless told. Two roles may
+        special: the id of each role ``unk``, ``pad``, ``bos``, ``eos``; by default D2L's 0, 1, 2, 3. Two roles may
             share an id, as in vocabularies of other families.
     Raises:
         DataError: naming what is wrong.

@@ -22,19 +22,15 @@ def check_writable(path: Path | None) -> None:
     if path is None:
         return
     folder = path.resolve().parent
-    wrong = (
-        errno.EISDIR
-        if path.is_dir()
-        else errno.ENOENT
-        if not folder.exists()
-        else errno.ENOTDIR
-        if not folder.is_dir()
-        else errno.EACCES
-        if not os.access(path if is_special(path) else folder, os.W_OK)
-        else None
-    )
-    if wrong:
-        raise OSError(wrong, os.strerror(wrong), str(path))
+    problems = {
+        errno.EISDIR: path.is_dir(),
+        errno.ENOENT: not folder.exists(),
+        errno.ENOTDIR: not folder.is_dir(),
+        errno.EACCES: not os.access(path if is_special(path) else folder, os.W_OK),
+    }
+    for code, holds in problems.items():
+        if holds:
+            raise OSError(code, os.strerror(code), str(path))
 
 
 def is_special(path: Path) -> bool:

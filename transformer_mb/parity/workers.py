@@ -12,7 +12,6 @@ from typing import Any
 
 from ..errors import ParityError, WorkerError
 from ..processes.ending import TIMEOUT
-from ..processes.environment import SETTINGS
 from ..processes.gateway import Gateway
 from ..processes.messages import unpack_arrays
 from ..registry import EVERY_DTYPE
@@ -72,7 +71,6 @@ class Worker:
             spec.address(started_in),
             serve.__module__,
             (spec.backend, spec.device),
-            environment=SETTINGS,
             stderr=None if spec.ssh else folder / f"{spec.label}.stderr",
             timeout=timeout,
         )

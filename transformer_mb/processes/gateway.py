@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,6 +9,7 @@ import execnet
 
 from ..errors import WorkerError
 from .ending import ending, hung, with_last_lines
+from .environment import SETTINGS
 
 LAST_LINES = 8
 # Runs in the new process before anything is imported: its standard error goes to a file, where even a crash leaves it.
@@ -35,24 +35,14 @@ class Gateway:
         timeout: seconds that an answer may take.
     """
 
-    def __init__(
-        self,
-        name: str,
-        address: str,
-        module: str,
-        arguments: tuple[Any, ...],
-        *,
-        environment: Mapping[str, str],
-        stderr: Path | None,
-        timeout: float,
-    ):
+    def __init__(self, name: str, address: str, module: str, arguments: tuple[Any, ...], stderr: Path | None, timeout: float):
         self.name, self.stderr, self.timeout = name, stderr, timeout
         self.dead: str | None = None
         self.group = execnet.Group()
         try:
             self.connection = self.group.makegateway(address)
             self.channel = self.connection.remote_exec(START)
-            self.channel.send((stderr and str(stderr), dict(environment), module, arguments))
+            self.channel.send((stderr and str(stderr), SETTINGS, module, arguments))
         except Exception as error:  # execnet's own errors share no base class
             raise WorkerError(f"The worker of {name} could not be started: {error}.") from None
 
@@ -62,7 +52,7 @@ class Gateway:
         try:
             self.channel.send(request)
         except OSError:
-            self._fail(ending(self._status(), self._stderr(), LAST_LINES))
+            self._fail(self._ending())
 
     def receive(self) -> Any:
         try:
@@ -71,7 +61,7 @@ class Gateway:
             self.kill()
             self._fail(with_last_lines(hung(self.timeout), self._stderr(), LAST_LINES))
         except EOFError:
-            self._fail(ending(self._status(), self._stderr(), LAST_LINES))
+            self._fail(self._ending())
         except self.channel.RemoteError as error:
             self._fail(f"could not begin: {str(error).strip().splitlines()[-1]}")
 
@@ -84,8 +74,8 @@ class Gateway:
         """execnet keeps the process to itself, and its exit status with it."""
         return getattr(self.connection._io, "popen", None)
 
-    def _status(self) -> int | None:
-        return None if self.process is None else self.process.wait(10)
+    def _ending(self) -> str:
+        return ending(None if self.process is None else self.process.wait(10), self._stderr(), LAST_LINES)
 
     def _stderr(self) -> str:
         try:

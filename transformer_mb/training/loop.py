@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ..backend import Backend
 from ..checkpoint import Checkpoint, save
 from ..data.vocabulary import Vocabulary
-from ..errors import CheckpointError, ConfigError, TransformerMBError
+from ..errors import CheckpointError, ConfigError, NotFiniteError
 from ..trainer import Batch, Trainer
 from .interruption import Interruption
 from .progress import Progress
@@ -39,10 +39,6 @@ class TrainingInterrupted(KeyboardInterrupt):
         self.state = state
 
 
-class DivergenceError(TransformerMBError, ArithmeticError):
-    """The loss is no longer a number."""
-
-
 def train(
     backend: Backend,
     model: Any,
@@ -67,7 +63,7 @@ def train(
         data: what trainer.json is to say of the corpus.
     Returns: the history of losses, and how fast it went.
     Raises:
-        TrainingInterrupted: after Ctrl-C, when the checkpoint is saved. DivergenceError: the loss is NaN or infinite;
+        TrainingInterrupted: after Ctrl-C, when the checkpoint is saved. NotFiniteError: the loss is NaN or infinite;
             the last checkpoint stays.
     """
     progress = progress or Progress()
@@ -150,7 +146,7 @@ def read_losses(unread: list[tuple[Any, int]], state: TrainingState) -> None:
         state.loss_sum += float(loss) * weight
     unread.clear()
     if not math.isfinite(state.loss_sum):
-        raise DivergenceError(
+        raise NotFiniteError(
             f"The loss is no longer a number (epoch {state.epoch + 1}, before step {state.step + 1}). "
             "A lower learning_rate, or clip_norm, may help."
         )

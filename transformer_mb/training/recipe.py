@@ -9,6 +9,7 @@ from typing import Any
 
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
+from ..field_types import check_field_types
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
 from .schedules import SCHEDULES
@@ -20,8 +21,8 @@ OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingRecipe:
-    """How to train; ``presets.RECIPES`` holds published ones.
+class TrainingRecipe(TrainerOptions):
+    """How to train, beside what every trainer takes (TrainerOptions); ``presets.RECIPES`` holds published ones.
 
     Args:
         epochs: how many epochs there are in all, those before a resume counted.
@@ -29,9 +30,8 @@ class TrainingRecipe:
             length together and cuts none.
         num_examples: how many of the file's first lines; None means all.
         min_freq: rarer tokens are not in the vocabulary. pipeline: how text becomes tokens (``TEXT_PIPELINES``).
-        optimizer, learning_rate, betas, eps, momentum, clip_norm, normalization, label_smoothing: see TrainerOptions.
         schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
-        seed: of initial weights, data order and dropout. initialization: see ``transformer_mb.initialization``.
+        seed: of initial weights and data order too. initialization: see ``transformer_mb.initialization``.
     Raises:
         ConfigError: naming the field, what it must be and what it is.
     """
@@ -42,31 +42,17 @@ class TrainingRecipe:
     num_examples: int | None = None
     min_freq: int = 1
     pipeline: str = "d2l"
-    optimizer: str = "adam"
-    learning_rate: float = 0.001
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    momentum: float = 0.0
     clip_norm: float | None = 1.0
     normalization: str = "tokens"
-    label_smoothing: float = 0.0
     schedule: str = "constant"
     warmup_steps: int = 0
-    seed: int = 0
     initialization: str = "xavier"
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            _check_type(field.name, str(field.type), getattr(self, field.name))
-        object.__setattr__(self, "betas", tuple(self.betas))
-        for name, least in {
-            "epochs": 1,
-            "batch_size": 1,
-            "num_steps": 1,
-            "num_examples": 1,
-            "min_freq": 1,
-            "warmup_steps": 0,
-        }.items():
+        if isinstance(self.betas, list):
+            object.__setattr__(self, "betas", tuple(self.betas))
+        check_field_types(self)
+        for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"{name} must be at least {least}, got {value}.")
@@ -81,7 +67,7 @@ class TrainingRecipe:
             text_pipeline(self.pipeline)
         except DataError as error:
             raise ConfigError(str(error)) from None
-        TrainerOptions(**self.trainer_options())
+        super().__post_init__()
 
     def trainer_options(self) -> dict[str, Any]:
         """The arguments of ``Backend.trainer``."""
@@ -100,24 +86,12 @@ class TrainingRecipe:
 
     def check_continues(self, before: TrainingRecipe) -> None:
         """Refuse to resume what was begun with another recipe, where this would not be the same training."""
-        changed = [f"{name} was {getattr(before, name)!r} and is {getattr(self, name)!r}" for name in FIXED]
-        changed = [text for name, text in zip(FIXED, changed, strict=True) if getattr(before, name) != getattr(self, name)]
-        if changed:
-            raise ConfigError(f"Training is resumed with the recipe it began with, but {'; '.join(changed)}.")
+        check_unchanged("recipe", before, {name: getattr(self, name) for name in FIXED})
 
 
-def _check_type(name: str, kind: str, value: Any) -> None:
-    if value is None and "None" in kind:
-        return
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind.startswith("int"):
-        right, expected = number and isinstance(value, int), "a whole number"
-    elif kind.startswith("float"):
-        right, expected = number, "a number"
-    elif kind == "str":
-        right, expected = isinstance(value, str), "a string"
-    else:
-        right = isinstance(value, (list, tuple)) and len(value) == 2
-        right, expected = right and all(isinstance(item, (int, float)) for item in value), "two numbers"
-    if not right:
-        raise ConfigError(f"{name} must be {expected}, got {value!r}.")
+def check_unchanged(what: str, before: Any, asked: Mapping[str, Any]) -> None:
+    """Refuse to resume with other values than the attributes that ``before`` has; raises ConfigError with all of them."""
+    pairs = [(name, getattr(before, name, None), value) for name, value in asked.items()]
+    changed = [f"{name} was {was!r} and is {value!r}" for name, was, value in pairs if was != value]
+    if changed:
+        raise ConfigError(f"Training is resumed with the {what} it began with, but {'; '.join(changed)}.")

@@ -10,7 +10,7 @@ from transformer_mb.backends.numpy.activations import erf
 EDGES = [0.46875, 4.0, 6.0]
 
 
-@pytest.mark.parametrize("low, high", [(-6, 6), (-0.5, 0.5), (3.9, 4.1), (5.5, 40)])
+@pytest.mark.parametrize(("low", "high"), [(-6, 6), (-0.5, 0.5), (3.9, 4.1), (5.5, 40)])
 def test_every_range(low, high):
     x = np.linspace(low, high, 20001)
     expected = np.array([math.erf(value) for value in x])

@@ -208,7 +208,7 @@ def test_a_corrupt_gzip_file(tmp_path, damage):
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
-        (("a.tsv",), {"num_examples": 0}, "num_examples must be at least 1, or None for all, got 0."),
+        (("a.tsv",), {"num_examples": 0}, "num_examples must be at least 1, got 0."),
         (("a.tsv",), {"fields": ("en", "fr")}, "fields belong to JSON lines (.jsonl, .jsonl.gz), got a.tsv."),
         (("a.jsonl",), {"fields": ("en",)}, "fields must be two different names, source first, got ('en',)."),
         (("a.jsonl",), {"fields": "en"}, "fields must be two different names, source first, got 'en'."),
