@@ -3,18 +3,25 @@ PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data/tatoeba/eng-fra.tsv
 RUN := $(VENV)/bin
+# As many tests at a time as there are cores; what shares a process, and what starts first, is in tests/conftest.py.
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+PYTEST := $(RUN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup --no-loadscope-reorder
 INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-long check examples examples-all parity parity-results bench clean
+.PHONY: demo test test-long test-processors check examples examples-all parity parity-results bench clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
 
 test: $(VENV)/all
-	$(RUN)/python -m pytest -m "not long"
+	$(PYTEST) -m "not long"
 
 test-long: $(VENV)/all
-	$(RUN)/python -m pytest -m long
+	$(PYTEST) -m long
+
+# The tests that another processor's rounding could change, by settings that make this one compute as another does.
+test-processors: $(VENV)/all
+	$(RUN)/python tests/processors.py
 
 check: $(VENV)/all
 	$(RUN)/ruff check .

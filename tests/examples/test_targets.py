@@ -25,7 +25,8 @@ def test_the_books_job(python, shared_data, tmp_path):
     assert found["attention"]["shapes"]["cross-attention"][:2] == [2, 4]
     assert found["attention"]["masked"] == 0.0
     table = found["bleu of the 600"]
-    # The figures of docs/ERRATA.md, within what another rounding makes of a training.
-    for decoding, own in {"true positions": 0.244, "position 0": 0.243, "true positions, words alone": 0.275}.items():
+    # The middle of what six backends' trainings gave (docs/ERRATA.md: 0.009 to either side, of words alone 0.013), and more
+    # than twice as far to either side: another rounding makes another training of each.
+    for decoding, own in {"true positions": 0.235, "position 0": 0.236, "true positions, words alone": 0.2625}.items():
         assert table[decoding]["own"] == pytest.approx(own, abs=0.03)
     assert table["true positions, words alone"]["exact"] > table["true positions"]["exact"] + 0.05

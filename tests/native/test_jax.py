@@ -45,7 +45,7 @@ def test_an_encoder_block_in_a_sequential_model(dropout):
     block = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, dropout, rngs=rngs)
     model = nnx.Sequential(nnx.Linear(6, 8, rngs=rngs), block, nnx.Linear(8, 3, rngs=rngs))
     losses = train(model, normal(1, 4, 5, 6), normal(2, 4, 5, 3))
-    assert losses[-1] < 0.5 * losses[0]
+    assert losses[-1] < 0.5 * losses[0]  # 0.004 to 0.04 of it with ten seeds
 
 
 class Reader(nnx.Module):

@@ -17,7 +17,7 @@ def test_attention_learns_by_gradient_descent():
         layer.backward(2.0 * difference / difference.size)
         for _, parameter in layer.named_parameters():
             parameter.value -= 2.0 * parameter.gradient
-    assert losses[-1] < 0.8 * losses[0]
+    assert losses[-1] < 0.8 * losses[0]  # 0.03 to 0.13 of it with twenty seeds
 
 
 def test_the_books_usage():

