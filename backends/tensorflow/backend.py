@@ -10,8 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from transformer_mb.beam_search import BeamSession
 from transformer_mb.config import TransformerConfig
-from transformer_mb.decoding.beam import BeamSession
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
