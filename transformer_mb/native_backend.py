@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .backend import Backend
-from .decoding.beam import BeamSession
+from .beam_search import BeamSession
 from .errors import DeviceError
 from .native_parameters import NativeParameters
 from .trees import leaves, map_leaves

@@ -11,7 +11,7 @@ CALLS = {"call": "__call__", "forward": "__call__"}
 REQUIRED = {"rngs", "name", "dtype", "param_dtype", "device", "training", "trainable", "kwargs"}
 PROPERTY = "property"
 # Public methods by which a framework, or NumPy in its place, reaches into a layer.
-FRAMEWORK_METHODS = {"backward", "build", "compute_mask", "compute_output_shape", "compute_output_spec", "get_config"}
+FRAMEWORK_METHODS = {"backward", "join", "build", "compute_mask", "compute_output_shape", "compute_output_spec", "get_config"}
 
 
 def signature(function):

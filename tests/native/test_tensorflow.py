@@ -231,7 +231,7 @@ HELD = [
 ]
 
 
-@pytest.mark.parametrize("make, inputs", HELD, ids=["EncoderBlock", "DecoderBlock", "encoder", "decoder", "EncoderDecoder"])
+@pytest.mark.parametrize(("make", "inputs"), HELD, ids=["EncoderBlock", "DecoderBlock", "encoder", "decoder", "EncoderDecoder"])
 def test_a_model_that_holds_a_layer_through_a_file(make, inputs, tmp_path):
     model = Holder(make())
     model.save(tmp_path / "model.keras")

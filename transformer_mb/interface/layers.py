@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
+
+from ..options import AttentionOptions
 
 Array = Any  # the framework's own array or tensor
 Shape = int | Sequence[int]
@@ -150,26 +152,10 @@ class MultiHeadAttention(Protocol):
     def attention_weights(self) -> Array | None: ...
     def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]: ...
     def attend(
-        self,
-        queries: Array,
-        keys: Array,
-        values: Array,
-        valid_lens: Array | None = None,
-        *,
-        mask: Array | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        self, queries: Array, keys: Array, values: Array, valid_lens: Array | None = None, **options: Unpack[AttentionOptions]
     ) -> Array: ...
     def __call__(
-        self,
-        queries: Array,
-        keys: Array,
-        values: Array,
-        valid_lens: Array | None = None,
-        *,
-        mask: Array | None = None,
-        causal: bool = False,
-        need_weights: bool = False,
+        self, queries: Array, keys: Array, values: Array, valid_lens: Array | None = None, **options: Unpack[AttentionOptions]
     ) -> Array: ...
 
 
