@@ -76,8 +76,8 @@ class JAXBackend(NativeBackend):
     def device_name(self) -> str:
         return next(name for name, device in _devices().items() if device == self.device)
 
-    def layer(self, layer: str, *arguments: Any, **options: Any) -> nnx.Module:
-        layer_class = getattr(self, layer)
+    def layer(self, name: str, *arguments: Any, **options: Any) -> nnx.Module:
+        layer_class = getattr(self, name)
         if "param_dtype" in inspect.signature(layer_class.__init__).parameters:
             options = {"param_dtype": jnp.dtype(self.dtype), **options}
         with jax.default_device(self.device):

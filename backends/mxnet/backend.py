@@ -62,8 +62,8 @@ class MXNetBackend(NativeBackend):
         kind = self.device.device_type
         return kind if kind == "cpu" else f"{kind}:{self.device.device_id}"
 
-    def layer(self, layer: str, *arguments: Any, **options: Any) -> gluon.Block:
-        return self._place(getattr(self, layer)(*arguments, **options))
+    def layer(self, name: str, *arguments: Any, **options: Any) -> gluon.Block:
+        return self._place(getattr(self, name)(*arguments, **options))
 
     def create(self, config: TransformerConfig) -> gluon.Block:
         return self._place(model.EncoderDecoder.from_config(config))

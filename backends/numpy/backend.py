@@ -59,8 +59,8 @@ class NumPyBackend(NativeBackend):
     def find_device(self, device: str | None) -> str:
         return self._check_device(device or "cpu", device)
 
-    def layer(self, layer: str, *arguments: Any, **options: Any) -> Layer:
-        return self._place(getattr(self, layer)(*arguments, **options))
+    def layer(self, name: str, *arguments: Any, **options: Any) -> Layer:
+        return self._place(getattr(self, name)(*arguments, **options))
 
     def create(self, config: TransformerConfig) -> Layer:
         return self._place(model.EncoderDecoder.from_config(config))

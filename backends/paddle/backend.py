@@ -59,9 +59,9 @@ class PaddleBackend(NativeBackend):
     def device_name(self) -> str:
         return str(self.device).removeprefix("Place(").removesuffix(")")
 
-    def layer(self, layer: str, *arguments: Any, **options: Any) -> nn.Layer:
+    def layer(self, name: str, *arguments: Any, **options: Any) -> nn.Layer:
         with self._creation():
-            return getattr(self, layer)(*arguments, **options)
+            return getattr(self, name)(*arguments, **options)
 
     def create(self, config: TransformerConfig) -> nn.Layer:
         with self._creation():

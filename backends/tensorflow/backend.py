@@ -60,9 +60,9 @@ class TensorFlowBackend(NativeBackend):
             tf.config.experimental.enable_tensor_float_32_execution(False)
         return name
 
-    def layer(self, layer: str, *arguments: Any, **options: Any) -> keras.layers.Layer:
+    def layer(self, name: str, *arguments: Any, **options: Any) -> keras.layers.Layer:
         with tf.device(self.device):
-            return getattr(self, layer)(*arguments, dtype=self.dtype, **options)
+            return getattr(self, name)(*arguments, dtype=self.dtype, **options)
 
     def create(self, config: TransformerConfig) -> keras.Model:
         with tf.device(self.device):

@@ -54,8 +54,8 @@ class TorchBackend(NativeBackend):
     def find_device(self, device: str | None) -> torch.device:
         return torch.device(self._check_device("cuda:0" if device == "cuda" else device or "cpu", device))
 
-    def layer(self, layer: str, *arguments: Any, **options: Any) -> nn.Module:
-        return self._place(getattr(self, layer)(*arguments, **options))
+    def layer(self, name: str, *arguments: Any, **options: Any) -> nn.Module:
+        return self._place(getattr(self, name)(*arguments, **options))
 
     def create(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))

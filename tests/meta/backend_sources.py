@@ -49,8 +49,8 @@ def public(source, prefix="Native"):
 
 def differences(offered, expected):
     """Sentences that name each class, method or argument which is missing, unexpected or another."""
-    names = [f"{name} is missing" for name in sorted(expected.keys() - offered.keys())]
-    # An attribute that needs a property in one framework is a plain one in another.
+    # What needs a property in one framework is a plain attribute in another.
+    names = [f"{name} is missing" for name in sorted(expected.keys() - offered.keys()) if expected[name] != PROPERTY]
     names += [f"{name} is not expected" for name in sorted(offered.keys() - expected.keys()) if offered[name] != PROPERTY]
     for name in sorted(expected.keys() & offered.keys()):
         if offered[name] != expected[name]:

@@ -162,12 +162,14 @@ class MultiHeadAttention(Protocol):
 class PositionalEncoding(Protocol):
     """dropout(X + P): sinusoids added to X [B, T, D], the first step being position ``offset`` (D2L 10.6.3).
 
+    ``P`` is their table [max_len, D].
+
     Raises: TokenError when offset + T exceeds ``max_len``; ConfigError for an unknown layout.
     """
 
-    P: Array  # the table, [max_len, D]
-
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"): ...
+    @property
+    def P(self) -> Array: ...
     def __call__(self, X: Array, offset: Any = 0) -> Array: ...
 
 
