@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -82,3 +83,47 @@ def test_every_source_file_is_held(way, places):
     package = places[way] / "transformer_mb"
     assert {path.relative_to(places[way]) for path in package.rglob("*.py")} == sources
     assert (package / "py.typed").is_file()
+
+
+PROGRAM = """
+import transformer_mb as tmb
+
+backend = tmb.get_backend("torch", dtype="float64")
+model = backend.build(tmb.presets.d2l(source_vocab_size=20, target_vocab_size=22), seed=0)
+attention = backend.MultiHeadAttention(64, 64, 64, num_hiddens=64, num_heads=8, dropout=0.1)
+tmb.save(model, "model")
+"""
+WRONG = {
+    'tmb.get_backend("torch", dtype="float64")': 'tmb.get_backend("torch", type="float64")',
+    "num_heads=8": "heads=8",
+    "backend.build(": "backend.bild(",
+    'tmb.save(model, "model")': "tmb.save(model)",
+}
+
+
+@pytest.fixture(scope="module")
+def strictly_checked(places, tmp_path_factory):
+    """A strict mypy for which the wheel is an installed package."""
+    folder = tmp_path_factory.mktemp("typed")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (packages,) = (folder / "venv").glob("lib/python*/site-packages")
+    # What the wheel needs comes after it, from this environment.
+    (packages / "here.pth").write_text(f"{places['wheel']}\n{sysconfig.get_path('purelib')}\n")
+
+    def check(program):
+        (folder / "program.py").write_text(program)
+        command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", folder / "venv/bin/python", "program.py"]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+    return check
+
+
+def test_a_program_that_uses_the_wheel_type_checks_strictly(strictly_checked):
+    done = strictly_checked(PROGRAM)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("right", WRONG)
+def test_a_wrong_call_does_not_type_check(right, strictly_checked):
+    done = strictly_checked(PROGRAM.replace(right, WRONG[right]))
+    assert done.returncode == 1 and "program.py" in done.stdout
