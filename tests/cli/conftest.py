@@ -90,7 +90,7 @@ def settings_file(tmp_path_factory, data) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, settings_file) -> Path:
-    """A checkpoint that knows the forty sentences by heart, made by the command itself."""
+    """A checkpoint that knows the forty sentences by heart, as with each of eight seeds, made by the command itself."""
     folder = tmp_path_factory.mktemp("trained") / "model"
     assert main(["train", str(settings_file), "--out", str(folder), "--backend", "numpy"]) == 0
     return folder
