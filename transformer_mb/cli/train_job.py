@@ -110,7 +110,7 @@ def _destination(settings: Settings, resume: bool, force: bool) -> Path:
         raise CheckpointError(f"{folder} holds a checkpoint already: continue it with --resume or replace it with --force.")
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise CheckpointError(f"{folder} cannot be made: {there} is no folder that may be written to.")
+        raise CheckpointError(f"{folder} cannot be created: {there} must be a folder that may be written to.")
     return folder
 
 
