@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..backend import Backend
@@ -31,12 +32,12 @@ class Job(NamedTuple):
     backend: Backend
     config: TransformerConfig
     recipe: TrainingRecipe
-    pairs: list[tuple[str, str]]
+    pairs: Sequence[tuple[str, str]]
     vocabularies: tuple[Vocabulary, Vocabulary]
-    folder: Path
-    save_every: int
-    described: dict[str, Any]
-    resume: Checkpoint | None
+    folder: Path | None
+    save_every: int | None = None
+    described: Mapping[str, Any] = MappingProxyType({})
+    resume: Checkpoint | None = None
 
 
 def prepare(settings: Settings, resume: bool = False, force: bool = False) -> Job:
