@@ -28,10 +28,7 @@ def dropout_sites(config: TransformerConfig, batch: int, source_steps: int = 0, 
 
     def sublayers(block: str, steps: int, attentions: dict[str, int], heads: int, addnorms: int) -> None:
         for name, keys in attentions.items():
-            sites[f"{block}.{name}.attention.dropout"] = (
-                config.attention_dropout_rate,
-                (batch, heads, steps, keys),
-            )
+            sites[f"{block}.{name}.attention.dropout"] = (config.attention_dropout_rate, (batch, heads, steps, keys))
         sites[f"{block}.ffn.dropout"] = (config.ffn_dropout, (batch, steps, F))
         numbers = [n for n in range(1, addnorms + 1) if config.has_encoder or n != 2]
         for number in numbers:

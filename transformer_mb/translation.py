@@ -10,7 +10,7 @@ from .data.batching import restore_order, source_batches
 from .data.vocabulary import Vocabulary
 from .errors import TokenError
 
-LONGER = 10  # a translation may have twice the tokens of its source and so many more, as long as max_len allows
+EXTRA_STEPS = 10  # the limit is 2 * source + 10, or max_len
 
 
 class Translator:
@@ -67,7 +67,7 @@ class Translator:
     def _decode(self, source: Any, valid_lens: Any, beam: int) -> list[list[int]]:
         max_steps = self.max_steps
         if max_steps is None:
-            max_steps = min(self.model.config.max_len, 2 * source.shape[1] + LONGER)
+            max_steps = min(self.model.config.max_len, 2 * source.shape[1] + EXTRA_STEPS)
         if beam == 1:
             return self.backend.greedy(self.model, source, valid_lens, max_steps)
         return self.backend.beam(self.model, source, valid_lens, max_steps, beam=beam)

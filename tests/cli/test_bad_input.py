@@ -155,7 +155,7 @@ def test_a_recipe_that_cannot_be(train_fails):
 def test_a_place_that_cannot_be_written(fails, settings_file, tmp_path):
     (tmp_path / "file").write_text("mine")
     assert "must be a folder" in fails("train", settings_file, "--out", tmp_path / "file")
-    assert "no folder that may be written to" in fails("train", settings_file, "--out", tmp_path / "file" / "model")
+    assert "must be a folder that may be written to" in fails("train", settings_file, "--out", tmp_path / "file" / "model")
     (tmp_path / "notes.txt").write_text("mine")
     assert "nothing is written" in fails("train", settings_file, "--out", tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["file", "notes.txt"]

@@ -42,7 +42,7 @@ def _read_text(path: Path) -> str:
     try:
         return read_regular_text(path, kind)
     except FileNotFoundError:
-        raise CheckpointError(f"{path} is missing: {path.parent} is no complete checkpoint.") from None
+        raise CheckpointError(f"{path} is missing: {path.parent} is not a complete checkpoint.") from None
     except UnicodeDecodeError as error:
         raise CheckpointError(f"{path} must be UTF-8 text, but byte {error.start} is not: {error.reason}.") from None
     except OSError as error:

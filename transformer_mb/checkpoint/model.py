@@ -78,11 +78,11 @@ class Checkpoint:
 
     def _check_vocabularies(self) -> None:
         sizes = {side: getattr(self.config, f"{side}_vocab_size") for side in VOCABULARIES}
-        found = {side: getattr(self, f"{side}_vocabulary") for side in VOCABULARIES}
-        missing = [name for side, name in VOCABULARIES.items() if sizes[side] is not None and found[side] is None]
-        if any(vocabulary is not None for vocabulary in found.values()) and missing:
+        vocabularies = {side: getattr(self, f"{side}_vocabulary") for side in VOCABULARIES}
+        missing = [name for side, name in VOCABULARIES.items() if sizes[side] is not None and vocabularies[side] is None]
+        if any(vocabulary is not None for vocabulary in vocabularies.values()) and missing:
             raise CheckpointError(f"A vocabulary for each side was expected, but {missing[0]} is missing.")
-        for side, vocabulary in found.items():
+        for side, vocabulary in vocabularies.items():
             if vocabulary is not None and len(vocabulary) != sizes[side]:
                 raise CheckpointError(
                     f"{VOCABULARIES[side]} must hold {side}_vocab_size = {sizes[side]} tokens, got {len(vocabulary)}."
@@ -106,7 +106,7 @@ def save(
         trainer: its optimizer state is saved too; progress: what trainer.json is to hold beside it.
         backend: whose model it is; None looks at where the model's class comes from (see ``native_models.backend_of``).
     Raises:
-        CheckpointError: the folder is no checkpoint and not empty, or cannot be written; then nothing has changed.
+        CheckpointError: the folder is not a checkpoint and not empty, or cannot be written; then nothing has changed.
     """
     if not isinstance(getattr(model, "config", None), TransformerConfig):
         raise ConfigError(f"The model must have the config it was built from, but this {type(model).__name__} has none.")
@@ -129,7 +129,7 @@ def load(folder: Any, backend: str | Backend | None = None, device: str | None =
         backend: a name (None: ``TRANSFORMER_MB_BACKEND``, else numpy), which takes ``device`` and ``dtype`` (None:
             float32), or a Backend, which has its own.
     Raises:
-        CheckpointError: naming the file, what was expected there and what was found.
+        CheckpointError: naming the file, what was expected there and what is there.
     """
     if backend is None or isinstance(backend, str):
         backend = get_backend(backend, device, dtype or "float32")
@@ -218,7 +218,7 @@ def _fill(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def check_destination(folder: Path) -> None:
-    """Refuse to save where something lies that is no checkpoint."""
+    """Refuse to save where something lies that is not a checkpoint."""
     if folder.exists() and not folder.is_dir():
         raise CheckpointError(f"{folder} must be a folder, but it is a file.")
     if folder.is_mount():
@@ -229,9 +229,9 @@ def check_destination(folder: Path) -> None:
         )
 
 
-def _optimizer_shapes(config: TransformerConfig, found: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the optimizer whose moments were found; all of adam's when there are none."""
-    kinds = [name.partition(".")[0] for name in found]
+def _optimizer_shapes(config: TransformerConfig, state: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the optimizer whose moments ``state`` holds; all of adam's when there are none."""
+    kinds = [name.partition(".")[0] for name in state]
     slots = next((slots for slots in SLOTS.values() if any(kind in slots for kind in kinds)), SLOTS["adam"])
     parameters = parameter_shapes(config)
     return {"step": (), **{f"{slot}.{name}": shape for slot in slots for name, shape in parameters.items()}}

@@ -21,9 +21,9 @@ def command(json_file: options.JsonFile = None) -> None:
 
     check_writable(json_file)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        found = list(pool.map(examine, entries()))
-    _show(found)
-    write_json(json_file, found)
+        answers = list(pool.map(examine, entries()))
+    _show(answers)
+    write_json(json_file, answers)
 
 
 def examine(name: str) -> dict[str, Any]:
@@ -46,14 +46,14 @@ def describe(arrays: Any, facts: dict[str, str]) -> tuple[dict[str, Any], dict[s
     return {}, {"version": backend.version(), "devices": backend.devices(), "dtypes": list(backend.dtypes)}
 
 
-def _show(found: list[dict[str, Any]]) -> None:
+def _show(backends: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table("backend", "usable", "version", "devices", "dtypes and remarks", title="Backends")
     for column in table.columns:
         column.overflow = "fold"
-    for one in found:
+    for one in backends:
         remarks = ", ".join(one["dtypes"]) if one["usable"] else one["reason"]
         usable = "[green]yes[/green]" if one["usable"] else "[red]no[/red]"
         table.add_row(one["name"], usable, one["version"] or "", ", ".join(one["devices"]), _plain(remarks))

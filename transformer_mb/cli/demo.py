@@ -71,21 +71,14 @@ def learn(
 ) -> tuple[TrainingState, Translator]:
     """A model of the built-in corpus, saved where ``out`` says."""
     from ..config import TransformerConfig
-    from ..data import Batches, build_vocabularies, pair_ids
-    from ..training import TrainingRecipe, train
-    from ..translation import Translator
-    from .train_progress import training_progress
+    from ..data import build_vocabularies
+    from ..training import TrainingRecipe
+    from .train_job import Job, execute
 
     recipe = TrainingRecipe(epochs=epochs, seed=seed, **RECIPE)
-    vocabularies = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq)
-    sizes: dict[str, Any] = {
-        f"{side}_vocab_size": len(one) for side, one in zip(("source", "target"), vocabularies, strict=True)
-    }
-    model = backend.build(TransformerConfig(**sizes, **MODEL), seed=seed)
-    batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, recipe.seed, max_len=model.config.max_len)
-    with training_progress(epochs, epochs * len(batches)) as progress:
-        state = train(backend, model, batches, recipe, folder=out, vocabularies=vocabularies, progress=progress)
-    return state, Translator(backend, model, *vocabularies)
+    source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq)
+    config = TransformerConfig(source_vocab_size=len(source), target_vocab_size=len(target), **MODEL)
+    return execute(Job(backend, config, recipe, pairs, (source, target), out))
 
 
 def show_translations(translator: Translator, pairs: Sequence[tuple[str, str]]) -> None:

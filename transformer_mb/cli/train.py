@@ -41,7 +41,7 @@ def command(
     num_examples: Annotated[int | None, option("--num-examples", help="Read only the first N lines; 0: all.")] = None,
     batch_size: Annotated[int | None, option("--batch-size", help="Sentence pairs in a step.")] = None,
     num_steps: Annotated[
-        int | None, option("--num-steps", help="Cut and pad every sentence to so many tokens; 0: cut none, pad little.")
+        int | None, option("--num-steps", help="Cut and pad every sentence to N tokens; 0: cut none, pad little.")
     ] = None,
     min_freq: Annotated[int | None, option("--min-freq", help="Rarer tokens are unknown words.")] = None,
     pipeline: Annotated[str | None, option("--pipeline", help="How text becomes tokens: d2l or words.")] = None,

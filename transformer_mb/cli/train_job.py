@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..backend import Backend
@@ -31,12 +32,12 @@ class Job(NamedTuple):
     backend: Backend
     config: TransformerConfig
     recipe: TrainingRecipe
-    pairs: list[tuple[str, str]]
+    pairs: Sequence[tuple[str, str]]
     vocabularies: tuple[Vocabulary, Vocabulary]
-    folder: Path
-    save_every: int
-    described: dict[str, Any]
-    resume: Checkpoint | None
+    folder: Path | None
+    save_every: int | None = None
+    described: Mapping[str, Any] = MappingProxyType({})
+    resume: Checkpoint | None = None
 
 
 def prepare(settings: Settings, resume: bool = False, force: bool = False) -> Job:
@@ -110,7 +111,7 @@ def _destination(settings: Settings, resume: bool, force: bool) -> Path:
         raise CheckpointError(f"{folder} holds a checkpoint already: continue it with --resume or replace it with --force.")
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise CheckpointError(f"{folder} cannot be made: {there} is no folder that may be written to.")
+        raise CheckpointError(f"{folder} cannot be created: {there} must be a folder that may be written to.")
     return folder
 
 

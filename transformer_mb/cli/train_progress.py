@@ -11,7 +11,7 @@ from typing import Any
 from ..training import Progress, TrainingState
 from ..training.state import EpochRecord
 
-LINES = 20  # about so many epochs are told of where a bar would be a flood
+LINES = 20  # where there is no terminal, about this many epochs get a line
 
 
 def described(record: EpochRecord, epochs: int) -> str:

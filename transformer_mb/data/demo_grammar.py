@@ -90,14 +90,14 @@ def sentence(number: int) -> tuple[str, str]:
 
 def _action(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Complement]:
     verb = draw.among(TRANSITIVE)
-    found = _object(draw, verb, manner)
-    return _subject(draw, verb.subjects), verb, Complement(found.english, found.french)
+    phrase = _object(draw, verb, manner)
+    return _subject(draw, verb.subjects), verb, Complement(phrase.english, phrase.french)
 
 
 def _wish(draw: Draw, manner: Manner) -> tuple[Phrase, Verb, Complement]:
     verb = draw.among(WANTED)
-    found = _object(draw, verb, manner)
-    wish = Complement(f"{verb.english} {found.english}", f"{verb.infinitive} {found.french}")
+    phrase = _object(draw, verb, manner)
+    wish = Complement(f"{verb.english} {phrase.english}", f"{verb.infinitive} {phrase.french}")
     return _subject(draw, WANT.subjects), WANT, wish
 
 

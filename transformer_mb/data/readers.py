@@ -44,7 +44,7 @@ def read_pairs(
         fields: the two field names of JSON lines, by default ``("source", "target")``; they are looked up in the
             object itself and in its ``translation`` field.
     Raises:
-        DataError: naming the file, the line, what was expected there and what was found.
+        DataError: naming the file, the line, what was expected there and what is there.
     """
     _check_arguments(path, target_path, num_examples, fields)
     if target_path is not None:

@@ -72,11 +72,11 @@ class Vocabulary:
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The token of each id; raises TokenError for an id that is not here."""
-        found = [int(number) for number in ids]
-        for number in found:
+        numbers = [int(number) for number in ids]
+        for number in numbers:
             if not 0 <= number < len(self):
                 raise TokenError(f"Token ids must be from 0 to {len(self) - 1}, got {number}.")
-        return [self.entries[number] for number in found]
+        return [self.entries[number] for number in numbers]
 
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence as its pipeline splits it, without bos and eos."""

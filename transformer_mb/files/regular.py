@@ -52,10 +52,10 @@ def read_regular_text(path: Path | str, kind: str) -> str:
     return read_regular_file(path, LARGEST[kind]).decode("utf-8")
 
 
-def _size(found: os.stat_result, path: Path | str) -> int:
-    if stat.S_ISDIR(found.st_mode):
+def _size(status: os.stat_result, path: Path | str) -> int:
+    if stat.S_ISDIR(status.st_mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(found.st_mode):
-        kind = KINDS.get(stat.S_IFMT(found.st_mode), "none")
+    if not stat.S_ISREG(status.st_mode):
+        kind = KINDS.get(stat.S_IFMT(status.st_mode), "none")
         raise OSError(errno.EINVAL, f"it must be a regular file, but it is {kind}", str(path))
-    return found.st_size
+    return status.st_size

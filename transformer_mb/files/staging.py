@@ -62,13 +62,13 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
 
 def _remove_abandoned(parent: Path) -> None:
     with suppress(OSError):
-        for found in [entry for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
+        for entry in [entry for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
             with suppress(OSError):
-                lock = os.open(found.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     if os.fstat(lock).st_uid == os.geteuid():
-                        shutil.rmtree(found.path, ignore_errors=True)
+                        shutil.rmtree(entry.path, ignore_errors=True)
                 finally:
                     os.close(lock)
 

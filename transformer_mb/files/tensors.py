@@ -53,19 +53,19 @@ def read_tensors(path: Path, whole_numbers: Container[str] = ()) -> dict[str, np
     Args:
         whole_numbers: names of arrays that hold int64; all others are float64, float32 or float16.
     """
-    found = read_tensor_file(path)
+    file = read_tensor_file(path)
     wrong = []
-    for name, dtype in found.dtypes.items():
+    for name, dtype in file.dtypes.items():
         expected = ("I64",) if name in whole_numbers else FLOATS
         if dtype not in expected:
             wrong.append(f"{name} must be {' or '.join(expected)}, got {dtype}")
     if wrong:
         raise CheckpointError(f"{path} holds tensors of a wrong dtype: {'; '.join(wrong)}.")
-    return found.arrays
+    return file.arrays
 
 
 def read_tensor_file(path: Path) -> TensorFile:
-    """Raises CheckpointError: it is no regular file, damaged, or holds what NumPy has no numbers for."""
+    """Raises CheckpointError: it is not a regular file, damaged, or holds what NumPy has no numbers for."""
     try:
         data = bytes(read_regular_file(path))
     except FileNotFoundError:

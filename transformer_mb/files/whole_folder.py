@@ -54,7 +54,7 @@ def replaced_folder(folder: Path, ours: Collection[str], check: Callable[[Path],
 
 
 def place_folder(new: Path, folder: Path, ours: Collection[str], check: Callable[[Path], None]) -> None:
-    """Put a complete folder in the place of ``folder``, which is no link.
+    """Put a complete folder in the place of ``folder``, which is not a link.
 
     Args:
         ours: names and patterns of all files that a folder of this kind can hold. Those of the old folder go with it.
@@ -119,10 +119,10 @@ def read_unchanged(folder: Path, read: Callable[[Path], T], attempts: int = 100)
 
 def _identity(folder: Path) -> tuple[int, ...] | None:
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _put_in_place(new: Path, folder: Path) -> None:

@@ -55,7 +55,7 @@ def train(
     """Train a model to the end of the recipe.
 
     Args:
-        folder: where checkpoints go: at the end, at Ctrl-C, and with ``save_every`` after every so many epochs.
+        folder: where checkpoints go: at the end, at Ctrl-C, and after every ``save_every`` epochs.
             None saves none.
         vocabularies: source and target, for the checkpoint.
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
