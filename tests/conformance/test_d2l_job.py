@@ -37,7 +37,7 @@ def reference_losses(job, reference):
     return losses_with_injected_dropout(reference, *job[2:])
 
 
-@pytest.mark.parametrize(("dtype", "limit"), [("float64", 1e-9), ("float32", 1e-3)])
+@pytest.mark.parametrize(("dtype", "limit"), [("float64", 1e-9), pytest.param("float32", 1e-3, marks=pytest.mark.long)])
 def test_the_first_losses(dtype, limit, job, reference_losses, backend, backend32):
     got = losses_with_injected_dropout({"float64": backend, "float32": backend32}[dtype], *job[2:])
     relative = np.abs(got / reference_losses - 1.0)
@@ -51,7 +51,7 @@ def trained(job):
     _, _, config, batches = job
     numpy = get_backend("numpy")
     model = numpy.build(config, seed=0)
-    train(numpy, model, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": 60}))
+    train(numpy, model, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": 30}))
     return numpy.get_weights(model)
 
 
@@ -66,11 +66,12 @@ def test_one_checkpoint_gives_the_same_translations(job, trained, backend32, ref
     pairs, (vocabulary, _), config, _ = job
     model, reference_model = loaded(backend32, config, trained), loaded(reference, config, trained)
     sources = [vocabulary.pipeline.encode(source) for source, _ in pairs]
-    near_ties = 0
+    near_ties, translations = 0, set()
     for batch in source_batches(sources, vocabulary, 200, num_steps=RECIPE.num_steps):
         inputs = batch.source, batch.source_valid_lens
         got = backend32.greedy(model, *inputs, RECIPE.num_steps)
         expected = reference.greedy(reference_model, *inputs, RECIPE.num_steps)
+        translations |= set(map(tuple, expected))
         for row in (row for row in range(len(got)) if got[row] != expected[row]):
             assert is_near_tie(
                 backend32,
@@ -83,7 +84,7 @@ def test_one_checkpoint_gives_the_same_translations(job, trained, backend32, ref
             )
             near_ties += 1
     record_property("near_ties", near_ties)
-    assert near_ties <= 6
+    assert near_ties <= 6 and len(translations) >= 50
 
 
 def is_near_tie(backend, model, reference, reference_model, inputs, got, expected):

@@ -49,10 +49,3 @@ def test_masked_softmax_has_exact_zeros_and_rows_of_one(backend, rng):
     weights = backend.apply(backend.masked_softmax, rng.random((2, 6, 8)), np.array([4, 6]))
     assert not weights[0, :, 4:].any() and not weights[1, :, 6:].any() and (weights[0, :, :4] > 0).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-14)
-
-
-def test_equal_positions_leave_the_feed_forward_layer_equal(backend):
-    """The book's 2 x 3 x 4 of ones through FFN(4, 4, 8): its three printed rows are one row."""
-    output = backend.apply(backend.layer("PositionWiseFFN", 4, 4, 8), np.ones((2, 3, 4)))
-    assert output.shape == (2, 3, 8)
-    np.testing.assert_array_equal(output, np.broadcast_to(output[:1, :1], output.shape))
