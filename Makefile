@@ -8,6 +8,10 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 PYTEST := $(RUN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup --no-loadscope-reorder
 INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# JAX spends most of its time in LLVM's optimizations, which change no result: without them it takes a quarter less.
+# `make test-processors` compiles with them.
+parity test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
+
 .PHONY: demo test test-long test-processors check examples examples-all parity parity-results bench clean
 
 demo: $(VENV)/light
@@ -36,8 +40,6 @@ examples-all: $(VENV)/all
 	$(RUN)/python examples/run.py $(DATA) --train all
 
 # The whole matrix with its planted mistakes, into build/parity. Where DATA is absent the training job takes the built-in corpus.
-# JAX's column spends most of its time in LLVM's optimisations, which change no result: without them it takes a quarter less.
-parity: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 parity: $(VENV)/all
 	$(RUN)/transformer-mb parity --controls $(addprefix --data ,$(wildcard $(DATA))) \
 		--json build/parity/parity.json --junit build/parity/junit.xml --report build/parity
