@@ -18,13 +18,13 @@ from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.verdict.limits import Baseline, judge
 from transformer_mb.parity.verdict.measure import gradient_errors, worst
 from transformer_mb.parity.workers import WorkerSpec
+from transformer_mb.registry import PLAIN_DTYPES
 
-BOTH = ("float64", "float32")
 GRADIENTS = "layer gradients: encoder block, lens *|model gradients: d2l *|stepwise gradients: step 0 *"
 
 
 def test_W1_nan_in_a_later_gradient_fails(faulty_backends):
-    outcome, _ = run_matrix([WorkerSpec("later"), WorkerSpec("numpy")], Selection(cases=GRADIENTS, dtypes=BOTH))
+    outcome, _ = run_matrix([WorkerSpec("later"), WorkerSpec("numpy")], Selection(cases=GRADIENTS, dtypes=PLAIN_DTYPES))
     by_backend = {name: [one for one in outcome.results if one.backend == name] for name in ("later", "numpy")}
     assert len(by_backend["later"]) == len(by_backend["numpy"]) == 8
     assert all(one.status == "passed" for one in by_backend["numpy"])
@@ -46,7 +46,7 @@ def test_W1_folding_keeps_what_is_not_finite(place, wrong):
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Baseline)])
 def test_W1_a_baseline_that_is_not_finite_excuses_nothing(field):
-    for dtype in (*BOTH, "bfloat16"):
+    for dtype in (*PLAIN_DTYPES, "bfloat16"):
         for wrong in (np.nan, np.inf):
             assert not judge("layer forward", dtype, 1e-16, Baseline(**{field: wrong})).passed
 
@@ -109,6 +109,6 @@ def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from():
 
 def test_kinds_of_arrays():
     names = ["output", "gradient.input 0", "gradient.a.weight", "state 1.weights.a", "state 1.slots.m.a", "state 1.slots.v.a"]
-    found = kinds([{**{name: np.ones(1) for name in names}, "tokens": np.ones(1, int)}])
-    assert list(found) == ["output", "gradient", "state 1.weights", "state 1.slots.m", "state 1.slots.v"]
-    assert found["gradient"] == names[1:3]
+    by_kind = kinds([{**{name: np.ones(1) for name in names}, "tokens": np.ones(1, int)}])
+    assert list(by_kind) == ["output", "gradient", "state 1.weights", "state 1.slots.m", "state 1.slots.v"]
+    assert by_kind["gradient"] == names[1:3]

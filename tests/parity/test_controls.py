@@ -6,12 +6,13 @@ from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.workers import WorkerSpec
+from transformer_mb.registry import PLAIN_DTYPES
 
 
 @pytest.fixture(scope="module")
 def outcome():
     # One cheap cell of the matrix itself: the controls bring their own.
-    selection = Selection(cases="layer forward: ffn relu*", dtypes=("float64", "float32"), controls=True)
+    selection = Selection(cases="layer forward: ffn relu*", dtypes=PLAIN_DTYPES, controls=True)
     return run_matrix([WorkerSpec("numpy"), WorkerSpec("torch")], selection)[0]
 
 

@@ -23,7 +23,6 @@ from transformer_mb.registry import BUILT_IN, PLAIN_DTYPES
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "benchmarks" / "results" / "parity_cpu.json"
-BOTH = PLAIN_DTYPES
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,9 @@ def test_the_readme_shows_the_committed_run(committed):
 
 
 def test_every_ordered_pair_hands_over(plan):
-    pairs = {(cell.case, name) for name in BUILT_IN for cell in plan.cells(name, BOTH) if cell.row.startswith("hand-over")}
+    pairs = {
+        (cell.case, name) for name in BUILT_IN for cell in plan.cells(name, PLAIN_DTYPES) if cell.row.startswith("hand-over")
+    }
     assert pairs == {(f"from {origin}", name) for origin, name in permutations(BUILT_IN, 2)}
 
 
@@ -81,14 +82,14 @@ def test_at_least_twenty_steps_are_sampled(plan):
 def test_a_matrix_that_executes_less_than_it_planned_does_not_hold(monkeypatch):
     results = matrix._results
     monkeypatch.setattr(matrix, "_results", lambda *arguments: list(results(*arguments))[:1])
-    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="*: ffn relu*", dtypes=BOTH))
+    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="*: ffn relu*", dtypes=PLAIN_DTYPES))
     assert not outcome.failed and outcome.executed < outcome.planned and not outcome.holds
 
 
 def with_divergence(monkeypatch, case):
     row = Divergence("numpy", case, "not yet theirs", "planted by a test", "none")
     monkeypatch.setattr(matrix, "DIVERGENCES", (row,))
-    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*", dtypes=BOTH))
+    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*", dtypes=PLAIN_DTYPES))
     return outcome
 
 
@@ -106,9 +107,9 @@ def test_the_command_writes_what_it_found(tmp_path, capsys):
     options = [text for kind, path in files.items() for text in (f"--{kind}", str(path))]
     assert main(["parity", "--backends", "numpy", "--cases", "layer*: ffn*", "--dtype", "float64", *options]) == 0
     assert "cells executed: 10 passed, 0 failed" in capsys.readouterr().out
-    found = json.loads(files["json"].read_text())
-    assert {"cells", "passed", "failed", "expected_failures", "controls", "seconds", "versions", "results"} <= set(found)
-    assert found["cells"] == found["passed"] == len(found["results"]) == 10
+    run = json.loads(files["json"].read_text())
+    assert {"cells", "passed", "failed", "expected_failures", "controls", "seconds", "versions", "results"} <= set(run)
+    assert run["cells"] == run["passed"] == len(run["results"]) == 10
     suite = ElementTree.parse(files["junit"]).getroot()
     assert suite.get("tests") == "10" and suite.get("failures") == "0" and len(list(suite)) == 10
     assert "| layer forward | float64 |" in (files["report"] / "matrix.md").read_text()
@@ -140,7 +141,7 @@ def test_W11_what_a_built_in_backend_must_offer_is_not_its_own_word(monkeypatch)
 
     monkeypatch.setattr(matrix, "Worker", Shrunken)
     outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*"))
-    assert {result.dtype for result in outcome.results} == set(BOTH) and outcome.holds
+    assert {result.dtype for result in outcome.results} == set(PLAIN_DTYPES) and outcome.holds
 
 
 def test_W11_the_table_of_dtypes_is_that_of_the_backends():
@@ -180,7 +181,7 @@ def test_S5_4_and_S5_5_whatever_a_backend_says_breaks_no_document(tmp_path, caps
     assert "loud 1.0 \\| &lt;b>\\n on cpu" in versions
 
 
-def test_what_cannot_be_written_is_told_before_the_run(tmp_path, capsys, monkeypatch):
+def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(matrix, "run_matrix", lambda *arguments, **options: pytest.fail("it ran"))
     for option, wrong in (("--json", tmp_path), ("--junit", tmp_path)):
         assert main(["parity", "--backends", "numpy", option, str(wrong)]) == 1

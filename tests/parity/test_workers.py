@@ -18,8 +18,9 @@ from transformer_mb.parity.rows.layers import layer_request
 from transformer_mb.parity.rows.tokens import Decoding
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.processes.gateway import Gateway
+from transformer_mb.registry import PLAIN_DTYPES
 
-LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=("float64", "float32"))
+LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=PLAIN_DTYPES)
 
 
 @pytest.fixture

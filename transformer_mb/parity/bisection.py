@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,16 +127,12 @@ def examine(request: Request, ask: Ask, dump: Path | None = None) -> list[Node]:
     nodes = []
     for part, output in zip(asked, outputs, strict=True):
         name = part.spec["path"] + (f".{part.spec['method']}" if part.spec["method"] else "")
-        comparison = Comparison(name, request.dtype, ("layer forward",), partial(_itself, part))
+        comparison = Comparison(name, request.dtype, ("layer forward",), partial(replace, part))
         result = judged(comparison, "", ask)[0]
         nodes.append(Node(name, result.status == FAILED, result.reason, next(inherited)))
         if dump is not None:
             _dump(dump / f"{len(nodes):02d} {name}.safetensors", part, output, ask)
     return nodes
-
-
-def _itself(request: Request) -> Request:
-    return request
 
 
 def _inherited(request: Request, config: TransformerConfig, batch: Arrays, ask: Ask, outputs: list[np.ndarray]) -> list[float]:

@@ -35,7 +35,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "environment": {name: os.environ[name] for name in ("XLA_FLAGS",) if name in os.environ},
         "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
         "settings": dict(settings),
-        "results": [_finite(result.to_dict()) for result in outcome.results],
+        "results": [_finite(vars(result)) for result in outcome.results],
         "control_results": [vars(control) for control in outcome.controls],
         "bisections": outcome.bisections,
     }
@@ -88,7 +88,7 @@ def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = Fa
     from rich.text import Text
 
     rows = Table("row", "dtype", "cells", *backends, title="Parity: worst error by row")
-    for (name, dtype), cells in _grouped([result.to_dict() for result in results], by_case).items():
+    for (name, dtype), cells in _grouped([vars(result) for result in results], by_case).items():
         columns = _columns(cells, backends)
         styled = [Text(text, style="red" if text.endswith("failed)") else "") for text in columns]
         rows.add_row(name, dtype, str(len(cells)), *styled)

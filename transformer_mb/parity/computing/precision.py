@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...random_streams import stream
@@ -19,12 +21,9 @@ def rounded_arrays(arrays: dict[str, np.ndarray], dtype: str) -> dict[str, np.nd
 def perturbed_copy(request: Request, number: int) -> Request:
     """The request with every float off by one unit in the last place of its dtype, up or down at random."""
     signs = stream("twin", number)
-    arrays = {name: _nudged(value, request.dtype, signs) for name, value in request.arrays.items()}
-    return Request(request.computation, request.dtype, request.spec, rounded_arrays(arrays, request.dtype))
-
-
-def _nudged(array: np.ndarray, dtype: str, signs: np.random.Generator) -> np.ndarray:
-    if array.dtype.kind != "f":
-        return array
-    array = array.astype(np.float64)
-    return array + EPS[dtype] * np.abs(array) * signs.choice([-1.0, 1.0], array.shape)
+    arrays = dict(request.arrays)
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            array = array.astype(np.float64)
+            arrays[name] = array + EPS[request.dtype] * np.abs(array) * signs.choice([-1.0, 1.0], array.shape)
+    return replace(request, arrays=rounded_arrays(arrays, request.dtype))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -27,16 +27,16 @@ from .training_job import CONTINUED, HANDED_OVER_AT, Recording
 FIRST, CONTINUES = "hand-over, first step", "hand-over, continued"
 
 
+@dataclass(eq=False)
 class HandOverStart:
     """Trains in one backend and stays there; its state on the way is what the others continue from."""
 
+    recording: Recording
+    dtype: str
+    losses: dict[str, np.ndarray] = field(default_factory=dict)
+    states: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     after = False
-
-    def __init__(self, recording: Recording, dtype: str):
-        self.recording, self.dtype = recording, dtype
-        self.losses: dict[str, np.ndarray] = {}
-        self.states: dict[str, dict[str, np.ndarray]] = {}
-        self.refused: dict[str, str] = {}
 
     def cells(self, backend: str) -> list[Cell]:
         return []  # what it leaves is judged where the others continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..computing.precision import perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
 from .limits import PERTURBED_COPIES, Baseline, judge
-from .measure import error, gradient_floor, worst
+from .measure import error, gradient_errors, worst
 
 OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled")
 
@@ -29,7 +30,7 @@ def loss(request: Request, got: Arrays, expected: Arrays) -> float:
 
 
 def gradients(request: Request, got: Arrays, expected: Arrays) -> float:
-    return _together(under("gradient", got), under("gradient", expected))
+    return gradient_errors(under("gradient", got), under("gradient", expected))
 
 
 def update(request: Request, got: Arrays, expected: Arrays) -> float:
@@ -37,13 +38,7 @@ def update(request: Request, got: Arrays, expected: Arrays) -> float:
     before, pair = under("weights", request.arrays), (got, expected)
     changes = [{name: value - before[name] for name, value in under("weights", answer).items()} for answer in pair]
     groups = [changes] + [[under(f"slots.{slot}", answer) for answer in pair] for slot in ("m", "v", "momentum")]
-    return worst(_together(*group) for group in groups if group[1])
-
-
-def _together(got: Arrays, expected: Arrays) -> float:
-    """The worst error of arrays whose sizes are compared with that of all of them together."""
-    floor = gradient_floor(expected) + float(np.finfo(np.float64).tiny)
-    return worst(error(got[name], expected[name], floor) for name in expected)
+    return worst(gradient_errors(*group) for group in groups if group[1])
 
 
 # What the ladder's rows measure of an answer.
@@ -52,6 +47,7 @@ MEASURES: dict[str, Callable[[Request, Arrays, Arrays], float]] = {
 }
 
 
+@dataclass(eq=False)
 class Comparison:
     """An experiment of one request.
 
@@ -61,21 +57,12 @@ class Comparison:
         ill_conditioned: in float64 too the limits grow with what the reference itself loses.
     """
 
+    case: str
+    dtype: str
+    rows: tuple[str, ...]
+    make: Callable[[], Request]
+    ill_conditioned: bool = False
     after = False
-
-    def __init__(
-        self,
-        case: str,
-        dtype: str,
-        rows: tuple[str, ...],
-        make: Callable[[], Request],
-        ill_conditioned: bool = False,
-    ):
-        self.case = case
-        self.dtype = dtype
-        self.rows = rows
-        self.make = make
-        self.ill_conditioned = ill_conditioned
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(row, self.case, self.dtype) for row in self.rows]
