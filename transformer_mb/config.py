@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import ConfigError
-from .field_types import check_field_types
+from .fields import check_field_types, check_names
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "architecture": ("encoder_decoder", "encoder", "decoder"),
@@ -137,12 +137,7 @@ class TransformerConfig:
     def from_dict(cls, fields: dict[str, Any]) -> TransformerConfig:
         if not isinstance(fields, dict):
             raise ConfigError(f"A configuration is a table of fields, got {type(fields).__name__}.")
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(fields) - known)
-        if unknown:
-            raise ConfigError(
-                f"Unknown configuration field(s): {', '.join(unknown)}. The fields are: {', '.join(sorted(known))}."
-            )
+        check_names("configuration field(s)", fields, (field.name for field in dataclasses.fields(cls)))
         return cls(**fields)
 
     @classmethod

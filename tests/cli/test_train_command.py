@@ -70,10 +70,10 @@ def test_flags_override_the_file_which_overrides_the_preset(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[modle]\n", r"unknown key\(s\): modle"),
-        ("epochs = 3\n", r"unknown key\(s\): epochs"),
+        ("[modle]\n", r"Unknown table\(s\) and key\(s\) of .*train.toml: modle. There are: model, "),
+        ("epochs = 3\n", r"Unknown table\(s\) and key\(s\) of .*: epochs"),
         ("model = 3\n", "model must be a table, got 3"),
-        ("[data]\nsauce = 'x'\n", r"unknown key\(s\) of \[data\]: sauce"),
+        ("[data]\nsauce = 'x'\n", r"Unknown key\(s\) of \[data\] in .*: sauce"),
         ("[data]\nsource = 3\n", "data.source must be a string, got 3"),
         ("save_every = 'often'\n", "save_every must be a whole number, got 'often'"),
         ("[model\n", "must be TOML, but it is not"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..config import TransformerConfig
 from ..errors import ConfigError
+from ..fields import check_names
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
 from ..training import TrainingRecipe
 
@@ -49,11 +50,7 @@ class Settings:
         """The configuration for vocabularies of the sizes and special ids in ``from_data``."""
         preset = check_name(self.model.get("preset", "d2l"))
         changes = {name: value for name, value in self.model.items() if name != "preset"}
-        known = {item.name for item in fields(TransformerConfig)}
-        unknown = sorted(set(changes) - known)
-        if unknown:
-            names = ", ".join(("preset", *sorted(known)))
-            raise ConfigError(f"Unknown field(s) of [model]: {', '.join(unknown)}. The fields are: {names}.")
+        check_names("field(s) of [model]", changes, ["preset", *(item.name for item in fields(TransformerConfig))])
         fixed = sorted(set(changes) & set(from_data))
         if fixed:
             raise ConfigError(f"[model] must leave out {', '.join(fixed)}: the vocabularies decide.")
@@ -68,12 +65,7 @@ def read_toml(path: Path) -> Settings:
         raise ConfigError(f"There is no configuration file {path}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} must be TOML, but it is not: {error}.") from None
-    unknown = sorted(set(tables) - {*TABLES, *RUN_FIELDS})
-    if unknown:
-        raise ConfigError(
-            f"{path} has unknown key(s): {', '.join(unknown)}. It may have the tables [{'], ['.join(TABLES)}] and the keys "
-            f"{', '.join(RUN_FIELDS)}."
-        )
+    check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN_FIELDS))
     for name in TABLES:
         if not isinstance(tables.get(name, {}), dict):
             raise ConfigError(f"{path}: {name} must be a table, got {tables[name]!r}.")
@@ -86,10 +78,7 @@ def read_toml(path: Path) -> Settings:
 def _check_data(settings: Settings, path: Path) -> None:
     if "pipeline" in settings.data:  # it may stand in either table
         settings.training.setdefault("pipeline", settings.data.pop("pipeline"))
-    unknown = sorted(set(settings.data) - set(DATA_FIELDS))
-    if unknown:
-        names = ", ".join((*DATA_FIELDS, "pipeline"))
-        raise ConfigError(f"{path}: unknown key(s) of [data]: {', '.join(unknown)}. The keys are: {names}.")
+    check_names(f"key(s) of [data] in {path}", settings.data, (*DATA_FIELDS, "pipeline"))
     texts = {**{f"data.{name}": value for name, value in settings.data.items() if name != "fields"}, **settings.run}
     for name, value in texts.items():
         kind = int if name == "save_every" else str

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
-from ..field_types import check_field_types
+from ..fields import check_field_types, check_names
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
 from .schedules import SCHEDULES
@@ -78,10 +78,7 @@ class TrainingRecipe(TrainerOptions):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> TrainingRecipe:
-        known = [field.name for field in dataclasses.fields(cls)]
-        unknown = sorted(set(fields) - set(known))
-        if unknown:
-            raise ConfigError(f"Unknown training field(s): {', '.join(unknown)}. The fields are: {', '.join(known)}.")
+        check_names("training field(s)", fields, (field.name for field in dataclasses.fields(cls)))
         return cls(**fields)
 
     def check_continues(self, before: TrainingRecipe) -> None:

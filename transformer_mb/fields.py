@@ -1,9 +1,9 @@
-"""The types of a dataclass's fields, checked when one is made: what comes from a file may be anything."""
+"""The names and types of fields, checked when something is built from them: what comes from a file may be anything."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .errors import ConfigError
@@ -39,3 +39,10 @@ def check_field_types(instance: Any) -> None:
         expected, is_right = KINDS[kind.removesuffix(" | None")]
         if not ((value is None and kind.endswith(" | None")) or is_right(value)):
             raise ConfigError(f"{field.name} must be {expected}, got {value!r:.80}.")
+
+
+def check_names(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse unknown names, all of them at once; raises ConfigError with those that there are."""
+    names = list(known)
+    if unknown := sorted(set(given) - set(names)):
+        raise ConfigError(f"Unknown {what}: {', '.join(unknown)}. There are: {', '.join(names)}.")
