@@ -162,16 +162,19 @@ class MultiHeadAttention(keras.layers.Layer):
         values: tf.Tensor,
         valid_lens: tf.Tensor | None = None,
         *,
+        mask: tf.Tensor | None = None,
+        causal: bool = False,
+        need_weights: bool = False,
         training: bool | None = None,
-        **options: Unpack[AttentionOptions],
     ) -> tf.Tensor:
+        # Options by name, because Keras refuses a tensor among others behind ``**``.
         padding = getattr(keys, "_keras_mask", None)
         if padding is not None:
             # [B, S], attached by a Keras layer such as Embedding(mask_zero=True).
             padding = padding[:, None, None]
-            mask = options.get("mask")
-            options["mask"] = padding if mask is None else mask & padding
+            mask = padding if mask is None else mask & padding
         keys, values = self.project_keys_values(keys, values)
+        options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights)
         return self.attend(queries, keys, values, valid_lens, training=training, **options)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
