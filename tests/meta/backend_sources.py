@@ -10,6 +10,7 @@ CALLS = {"call": "__call__", "forward": "__call__"}
 # What a framework requires of a signature and the others do not have.
 REQUIRED = {"rngs", "name", "dtype", "param_dtype", "device", "training", "trainable", "kwargs"}
 PROPERTY = "property"
+ATTENTION_OPTIONS = {"mask": "None", "causal": "False", "need_weights": "False"}  # Keras wants those of tensors spelled out
 # Public methods by which a framework, or NumPy in its place, reaches into a layer.
 FRAMEWORK_METHODS = {"backward", "join", "build", "compute_mask", "compute_output_shape", "compute_output_spec", "get_config"}
 
@@ -21,12 +22,12 @@ def signature(function):
     defaults = [None] * (len(positional) - len(arguments.defaults)) + [ast.unparse(d) for d in arguments.defaults]
     pairs = zip(positional, defaults, strict=True)
     keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    named = {a.arg: d and ast.unparse(d) for a, d in keywords if a.arg not in REQUIRED}
     options = arguments.kwarg
-    return (
-        [(a.arg, d) for a, d in pairs if a.arg not in {"self", "cls", *REQUIRED}],
-        {a.arg: d and ast.unparse(d) for a, d in keywords if a.arg not in REQUIRED},
-        ast.unparse(options.annotation) if options and options.arg not in REQUIRED else None,
-    )
+    taken = ast.unparse(options.annotation) if options and options.arg not in REQUIRED else None
+    if taken == "Unpack[AttentionOptions]":
+        named, taken = {**named, **ATTENTION_OPTIONS}, None
+    return [(a.arg, d) for a, d in pairs if a.arg not in {"self", "cls", *REQUIRED}], named, taken
 
 
 def public(source, prefix="Native"):
