@@ -27,7 +27,7 @@ SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "paddle", "torch", "numpy")
 
 @dataclass
 class Outcome:
-    """What came of a run. ``planned`` is the number of cells that were to be executed."""
+    """The result of a run. ``planned`` is the number of cells that were to be executed."""
 
     results: list[Result] = field(default_factory=list)
     controls: list[ControlResult] = field(default_factory=list)
