@@ -13,10 +13,10 @@ import numpy as np
 
 from . import interface
 from .beam_search import BeamSession, beam_search
+from .checks import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .errors import DtypeError
 from .initialization import initial_weights
-from .inputs import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from .parameters import check_weights
 from .trainer import Trainer, TrainerOptions
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .checks import check_dropout_paths
 from .config import TransformerConfig
 from .random_streams import stream
-from .shapes import check_dropout_paths
 
 Sites = dict[str, tuple[float, tuple[int, ...]]]
 

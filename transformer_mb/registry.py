@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import BackendError
 
@@ -103,3 +103,20 @@ def get_backend(name: str | None = None, device: str | None = None, dtype: str =
 def installed() -> list[str]:
     """Names whose packages are present, without importing them."""
     return [n for n, entry in entries().items() if all(importlib.util.find_spec(p) for p in entry.requires)]
+
+
+def backend_of(model: Any) -> Backend:
+    """The backend in whose module the class of a model, or a class that it derives from, is defined.
+
+    It stands for the framework alone, on its default device: reading a model's weights needs no more. Raises
+    BackendError for a model that another class wraps, such as a compiled or a distributed one.
+    """
+    for ancestor in type(model).__mro__:
+        for name, entry in entries().items():
+            package = entry.module.partition(":")[0]
+            if ancestor.__module__ == package or ancestor.__module__.startswith(f"{package}."):
+                return load_backend_class(name)()
+    raise BackendError(
+        f"The model must be one that a backend made ({', '.join(entries())}), got a {type(model).__module__}."
+        f"{type(model).__qualname__}. Give its backend, or the model inside what wraps it."
+    )

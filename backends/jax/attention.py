@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.checks import check_attention, check_features, check_valid_lens
 from transformer_mb.config import check_heads
 from transformer_mb.options import AttentionOptions
-from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
 

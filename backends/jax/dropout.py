@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.checks import check_same
 from transformer_mb.dropout_masks import Sites, batch_sites, injected
-from transformer_mb.shapes import check_same
 
 from .weights import named_layers
 

@@ -12,8 +12,8 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
+from transformer_mb.checks import check_positions
 from transformer_mb.config import check_choice
-from transformer_mb.inputs import check_positions
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
 

@@ -11,8 +11,8 @@ from mxnet import Context, autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.checks import check_same
 from transformer_mb.dropout_masks import batch_sites, injected
-from transformer_mb.shapes import check_same
 
 from .weights import named_layers, to_device
 

@@ -9,8 +9,8 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.checks import check_positions
 from transformer_mb.config import check_choice
-from transformer_mb.inputs import check_positions
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 

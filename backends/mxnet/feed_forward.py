@@ -8,8 +8,8 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
 from .shim import Block

@@ -8,8 +8,8 @@ import numpy as np
 from mxnet import np as mnp
 from mxnet import npx
 
+from transformer_mb.checks import check_same, check_trailing
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
 from .shim import Block

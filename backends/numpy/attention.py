@@ -8,10 +8,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from transformer_mb.checks import check_attention, check_features, check_valid_lens
 from transformer_mb.config import check_heads
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
-from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
 from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift

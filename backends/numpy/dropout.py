@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from transformer_mb.checks import check_same
 from transformer_mb.dropout_masks import injected
-from transformer_mb.shapes import check_same
 
 from .framework import Layer
 

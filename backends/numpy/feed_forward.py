@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_features
 
 from .activations import Activation
 from .dropout import Dropout

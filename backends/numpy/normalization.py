@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
+from transformer_mb.checks import check_same, check_trailing
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
 from .framework import Layer, Parameter, column_sums, row_sums

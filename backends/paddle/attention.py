@@ -10,10 +10,10 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
+from transformer_mb.checks import check_attention, check_features, check_valid_lens
 from transformer_mb.config import check_heads
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
-from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
 

@@ -10,8 +10,8 @@ import numpy as np
 import paddle
 from paddle import Tensor, nn
 
+from transformer_mb.checks import check_same
 from transformer_mb.dropout_masks import injected
-from transformer_mb.shapes import check_same
 
 
 class Dropout(nn.Dropout):

@@ -9,8 +9,8 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
+from transformer_mb.checks import check_positions
 from transformer_mb.config import check_choice
-from transformer_mb.inputs import check_positions
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 

@@ -9,8 +9,8 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
+from transformer_mb.checks import check_same, check_trailing
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
 

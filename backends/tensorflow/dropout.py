@@ -11,8 +11,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from transformer_mb.checks import check_same
 from transformer_mb.dropout_masks import injected
-from transformer_mb.shapes import check_same
 
 from .weights import named_layers
 

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
+from transformer_mb.checks import check_positions
 from transformer_mb.config import check_choice
-from transformer_mb.inputs import check_positions
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 

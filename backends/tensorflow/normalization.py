@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from transformer_mb.checks import check_same, check_trailing
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
 

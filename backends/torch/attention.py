@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_mb.checks import check_attention, check_features, check_valid_lens
 from transformer_mb.config import check_heads
 from transformer_mb.options import AttentionOptions
-from transformer_mb.shapes import check_attention, check_features, check_valid_lens
 
 from .dropout import Dropout
 

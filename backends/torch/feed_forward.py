@@ -8,8 +8,8 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_features
 
 from .dropout import Dropout
 

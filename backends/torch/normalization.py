@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_mb.checks import check_same, check_trailing
 from transformer_mb.config import check_choice
-from transformer_mb.shapes import check_same, check_trailing
 
 from .dropout import Dropout
 

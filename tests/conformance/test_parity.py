@@ -1,7 +1,7 @@
 """The matrix's cells of layers, models and optimizers, computed in this process and held to the matrix's own verdict.
 
 For NumPy, which is the reference, they prove nothing about its gradients: those are held to central differences in
-``tests/numpy/test_gradients.py``, and its optimizers to the papers' formulas in ``tests/numpy/test_optimizers.py``.
+``tests/reference/test_gradients.py``, and its optimizers to the papers' formulas in ``tests/numpy/test_optimizers.py``.
 """
 
 from functools import partial

@@ -9,7 +9,7 @@ import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import BackendError, CheckpointError, ConfigError, DtypeError
-from transformer_mb.native_models import backend_of
+from transformer_mb.registry import backend_of
 
 CONFIG = TransformerConfig(
     source_vocab_size=9, target_vocab_size=9, num_hiddens=8, ffn_num_hiddens=8, share_embeddings=True, tie_output=True

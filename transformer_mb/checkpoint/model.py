@@ -28,9 +28,8 @@ from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, WeightsError
 from ..files.tensors import read_tensors, write_tensors
 from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
-from ..native_models import backend_of
 from ..parameters import check_sizes, check_weights, parameter_shapes
-from ..registry import get_backend
+from ..registry import backend_of, get_backend
 from ..trainer import SLOTS, Trainer
 from .files import (
     CONFIG,
@@ -104,7 +103,7 @@ def save(
         model: made by a backend, so that it has ``config``.
         vocabularies: source and target.
         trainer: its optimizer state is saved too; progress: what trainer.json is to hold beside it.
-        backend: whose model it is; None looks at where the model's class comes from (see ``native_models.backend_of``).
+        backend: whose model it is; None looks at where the model's class comes from (see ``registry.backend_of``).
     Raises:
         CheckpointError: the folder is not a checkpoint and not empty, or cannot be written; then nothing has changed.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..printable import printable
+from ..processes.ending import TIMEOUT
 from . import options
 from .reporting import write_json
 
@@ -48,7 +49,7 @@ def command(
     report: Report = None,
     dump: Dump = None,
     every_case: Annotated[bool, typer.Option("--every-case", help="One line per case.")] = False,
-    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = 300.0,
+    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = TIMEOUT,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; default: one per core.")] = None,
 ) -> None:
     """Measure every layer, gradient, step and token of every backend against the float64 reference."""

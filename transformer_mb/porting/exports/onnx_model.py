@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from ...config import TransformerConfig
 from ...errors import PortError
-from ...inputs import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from .onnx import CONFIG_PROPERTY, DECODER, ENCODER
 
 Cache = dict[str, np.ndarray]
