@@ -40,7 +40,7 @@ def ours(name, pairs, epochs):
     state = train(backend, model, batches, recipe)
     translators = {}
     for variant, changes in VARIANTS.items():
-        other = backend.create(model.config.replace(**changes))
+        other = backend.create_empty(model.config.replace(**changes))
         backend.set_weights(other, backend.get_weights(model))
         translator = Translator(backend, other, *vocabularies, max_steps=recipe.num_steps)
         translators[f"{variant} ({name})"] = lambda text, translator=translator: translator.translate([text])[0]

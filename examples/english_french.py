@@ -114,7 +114,7 @@ def train_model(backend: Any, raw: list[tuple[str, str]], vocabularies: Any, epo
 def decode_each_way(backend: Any, model: Any, vocabularies: Any, sources: list[str]) -> dict[str, dict[str, str]]:
     found = {}
     for decoding, changes in DECODINGS.items():
-        other = backend.create(model.config.replace(**changes))
+        other = backend.create_empty(model.config.replace(**changes))
         backend.set_weights(other, backend.get_weights(model))
         found[decoding] = translate(backend, other, vocabularies, sources)
     return found

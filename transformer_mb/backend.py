@@ -94,7 +94,7 @@ class Backend(ABC):
         """A layer of ``interface.LAYERS`` by name, on this device and in this dtype."""
 
     @abstractmethod
-    def create(self, config: TransformerConfig) -> Any:
+    def create_empty(self, config: TransformerConfig) -> Any:
         """A native model with the framework's own storage, weights unset."""
 
     @abstractmethod
@@ -135,7 +135,7 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def trainer_from(self, model: Any, options: TrainerOptions) -> Trainer:
+    def make_trainer(self, model: Any, options: TrainerOptions) -> Trainer:
         """A trainer of this framework."""
 
     @abstractmethod
@@ -177,7 +177,7 @@ class Backend(ABC):
             initialization: ``xavier`` or ``torch_default``, see ``transformer_mb.initialization``.
         """
         weights = initial_weights(config, seed, initialization)
-        model = self.create(config)
+        model = self.create_empty(config)
         self.set_weights(model, weights)
         return model
 
@@ -189,7 +189,7 @@ class Backend(ABC):
     def trainer(self, model: Any, **options: Any) -> Trainer:
         """A trainer for the model; ``options`` are those of TrainerOptions."""
         check_side(model.config, "decoder", "trainer")
-        return self.trainer_from(model, TrainerOptions(**options))
+        return self.make_trainer(model, TrainerOptions(**options))
 
     def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:
         """Encoder states [B, S, D] of source [B, S] int, in evaluation mode."""

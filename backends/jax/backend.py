@@ -83,7 +83,7 @@ class JAXBackend(NativeBackend):
         with jax.default_device(self.device):
             return self._place(layer_class(*arguments, **options))
 
-    def create(self, config: TransformerConfig) -> nnx.Module:
+    def create_empty(self, config: TransformerConfig) -> nnx.Module:
         # Abstract, then zeros: to compile nnx's own initialisers, whose numbers would be overwritten, takes seconds.
         dtype = jnp.dtype(self.dtype)
         return self._place(nnx.eval_shape(lambda: model.EncoderDecoder.from_config(config, param_dtype=dtype)))
@@ -140,7 +140,7 @@ class JAXBackend(NativeBackend):
             output, by_leaf, gradients = compiled.differentiate(layer, inputs, options, cotangent, self.device.platform)
         return output, by_leaf, _gradients(layer, gradients)
 
-    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> JAXTrainer:
+    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> JAXTrainer:
         return JAXTrainer(model, options)
 
     def run_loss_and_gradients(

@@ -65,7 +65,7 @@ class MXNetBackend(NativeBackend):
     def layer(self, name: str, *arguments: Any, **options: Any) -> gluon.Block:
         return self._place(getattr(self, name)(*arguments, **options))
 
-    def create(self, config: TransformerConfig) -> gluon.Block:
+    def create_empty(self, config: TransformerConfig) -> gluon.Block:
         return self._place(model.EncoderDecoder.from_config(config))
 
     def _place(self, block: gluon.Block) -> gluon.Block:
@@ -103,7 +103,7 @@ class MXNetBackend(NativeBackend):
         output.backward(cotangent)
         return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
 
-    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> MXNetTrainer:
+    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> MXNetTrainer:
         return MXNetTrainer(model, options)
 
     def run_loss_and_gradients(

@@ -62,7 +62,7 @@ class NumPyBackend(NativeBackend):
     def layer(self, name: str, *arguments: Any, **options: Any) -> Layer:
         return self._place(getattr(self, name)(*arguments, **options))
 
-    def create(self, config: TransformerConfig) -> Layer:
+    def create_empty(self, config: TransformerConfig) -> Layer:
         return self._place(model.EncoderDecoder.from_config(config))
 
     def _place(self, module: Layer) -> Layer:
@@ -109,7 +109,7 @@ class NumPyBackend(NativeBackend):
         by_leaf = {id(leaf): np.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in pairs}
         return output, by_leaf, _gradients(layer)
 
-    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> NumPyTrainer:
+    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> NumPyTrainer:
         return NumPyTrainer(model, options)
 
     def run_loss_and_gradients(

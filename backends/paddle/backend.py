@@ -63,7 +63,7 @@ class PaddleBackend(NativeBackend):
         with self._creation():
             return getattr(self, name)(*arguments, **options)
 
-    def create(self, config: TransformerConfig) -> nn.Layer:
+    def create_empty(self, config: TransformerConfig) -> nn.Layer:
         with self._creation():
             return model.EncoderDecoder.from_config(config)
 
@@ -111,7 +111,7 @@ class PaddleBackend(NativeBackend):
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 
-    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> PaddleTrainer:
+    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> PaddleTrainer:
         return PaddleTrainer(model, options)
 
     def run_loss_and_gradients(

@@ -64,7 +64,7 @@ class TensorFlowBackend(NativeBackend):
         with tf.device(self.device):
             return getattr(self, name)(*arguments, dtype=self.dtype, **options)
 
-    def create(self, config: TransformerConfig) -> keras.Model:
+    def create_empty(self, config: TransformerConfig) -> keras.Model:
         with tf.device(self.device):
             return model.EncoderDecoder.from_config(config, dtype=self.dtype)
 
@@ -104,7 +104,7 @@ class TensorFlowBackend(NativeBackend):
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 
-    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> TensorFlowTrainer:
+    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> TensorFlowTrainer:
         return TensorFlowTrainer(model, options)
 
     def run_loss_and_gradients(

@@ -57,7 +57,7 @@ class TorchBackend(NativeBackend):
     def layer(self, name: str, *arguments: Any, **options: Any) -> nn.Module:
         return self._place(getattr(self, name)(*arguments, **options))
 
-    def create(self, config: TransformerConfig) -> nn.Module:
+    def create_empty(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))
 
     def _place(self, module: nn.Module) -> nn.Module:
@@ -97,7 +97,7 @@ class TorchBackend(NativeBackend):
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 
-    def trainer_from(self, model: model.EncoderDecoder, options: TrainerOptions) -> TorchTrainer:
+    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> TorchTrainer:
         return TorchTrainer(model, options)
 
     def run_loss_and_gradients(

@@ -31,7 +31,7 @@ def position_zero():
     (batch,) = Batches(pairs, 512, num_steps=7, shuffle=False).epoch(0)
 
     def reversed_by(switch):
-        other = backend.create(model.config.replace(compat_decode=switch))
+        other = backend.create_empty(model.config.replace(compat_decode=switch))
         backend.set_weights(other, backend.get_weights(model))
         decoded = backend.greedy(other, batch.source, batch.source_valid_lens, 7)
         return sum(ids == target for ids, (_, target) in zip(decoded, pairs, strict=True)) / len(pairs)

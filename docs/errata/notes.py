@@ -30,7 +30,7 @@ def positions_by_token_id():
     config = tmb.presets.notes_de_en(6, 9, **SMALL, max_len=10)
     published = config.replace(position="learned")
     ours = backend.build(config, 0, "torch_default")
-    theirs = backend.create(published)
+    theirs = backend.create_empty(published)
     backend.set_weights(theirs, by_token_id(backend.get_weights(ours), published))
     words = np.array([[1, 2, 3, 4]])
     found = {}

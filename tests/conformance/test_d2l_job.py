@@ -56,7 +56,7 @@ def trained(job):
 
 
 def loaded(backend, config, weights):
-    model = backend.create(config)
+    model = backend.create_empty(config)
     backend.set_weights(model, weights)
     return model
 

@@ -76,7 +76,7 @@ def test_greedy(name, backend):
 def test_greedy_never_produces_suppressed_tokens(model, backend):
     favourites = {row[0] for row in backend.greedy(model, SOURCE, LENS, STEPS) if row}
     assert favourites
-    other = backend.create(model.config.replace(suppress_ids=tuple(favourites)))
+    other = backend.create_empty(model.config.replace(suppress_ids=tuple(favourites)))
     backend.set_weights(other, backend.get_weights(model))
     got = backend.greedy(other, SOURCE, LENS, STEPS)
     assert got == greedy_without_cache(backend, other, STEPS)
@@ -138,7 +138,7 @@ def test_beam_scores_at_least_greedy(model, backend):
 
 def test_d2l_compatibility_decodes_at_position_0(backend, model):
     """Step by step, each token at position 0, attending to all earlier ones: the book's predictor."""
-    compatible = backend.create(model.config.replace(compat_decode="d2l"))
+    compatible = backend.create_empty(model.config.replace(compat_decode="d2l"))
     backend.set_weights(compatible, backend.get_weights(model))
     state = [backend.encode(compatible, SOURCE, LENS), LENS, [None, None]]
     token, rows = np.full((3, 1), 2), []

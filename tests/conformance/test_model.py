@@ -10,7 +10,7 @@ from transformer_mb.parity.verdict.measure import error
 
 
 def with_weights(config, backend):
-    model = backend.create(config)
+    model = backend.create_empty(config)
     backend.set_weights(model, model_weights(config))
     return model
 
@@ -18,7 +18,7 @@ def with_weights(config, backend):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_parameters_are_the_canonical_ones(name, backend):
     shapes = parameter_shapes(CONFIGS[name])
-    model = backend.create(CONFIGS[name])
+    model = backend.create_empty(CONFIGS[name])
     assert {k: tuple(v) for k, v in backend.parameter_shapes(model).items()} == shapes
     backend.set_weights(model, random_weights(shapes))
     weights = backend.get_weights(model)

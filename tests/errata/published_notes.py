@@ -66,7 +66,7 @@ def main():
     plain = backend.build(config, 4, "torch_default")
     weights = backend.get_weights(plain)
     expected = published({name: torch.from_numpy(value) for name, value in weights.items()}, config.encoder_num_layers)
-    folded = backend.create(config.replace(position="learned"))
+    folded = backend.create_empty(config.replace(position="learned"))
     backend.set_weights(folded, by_token_id(weights, folded.config))
     real = TARGET.ne(0).numpy()  # padded target rows differ: theirs attend to real words before them, which no loss sees
     for model in (folded, plain):

@@ -14,7 +14,7 @@ from transformer_mb.data import source_batches
 
 def translations(backend, checkpoint, switch, sources, num_steps):
     source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
-    model = backend.create(checkpoint.config.replace(compat_decode=switch))
+    model = backend.create_empty(checkpoint.config.replace(compat_decode=switch))
     backend.set_weights(model, checkpoint.weights)
     found = {}
     for batch in source_batches([text.split(" ") for text in sources], source, 64, num_steps=num_steps):

@@ -29,7 +29,7 @@ def main(folder):
 
     vocabularies = [Vocabulary(vocab.idx_to_token, "d2l") for vocab in (peer.source_vocab, peer.target_vocab)]
     backend = tmb.get_backend("torch")
-    model = backend.create(tmb.presets.d2l(*map(len, vocabularies), compat_decode="d2l"))
+    model = backend.create_empty(tmb.presets.d2l(*map(len, vocabularies), compat_decode="d2l"))
     state = {name.replace("decoder.blks.", "decoder.blks.block"): value for name, value in peer.net.state_dict().items()}
     backend.set_weights(model, {name: value.numpy().astype(np.float64) for name, value in state.items()})
     tmb.save(model, folder / "checkpoint", vocabularies=vocabularies)

@@ -63,7 +63,7 @@ def make_demo():
 def exact_logits(model, batch):
     """[B, T, V] by the reference."""
     reference = get_backend("numpy", dtype="float64")
-    native = reference.create(model.config)
+    native = reference.create_empty(model.config)
     reference.set_weights(native, model.weights)
     return reference.logits(native, batch["source"], batch["source_valid_lens"], batch["target"])
 

@@ -55,7 +55,7 @@ def run(folder, config, batch, max_steps=8):
 def errors(got, model, batch):
     """How far every output is from the reference, where it means something; 1 for other tokens."""
     config, backend = model.config, get_backend("numpy", dtype="float64")
-    native = backend.create(config)
+    native = backend.create_empty(config)
     backend.set_weights(native, model.weights)
     source = (batch["source"], batch["source_valid_lens"]) if config.has_encoder else (None, None)
     found = {}

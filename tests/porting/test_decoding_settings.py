@@ -23,7 +23,7 @@ def spoil(folder, name, **changes):
 
 def greedy(model, batch):
     backend = get_backend("numpy")
-    native = backend.create(model.config)
+    native = backend.create_empty(model.config)
     backend.set_weights(native, model.weights)
     return backend.greedy(native, batch["source"], batch["source_valid_lens"], STEPS)
 

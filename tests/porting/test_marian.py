@@ -22,7 +22,7 @@ TIED = {"published": (True, True), "two vocabularies": (False, True), "nothing t
 
 def on_numpy(model, batch):
     backend = get_backend("numpy")
-    native = backend.create(model.config)
+    native = backend.create_empty(model.config)
     backend.set_weights(native, model.weights)
     source = batch["source"], batch["source_valid_lens"]
     return {

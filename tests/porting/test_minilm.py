@@ -51,7 +51,7 @@ def test_sentence_embeddings(backend, minilm, on_backend, record_property):
 
 def on_numpy(model, batch):
     backend = get_backend("numpy")
-    native = backend.create(model.config)
+    native = backend.create_empty(model.config)
     backend.set_weights(native, model.weights)
     return backend.encode(native, batch["source"], batch["source_valid_lens"], batch.get("token_types"))
 

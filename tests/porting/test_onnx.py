@@ -58,7 +58,7 @@ def run(folder, config, batch, max_steps=8):
 
 def on_numpy(model, batch, dtype):
     backend, config = get_backend("numpy", dtype=dtype), model.config
-    native = backend.create(config)
+    native = backend.create_empty(config)
     backend.set_weights(native, model.weights)
     source = (batch["source"], batch["source_valid_lens"]) if config.has_encoder else (None, None)
     outputs = {}

@@ -63,7 +63,7 @@ def test_the_same_outputs_and_the_same_file_back(made, tmp_path, framework, name
     source, expected = read(made(framework), name, suffix, settings)
     assert source.family == f"{framework}_transformer"
     backend = tmb.get_backend("numpy")
-    model = backend.create(source.model.config)
+    model = backend.create_empty(source.model.config)
     backend.set_weights(model, source.model.weights)
     outputs = {"encoder": backend.encode(model, BATCH["source"], BATCH["source_valid_lens"])}
     if source.model.config.has_decoder:
@@ -115,7 +115,7 @@ def test_adam_travels_where_the_embeddings_do(family):
 def test_the_wrong_norm_order_would_be_seen(made):
     source, expected = read(made("paddle"), "transformer_pre", ".pdparams", {"norm_position": "post"})
     backend = tmb.get_backend("numpy")
-    model = backend.create(source.model.config)
+    model = backend.create_empty(source.model.config)
     backend.set_weights(model, source.model.weights)
     assert np.abs(backend.logits(model, *BATCH.values()) - expected["logits"]).max() > 0.1
 

@@ -223,7 +223,7 @@ MODELS = {
 def model_gradients(fields, with_dropout):
     """Gradients of the loss by backward and by differences."""
     config = TransformerConfig(**fields, dropout=0.3, attention_dropout=0.2, ffn_dropout=0.25)
-    model = BACKEND.create(config)
+    model = BACKEND.create_empty(config)
     randomise(model, np.random.default_rng(2))
     source = (SOURCE, SOURCE_LENS) if config.has_encoder else (None, None)
     masks = dropout_masks(config, 1, 1, B, S, T) if with_dropout else None
@@ -276,7 +276,7 @@ def test_encoder_alone_with_types_embedding_norm_and_pooler():
         encoder_attention_bias=True,
     )
     rng = np.random.default_rng(4)
-    model = BACKEND.create(config).eval()
+    model = BACKEND.create_empty(config).eval()
     randomise(model, rng)
     cotangent = rng.standard_normal((B, D))
     for types in (None, np.array([[0, 0, 1, 1], [0, 1, 1, 1]])):

@@ -135,7 +135,7 @@ def load(folder: Any, backend: str | Backend | None = None, device: str | None =
     elif device is not None or dtype is not None:
         raise ConfigError("A Backend object has its own device and dtype: give these only with a backend's name.")
     checkpoint = read_checkpoint(folder, optimizer=False)
-    model = backend.create(checkpoint.config)
+    model = backend.create_empty(checkpoint.config)
     backend.set_weights(model, checkpoint.weights)
     return model
 

@@ -17,7 +17,7 @@ def load_translator(
     framework = get_backend(backend, device, dtype)
     checkpoint = read_checkpoint(folder, optimizer=False)
     source, target = vocabularies(checkpoint, folder)
-    model = framework.create(checkpoint.config)
+    model = framework.create_empty(checkpoint.config)
     framework.set_weights(model, checkpoint.weights)
     return Translator(framework, model, source, target, batch_size=batch_size, max_steps=max_steps)
 

@@ -160,7 +160,7 @@ COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
 
 
 def _model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
-    native = backend.create(TransformerConfig.from_dict(dict(config)))
+    native = backend.create_empty(TransformerConfig.from_dict(dict(config)))
     backend.set_weights(native, under("weights", arrays))
     return native
 

@@ -55,7 +55,7 @@ def run_reference(model: PortedModel, batch: Arrays) -> dict[str, np.ndarray]:
 
 def run_backend(backend, config: TransformerConfig, weights: Arrays, batch: Arrays) -> dict[str, np.ndarray]:
     """The outputs of a backend's own model with these weights."""
-    native = backend.create(config)
+    native = backend.create_empty(config)
     backend.set_weights(native, weights)
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     outputs = {}
