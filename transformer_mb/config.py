@@ -13,7 +13,7 @@ from .fields import check_field_types, check_names
 CHOICES: dict[str, tuple[str, ...]] = {
     "architecture": ("encoder_decoder", "encoder", "decoder"),
     "norm_position": ("post", "pre"),
-    "norm_kind": ("layer_norm", "std_norm"),
+    "norm_kind": ("layer_norm", "std_norm", "rms_norm"),
     "activation": ("relu", "gelu", "gelu_tanh", "silu"),
     "position": ("sinusoidal", "learned"),
     "sinusoid_layout": ("interleaved", "halves"),
@@ -37,9 +37,10 @@ class TransformerConfig:
         norm_position: ``post`` normalises after the residual sum (Vaswani et al. 2017), ``pre``
             before the sublayer.
         final_norm: one more normalisation after the last block of each side.
-        norm_kind: ``layer_norm`` (biased variance, epsilon inside the root) or ``std_norm``
-            (unbiased standard deviation, epsilon added outside the root: the Annotated Transformer).
-        norm_affine: whether normalisations have a learned scale and shift.
+        norm_kind: ``layer_norm`` (biased variance, epsilon inside the root), ``std_norm`` (unbiased standard
+            deviation, epsilon added outside the root: the Annotated Transformer) or ``rms_norm`` (root mean square,
+            epsilon inside the root, no mean and no bias: Zhang & Sennrich 2019).
+        norm_affine: whether normalisations have a learned scale, and a shift unless they are ``rms_norm``.
         embedding_norm: a normalisation after the embedding sum (BERT).
         embedding_scale: multiply token embeddings by sqrt(D).
         share_embeddings: one table for source and target. tie_output: the output projection is the

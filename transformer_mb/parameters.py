@@ -74,8 +74,10 @@ def _linear(name: str, outputs: int, inputs: int, bias: bool) -> Shapes:
 
 
 def _norm(name: str, config: TransformerConfig) -> Shapes:
-    size = (config.num_hiddens,)
-    return {f"{name}.weight": size, f"{name}.bias": size} if config.norm_affine else {}
+    if not config.norm_affine:
+        return {}
+    kinds = ("weight",) if config.norm_kind == "rms_norm" else ("weight", "bias")
+    return {f"{name}.{kind}": (config.num_hiddens,) for kind in kinds}
 
 
 def _attention(name: str, config: TransformerConfig, bias: bool) -> Shapes:

@@ -33,20 +33,21 @@ class LayerNorm(nnx.Module):
         self.eps = eps
         self.kind = kind
         self.scale = nnx.Param(jnp.ones(self.norm_shape, param_dtype)) if affine else None
-        self.bias = nnx.Param(jnp.zeros(self.norm_shape, param_dtype)) if affine else None
+        self.bias = nnx.Param(jnp.zeros(self.norm_shape, param_dtype)) if affine and kind != "rms_norm" else None
 
     def __call__(self, X: Array) -> Array:
         check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
         axes = tuple(range(-len(self.norm_shape), 0))
         # Statistics in at least float32, as the fused kernels of other frameworks have them.
         Z = X.astype(jnp.promote_types(X.dtype, jnp.float32))
-        Z = Z - Z.mean(axes, keepdims=True)
-        if self.kind == "layer_norm":
-            Z = Z / jnp.sqrt(jnp.square(Z).mean(axes, keepdims=True) + self.eps)
-        else:
+        Z = Z if self.kind == "rms_norm" else Z - Z.mean(axes, keepdims=True)
+        if self.kind == "std_norm":
             Z = Z / (_deviation(Z, axes) + self.eps)
+        else:
+            Z = Z / jnp.sqrt(jnp.square(Z).mean(axes, keepdims=True) + self.eps)
         Z = Z.astype(X.dtype)
-        return Z if self.scale is None else Z * self.scale[...] + self.bias[...]
+        Z = Z if self.scale is None else Z * self.scale[...]
+        return Z if self.bias is None else Z + self.bias[...]
 
 
 def _deviation(Z: Array, axes: tuple[int, ...]) -> Array:

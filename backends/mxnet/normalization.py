@@ -23,7 +23,8 @@ class LayerNorm(Block):
         self.eps = eps
         self.kind = kind
         self.gamma = self.params.get("gamma", shape=self.norm_shape, init="ones") if affine else None
-        self.beta = self.params.get("beta", shape=self.norm_shape, init="zeros") if affine else None
+        shifted = affine and kind != "rms_norm"
+        self.beta = self.params.get("beta", shape=self.norm_shape, init="zeros") if shifted else None
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
         check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
@@ -31,12 +32,13 @@ class LayerNorm(Block):
         if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32:
             return npx.layer_norm(X, self.gamma.data(), self.beta.data(), eps=self.eps)
         X = self._standardize(X)
-        return X if self.gamma is None else X * self.gamma.data() + self.beta.data()
+        X = X if self.gamma is None else X * self.gamma.data()
+        return X if self.beta is None else X + self.beta.data()
 
     def _standardize(self, X: mnp.ndarray) -> mnp.ndarray:
         axes = tuple(range(-len(self.norm_shape), 0))
-        X = X - X.mean(axis=axes, keepdims=True)
-        if self.kind == "layer_norm":
+        X = X if self.kind == "rms_norm" else X - X.mean(axis=axes, keepdims=True)
+        if self.kind != "std_norm":
             return X / mnp.sqrt(mnp.square(X).mean(axis=axes, keepdims=True) + self.eps)
         # The backward of mnp.std is silently zero; and that of a root at 0 is infinite, where the deviation's is 0.
         variance = mnp.square(X).sum(axis=axes, keepdims=True) / (np.prod(self.norm_shape) - 1)

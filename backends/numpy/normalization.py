@@ -22,39 +22,42 @@ class LayerNorm(Layer):
         self.eps = eps
         self.kind = kind
         self.weight = Parameter(np.ones(self.norm_shape, np.float32)) if affine else None
-        self.bias = Parameter(np.zeros(self.norm_shape, np.float32)) if affine else None
+        self.bias = Parameter(np.zeros(self.norm_shape, np.float32)) if affine and kind != "rms_norm" else None
 
     def forward(self, X: np.ndarray) -> np.ndarray:
         check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
         rows = X.reshape(-1, self.size)
-        Z = rows - row_sums(rows) / self.size
+        Z = rows.copy() if self.kind == "rms_norm" else rows - row_sums(rows) / self.size
         squares = np.einsum("nd,nd->n", Z, Z)[:, None]
-        if self.kind == "layer_norm":
-            scale = 1.0 / np.sqrt(squares / self.size + self.eps)
-            share: np.ndarray | float = 1.0 / self.size
-        else:
+        if self.kind == "std_norm":
             deviation = np.sqrt(squares / (self.size - 1))
             scale = 1.0 / (deviation + self.eps)
             share = _std_norm_share(deviation, self.eps, self.size)
+        else:
+            scale = 1.0 / np.sqrt(squares / self.size + self.eps)
+            share = 1.0 / self.size
         Z *= scale
         self.remember(Z, scale, share)
         if self.weight is not None:
             Z = Z * self.weight.value.reshape(-1)
+        if self.bias is not None:
             Z += self.bias.value.reshape(-1)
         return Z.reshape(X.shape)
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
-        """For the normalised rows Z = scale (X - mean): dX = scale (G - mean(G) - share sum(G Z) Z)."""
+        """For the rows Z = scale (X - mean): dX = scale (G - mean(G) - share sum(G Z) Z); ``rms_norm`` knows no mean."""
         Z, scale, share = self.recall()
         G = gradient.reshape(Z.shape)
         if self.weight is not None:
             self.weight.accumulate(np.einsum("nd,nd->d", G, Z).reshape(self.norm_shape))
-            self.bias.accumulate(column_sums(G).reshape(self.norm_shape))
+            if self.bias is not None:
+                self.bias.accumulate(column_sums(G).reshape(self.norm_shape))
             G = G * self.weight.value.reshape(-1)
         along = np.einsum("nd,nd->n", G, Z)[:, None]
         along *= share
         result = Z * along
-        result += row_sums(G) / self.size
+        if self.kind != "rms_norm":
+            result += row_sums(G) / self.size
         np.subtract(G, result, out=result)
         result *= scale
         return result.reshape(gradient.shape)

@@ -24,7 +24,7 @@ class LayerNorm(nn.Layer):
         self.kind = kind
         ones = nn.initializer.Constant(1.0)
         self.weight = self.create_parameter(self.norm_shape, default_initializer=ones) if affine else None
-        self.bias = self.create_parameter(self.norm_shape, is_bias=True) if affine else None
+        self.bias = self.create_parameter(self.norm_shape, is_bias=True) if affine and kind != "rms_norm" else None
 
     def forward(self, X: Tensor) -> Tensor:
         check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
@@ -32,12 +32,13 @@ class LayerNorm(nn.Layer):
         if self.kind == "layer_norm" and X.dtype != paddle.float64 and self.eps <= 1e-3:
             return self._fused(X)
         axes = list(range(-len(self.norm_shape), 0))
-        X = X - X.mean(axes, keepdim=True)
+        X = X if self.kind == "rms_norm" else X - X.mean(axes, keepdim=True)
         squares = X.square().sum(axes, keepdim=True)
         n = math.prod(self.norm_shape)
         std_norm = self.kind == "std_norm"
         X = X / (_root(squares / (n - 1)) + self.eps if std_norm else (squares / n + self.eps).sqrt())
-        return X if self.weight is None else X * self.weight + self.bias
+        X = X if self.weight is None else X * self.weight
+        return X if self.bias is None else X + self.bias
 
     def _fused(self, X: Tensor) -> Tensor:
         weight, bias = self.weight, self.bias

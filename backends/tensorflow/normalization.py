@@ -35,7 +35,8 @@ class LayerNorm(keras.layers.Layer):
         self.eps = eps
         self.kind = kind
         self.weight = self.add_weight(shape=self.norm_shape, initializer="ones", name="weight") if affine else None
-        self.bias = self.add_weight(shape=self.norm_shape, initializer="zeros", name="bias") if affine else None
+        shifted = affine and kind != "rms_norm"
+        self.bias = self.add_weight(shape=self.norm_shape, initializer="zeros", name="bias") if shifted else None
         self.built = True
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
@@ -45,9 +46,9 @@ class LayerNorm(keras.layers.Layer):
         dtype = X.dtype
         # Squares of half precision would overflow.
         X = tf.cast(X, tf.float32) if dtype in (tf.bfloat16, tf.float16) else X
-        X = X - tf.reduce_mean(X, axes, keepdims=True)
+        X = X if self.kind == "rms_norm" else X - tf.reduce_mean(X, axes, keepdims=True)
         squares = tf.square(X)
-        if self.kind == "layer_norm":
+        if self.kind != "std_norm":
             X = X * tf.math.rsqrt(tf.reduce_mean(squares, axes, keepdims=True) + self.eps)
         else:
             variance = tf.reduce_sum(squares, axes, keepdims=True) / (math.prod(self.norm_shape) - 1)
@@ -55,7 +56,8 @@ class LayerNorm(keras.layers.Layer):
             varied = variance > 0.0
             X = X / (tf.where(varied, tf.sqrt(tf.where(varied, variance, 1.0)), 0.0) + self.eps)
         X = tf.cast(X, dtype)
-        return X if self.weight is None else X * self.weight + self.bias
+        X = X if self.weight is None else X * self.weight
+        return X if self.bias is None else X + self.bias
 
 
 @keras.saving.register_keras_serializable("transformer_mb")

@@ -22,12 +22,14 @@ class LayerNorm(nn.Module):
         self.eps = eps
         self.kind = kind
         self.weight = nn.Parameter(torch.ones(self.norm_shape)) if affine else None
-        self.bias = nn.Parameter(torch.zeros(self.norm_shape)) if affine else None
+        self.bias = nn.Parameter(torch.zeros(self.norm_shape)) if affine and kind != "rms_norm" else None
 
     def forward(self, X: Tensor) -> Tensor:
         check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
         if self.kind == "layer_norm":
             return F.layer_norm(X, self.norm_shape, self.weight, self.bias, self.eps)
+        if self.kind == "rms_norm":
+            return F.rms_norm(X, self.norm_shape, self.weight, self.eps)
         axes = tuple(range(-len(self.norm_shape), 0))
         deviation, mean = torch.std_mean(X, dim=axes, correction=1, keepdim=True)
         X = (X - mean) / (deviation + self.eps)

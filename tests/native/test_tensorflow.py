@@ -15,6 +15,7 @@ from transformer_mb.backends.tensorflow import (
     DecoderBlock,
     EncoderBlock,
     EncoderDecoder,
+    LayerNorm,
     MaskedSoftmaxCELoss,
     MultiHeadAttention,
     PositionWiseFFN,
@@ -118,6 +119,18 @@ def test_the_books_examples():
     assert encoder(tokens, valid_lens, training=False).shape == (2, 100, 24) and encoder.attention_weights == [None, None]
     encoder(tokens, valid_lens, need_weights=True)
     assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
+
+
+@pytest.mark.parametrize("eps", [1e-6, 0.5])
+def test_rms_norm_is_that_of_keras(eps):
+    theirs = keras.layers.RMSNormalization(epsilon=eps, dtype="float64")
+    ours = LayerNorm(8, kind="rms_norm", eps=eps, dtype="float64")
+    X = keras.random.normal((2, 3, 8), dtype="float64", seed=1)
+    theirs.build(X.shape)
+    scale = keras.random.uniform((8,), dtype="float64", seed=2)
+    theirs.set_weights([scale])
+    ours.set_weights([scale])
+    np.testing.assert_allclose(ours(X), theirs(X), rtol=1e-14, atol=1e-14)
 
 
 def test_a_graph_keeps_no_attention_weights():

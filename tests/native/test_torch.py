@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -11,6 +12,7 @@ from transformer_mb.backends.torch import (
     AddNorm,
     DecoderBlock,
     EncoderBlock,
+    LayerNorm,
     MultiHeadAttention,
     PositionWiseFFN,
     TransformerEncoder,
@@ -44,6 +46,24 @@ def test_a_layer_is_an_ordinary_module(form):
     other.load_state_dict(layer.state_dict())
     assert list(layer.state_dict()) == [f"W_{name}.weight" for name in "qkvo"]
     torch.testing.assert_close(other(X, X, X), layer(X, X, X), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("eps", [1e-6, 0.5])
+def test_rms_norm_is_that_of_torch(eps):
+    theirs, ours = torch.nn.RMSNorm(8, eps=eps, dtype=torch.float64), LayerNorm(8, kind="rms_norm", eps=eps).double()
+    reference = tmb.get_backend("numpy", dtype="float64").layer("LayerNorm", 8, kind="rms_norm", eps=eps)
+    weight, X = torch.rand(8, dtype=torch.float64), torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True)
+    with torch.no_grad():
+        theirs.weight.copy_(weight)
+        ours.weight.copy_(weight)
+    reference.weight.value = weight.numpy().copy()
+    expected = theirs(X)
+    expected.sum().backward()
+    assert ours.bias is None and torch.equal(ours(X), expected)
+    by_hand = reference.forward(X.detach().numpy())
+    np.testing.assert_allclose(by_hand, expected.detach().numpy(), rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(reference.backward(np.ones_like(by_hand)), X.grad.numpy(), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(reference.weight.gradient, theirs.weight.grad.numpy(), rtol=1e-13)
 
 
 def test_the_books_usage():

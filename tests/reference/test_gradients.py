@@ -92,6 +92,9 @@ LAYERS = {
     "layer norm over two axes": Case("LayerNorm", ([T, D],), normal(B, T, D), {"eps": 0.1}),
     "layer norm, no affine": Case("LayerNorm", (D,), normal(B, T, D), {"affine": False}),
     "std norm": Case("LayerNorm", (D,), normal(B, T, D), {"kind": "std_norm", "eps": 1e-6}),
+    "rms norm": Case("LayerNorm", (D,), normal(B, T, D), {"kind": "rms_norm"}),
+    "rms norm over two axes, large epsilon": Case("LayerNorm", ([T, D],), normal(B, T, D), {"kind": "rms_norm", "eps": 0.5}),
+    "rms norm without affine": Case("LayerNorm", (D,), normal(B, T, D), {"kind": "rms_norm", "affine": False}),
     "std norm, large epsilon": Case("LayerNorm", ([T, D],), normal(B, T, D), {"kind": "std_norm", "eps": 0.5}),
     "post": Case("AddNorm", (D, 0.0), lambda rng: [rng.standard_normal((B, T, D)) for _ in range(2)]),
     "pre": Case("AddNorm", (D, 0.0), lambda rng: [rng.standard_normal((B, T, D)) for _ in range(2)], {"norm_position": "pre"}),
@@ -202,6 +205,7 @@ MODELS = {
         "decoder_attention_bias": True,
     },
     "std norm, gelu": {**TINY, "norm_kind": "std_norm", "norm_eps": 1e-6, "activation": "gelu"},
+    "rms norm, pre-norm": {**TINY, "norm_kind": "rms_norm", "norm_position": "pre", "final_norm": True},
     "gelu_tanh, halves": {**TINY, "activation": "gelu_tanh", "sinusoid_layout": "halves", "norm_affine": False},
     "silu, learned positions": {
         **TINY,

@@ -41,9 +41,10 @@ class LayerNorm(Protocol):
 
     Args:
         norm_shape: trailing sizes (an int or a sequence), as in PyTorch; never axes as in Keras.
-        eps: inside the root for kind ``layer_norm``; added to the deviation for ``std_norm``.
-        kind: ``layer_norm`` (biased variance) or ``std_norm`` (unbiased standard deviation).
-        affine: whether there are ``weight`` and ``bias``, each of shape ``norm_shape``.
+        eps: inside the root for kinds ``layer_norm`` and ``rms_norm``; added to the deviation for ``std_norm``.
+        kind: ``layer_norm`` (biased variance), ``std_norm`` (unbiased standard deviation) or ``rms_norm`` (X over the
+            root of its mean square, Zhang & Sennrich 2019: nothing is subtracted).
+        affine: whether there are ``weight`` and ``bias``, each of shape ``norm_shape``; ``rms_norm`` has no ``bias``.
     Raises: ShapeError when X does not end in ``norm_shape``; ConfigError for an unknown kind.
     """
 

@@ -27,6 +27,7 @@ CONFIGS = {
         **SMALL, encoder_attention_bias=True, decoder_attention_bias=True, final_norm=True, norm_eps=1e-3
     ),
     "std norm": TransformerConfig(**SMALL, norm_kind="std_norm", norm_eps=1e-6, norm_position="pre", final_norm=True),
+    "rms norm": TransformerConfig(**SMALL, norm_kind="rms_norm", norm_position="pre", final_norm=True, embedding_norm=True),
     "gelu, halves": TransformerConfig(**SMALL, activation="gelu", sinusoid_layout="halves", position_offset=1),
     "silu, uneven sides": TransformerConfig(**SMALL, activation="silu", encoder_num_layers=1, decoder_num_layers=3),
     "learned positions, tied": TransformerConfig(**SMALL, position="learned", tie_output=True, output_bias=False),

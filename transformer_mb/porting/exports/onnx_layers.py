@@ -14,7 +14,7 @@ from .onnx_builder import GraphBuilder
 GELU_TANH_RATE, GELU_TANH_CUBE = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks & Gimpel 2016
 # What there are nodes for; a branch below takes the last value of its row for granted.
 CHOICES = {
-    "norm_kind": ("layer_norm", "std_norm"),
+    "norm_kind": ("layer_norm", "rms_norm", "std_norm"),
     "norm_position": ("pre", "post"),
     "activation": ("relu", "silu", "gelu", "gelu_tanh"),
     "position": ("learned", "sinusoidal"),
@@ -41,18 +41,29 @@ class Layers:
 
     def norm(self, X: str, name: str) -> str:
         graph, config = self.graph, self.config
-        if config.norm_affine:
-            scale, shift = graph.weight(f"{name}.weight"), graph.weight(f"{name}.bias")
-        else:
-            scale = graph.table("no_scale", np.ones(config.num_hiddens))
-            shift = graph.table("no_shift", np.zeros(config.num_hiddens))
+        if config.norm_kind == "layer_norm" and config.norm_affine:
+            parameters = graph.weight(f"{name}.weight"), graph.weight(f"{name}.bias")
+            return graph.add("LayerNormalization", X, *parameters, axis=-1, epsilon=config.norm_eps)
         if config.norm_kind == "layer_norm":
-            return graph.add("LayerNormalization", X, scale, shift, axis=-1, epsilon=config.norm_eps)
+            scale = graph.table("no_scale", np.ones(config.num_hiddens))
+            return graph.add("LayerNormalization", X, scale, axis=-1, epsilon=config.norm_eps)
+        X = self._over_rms(X) if config.norm_kind == "rms_norm" else self._over_deviation(X)
+        X = graph.add("Mul", X, graph.weight(f"{name}.weight")) if f"{name}.weight" in graph.weights else X
+        return graph.add("Add", X, graph.weight(f"{name}.bias")) if f"{name}.bias" in graph.weights else X
+
+    def _over_rms(self, X: str) -> str:
+        graph = self.graph
+        mean_square = graph.add("ReduceMean", graph.add("Mul", X, X), axes=[-1], keepdims=1)
+        root = graph.add("Sqrt", graph.add("Add", mean_square, graph.constant(self.config.norm_eps, np.float32)))
+        return graph.add("Div", X, root)
+
+    def _over_deviation(self, X: str) -> str:
+        graph, config = self.graph, self.config
         centered = graph.add("Sub", X, graph.add("ReduceMean", X, axes=[-1], keepdims=1))
         squares = graph.add("ReduceSumSquare", centered, axes=[-1], keepdims=1)
         variance = graph.add("Div", squares, graph.constant(config.num_hiddens - 1, np.float32))
         deviation = graph.add("Add", graph.add("Sqrt", variance), graph.constant(config.norm_eps, np.float32))
-        return graph.add("Add", graph.add("Mul", graph.add("Div", centered, deviation), scale), shift)
+        return graph.add("Div", centered, deviation)
 
     def activation(self, X: str) -> str:
         add, constant = self.graph.add, self.graph.constant

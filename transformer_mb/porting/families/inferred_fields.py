@@ -35,6 +35,8 @@ def inferred_fields(weights: Arrays, settings: Mapping[str, Any]) -> dict[str, A
         fields["output_bias"] = "decoder.dense.bias" in weights
     fields["ffn_bias"] = any(name.endswith(".ffn.dense1.bias") for name in weights)
     fields["norm_affine"] = any(name.endswith(".ln.weight") for name in weights)
+    if fields["norm_affine"] and not any(name.endswith(".ln.bias") for name in weights):
+        fields["norm_kind"] = "rms_norm"  # the one kind that has a scale and no shift
     fields["final_norm"] = any(f"{side}.norm.weight" in weights for side in sides)
     fields["embedding_norm"] = any(f"{side}.embedding_norm.weight" in weights for side in sides)
     fields["token_types"] = (_shape(weights, "encoder.type_embedding.weight") or (0,))[0]
