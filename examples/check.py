@@ -1,6 +1,6 @@
-"""Load examples' checkpoints with one backend in float64, and compare logits and decoded tokens with the NumPy oracle's.
+"""Load examples' checkpoints with one backend in float64, and compare logits and decoded tokens with the NumPy reference's.
 
-    python examples/check.py --oracle FOLDER...                          writes oracle.npz beside each checkpoint
+    python examples/check.py --reference FOLDER...                          writes reference.npz beside each checkpoint
     TRANSFORMER_MB_BACKEND=jax python examples/check.py FOLDER...        compares with it
 
 Status 1 when one differs by more than the parity matrix allows a whole model in float64.
@@ -35,13 +35,13 @@ def outputs(backend: Any, folder: Path) -> tuple[np.ndarray, list[list[int]]]:
 
 def compare(backend: Any, folder: Path) -> bool:
     logits, tokens = outputs(backend, folder)
-    oracle = np.load(folder / "oracle.npz", allow_pickle=False)
-    expected = oracle["logits"]
+    reference = np.load(folder / "reference.npz", allow_pickle=False)
+    expected = reference["logits"]
     apart = error(logits, expected)
-    same = json.dumps(tokens) == str(oracle["tokens"])
+    same = json.dumps(tokens) == str(reference["tokens"])
     held = same and apart <= LIMIT
     print(
-        f"{'holds' if held else 'MISSED'}: {folder.as_posix()} on {backend.name}: logits {apart:.1e} from the oracle, "
+        f"{'holds' if held else 'MISSED'}: {folder.as_posix()} on {backend.name}: logits {apart:.1e} from the reference, "
         f"{sum(map(len, tokens))} decoded tokens {'the same' if same else 'differ'}",
         flush=True,
     )
@@ -51,13 +51,13 @@ def compare(backend: Any, folder: Path) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--oracle", action="store_true", help="make what the others are compared with, on NumPy")
+    parser.add_argument("--reference", action="store_true", help="make what the others are compared with, on NumPy")
     options = parser.parse_args()
-    if options.oracle:
+    if options.reference:
         backend = tmb.get_backend("numpy", dtype="float64")
         for folder in options.folders:
             logits, tokens = outputs(backend, folder)
-            np.savez(folder / "oracle.npz", logits=logits, tokens=np.array(json.dumps(tokens)))
+            np.savez(folder / "reference.npz", logits=logits, tokens=np.array(json.dumps(tokens)))
         return
     backend = tmb.get_backend(dtype="float64")
     held = [compare(backend, folder) for folder in options.folders]

@@ -55,7 +55,7 @@ def train(backend: str, data: Path, out: Path) -> bool:
 def check(folders: list[Path], jobs: int) -> bool:
     """Every checkpoint on every backend, also on the one that trained it."""
     start = time.perf_counter()
-    if not told(run("check", ["--oracle", *folders], "numpy"), "the oracle: NumPy in float64", start):
+    if not told(run("check", ["--reference", *folders], "numpy"), "the reference: NumPy in float64", start):
         return False
 
     def one(backend: str) -> bool:

@@ -9,10 +9,10 @@ from safetensors.numpy import load_file, save_file
 
 @pytest.fixture(scope="module")
 def trained(python, tmp_path_factory):
-    """The walk-through's checkpoint, and what the oracle says of it."""
+    """The walk-through's checkpoint, and what the reference says of it."""
     folder = tmp_path_factory.mktemp("english_chinese")
     python("-m", "english_chinese", "--out", folder)
-    python("-m", "check", "--oracle", folder)
+    python("-m", "check", "--reference", folder)
     return folder
 
 
