@@ -209,10 +209,10 @@ def _check_combinations(config: TransformerConfig) -> None:
     _check_ids(config)
 
 
-def check_choice(option: str, value: str, name: str | None = None) -> None:
-    """Refuse what is not among ``CHOICES[option]``; every layer asks, in these words. ``name`` is what the layer calls it."""
+def check_choice(option: str, value: str) -> None:
+    """Refuse what is not among ``CHOICES[option]``; every layer asks, in these words."""
     if value not in CHOICES[option]:
-        raise ConfigError(f"{name or option} must be one of {', '.join(CHOICES[option])}, got {value!r}.")
+        raise ConfigError(f"{option} must be one of {', '.join(CHOICES[option])}, got {value!r}.")
 
 
 def check_heads(num_hiddens: int, num_heads: int, present: bool = True, name: str = "num_heads") -> None:

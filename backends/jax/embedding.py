@@ -36,7 +36,7 @@ class PositionalEncoding(nnx.Module):
         layout: str = "interleaved",
         rngs: nnx.Rngs | None = None,
     ):
-        check_choice("sinusoid_layout", layout, "layout")
+        check_choice("sinusoid_layout", layout)
         self.dropout = Dropout(dropout, rngs=rngs)
         self.max_len = max_len
         self.layout = layout

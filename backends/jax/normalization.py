@@ -28,7 +28,7 @@ class LayerNorm(nnx.Module):
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,  # nothing here is random, but every nnx layer takes it
     ):
-        check_choice("norm_kind", kind, "kind")
+        check_choice("norm_kind", kind)
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.eps = eps
         self.kind = kind

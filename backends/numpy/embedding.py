@@ -21,7 +21,7 @@ class PositionalEncoding(Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
-        check_choice("sinusoid_layout", layout, "layout")
+        check_choice("sinusoid_layout", layout)
         self.dropout = Dropout(dropout)
         self.max_len = max_len
         self.layout = layout

@@ -16,7 +16,7 @@ from .framework import Layer, Parameter, column_sums, row_sums
 
 class LayerNorm(Layer):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
-        check_choice("norm_kind", kind, "kind")
+        check_choice("norm_kind", kind)
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.size = prod(self.norm_shape)
         self.eps = eps

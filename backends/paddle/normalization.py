@@ -17,7 +17,7 @@ from .dropout import Dropout
 
 class LayerNorm(nn.Layer):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
-        check_choice("norm_kind", kind, "kind")
+        check_choice("norm_kind", kind)
         super().__init__()
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
         self.eps = eps

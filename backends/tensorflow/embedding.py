@@ -22,7 +22,7 @@ class PositionalEncoding(keras.layers.Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved", **kwargs: Any):
-        check_choice("sinusoid_layout", layout, "layout")
+        check_choice("sinusoid_layout", layout)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.autocast = False  # without weights, the dtype is that of the input

@@ -28,7 +28,7 @@ class LayerNorm(keras.layers.Layer):
         affine: bool = True,
         **kwargs: Any,
     ):
-        check_choice("norm_kind", kind, "kind")
+        check_choice("norm_kind", kind)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)

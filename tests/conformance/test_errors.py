@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from transformer_mb.config import CHOICES
 from transformer_mb.errors import ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
 from transformer_mb.registry import load_backend_class
@@ -131,3 +132,32 @@ def test_token_types_out_of_range(backend):
 def test_an_encoder_is_not_trained_to_translate(backend):
     with pytest.raises(ConfigError, match="trainer needs a model with decoder, but the architecture is encoder"):
         backend.trainer(backend.build(ENCODER, seed=0))
+
+
+BLOCK = (8, 8, 8, 8, [8], 8, 16, 2, 0.0)
+# (layer, arguments, what the layer calls the option, the option as the configuration calls it)
+CHOSEN = [
+    ("LayerNorm", (8,), "kind", "norm_kind"),
+    ("AddNorm", (8, 0.0), "norm_kind", "norm_kind"),
+    ("AddNorm", (8, 0.0), "norm_position", "norm_position"),
+    ("PositionWiseFFN", (8, 16, 8), "activation", "activation"),
+    ("PositionalEncoding", (8, 0.0), "layout", "sinusoid_layout"),
+    ("MaskedSoftmaxCELoss", (), "normalization", "normalization"),
+    *(("EncoderBlock", BLOCK, option, option) for option in ("norm_kind", "norm_position", "activation")),
+    *(("DecoderBlock", (*BLOCK, 0), option, option) for option in ("norm_kind", "activation", "compat_decode")),
+    *(("TransformerEncoder", (9, *BLOCK[:-1], 1, 0.0), option, option) for option in ("position", "sinusoid_layout")),
+    *(("TransformerDecoder", (9, *BLOCK[:-1], 1, 0.0), option, option) for option in ("norm_position", "compat_decode")),
+]
+
+
+@pytest.mark.parametrize(("layer", "arguments", "option", "named"), CHOSEN, ids=lambda value: str(value) if value else "none")
+def test_an_unknown_choice(layer, arguments, option, named, backend):
+    with pytest.raises(ConfigError) as raised:
+        backend.layer(layer, *arguments, **{option: "nonesuch"})
+    assert str(raised.value) == f"{named} must be one of {', '.join(CHOICES[named])}, got 'nonesuch'."
+
+
+@pytest.mark.parametrize(("layer", "arguments"), [("EncoderBlock", BLOCK), ("DecoderBlock", (*BLOCK, 0))])
+def test_an_unknown_option(layer, arguments, backend):
+    with pytest.raises(ConfigError, match=r"Unknown option\(s\): norm_kid\. The options are: .*norm_kind"):
+        backend.layer(layer, *arguments, norm_kid="rms_norm")

@@ -5,6 +5,8 @@ import ast
 import pytest
 from meta.backend_sources import BACKENDS, ROOT, differences, public
 
+from conformance.test_errors import CHOSEN
+from transformer_mb.config import CHOICES
 from transformer_mb.interface import FUNCTIONS, LAYERS
 from transformer_mb.registry import BUILT_IN
 
@@ -94,3 +96,8 @@ def test_a_difference_is_named(change):
     expected = {key: value for key, value in contract().items() if key.split(".")[0] == "MultiHeadAttention"}
     offered = {key: value for key, value in public(changed, "Torch").items() if key.split(".")[0] == "MultiHeadAttention"}
     assert any(sentence in named for named in differences(offered, expected))
+
+
+def test_every_choice_of_a_layer_is_refused_somewhere():
+    """The architecture is the configuration's alone."""
+    assert {named for *_, named in CHOSEN} == CHOICES.keys() - {"architecture"}
