@@ -130,12 +130,12 @@ def test_a_second_trainer_and_new_weights_reach_the_model(trained):
 
 def test_a_copy_of_a_model_in_training_is_free_of_it(trained):
     backend, model, trainer = trained
-    twin = copy.deepcopy(model)
-    before = backend.get_weights(twin)
+    same = copy.deepcopy(model)
+    before = backend.get_weights(same)
     trainer.step(BATCH)
-    after = backend.get_weights(twin)
+    after = backend.get_weights(same)
     assert all(np.array_equal(after[name], before[name]) for name in before)
-    losses = [float(backend.trainer(twin, learning_rate=0.01).step(BATCH)) for _ in range(2)]
+    losses = [float(backend.trainer(same, learning_rate=0.01).step(BATCH)) for _ in range(2)]
     assert losses[0] != losses[1]
 
 
