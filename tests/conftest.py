@@ -1,7 +1,7 @@
 """Which tests run in which process.
 
 Two frameworks in one process can crash, so a backend's tests run in a pytest process of their own: with
-``--backend NAME`` only ``conformance/`` and ``native/test_NAME.py`` are collected, for that backend; without it
+``--backend NAME`` only ``conformance/`` and ``native/test_NAME*.py`` are collected, for that backend; without it
 everything else is, and ``test_backends.py`` runs one such process for each backend.
 """
 
@@ -27,7 +27,7 @@ def pytest_ignore_collect(collection_path, config):
     if folder == ("conformance",):
         return None if name else True
     if folder == ("native",) and collection_path.is_file():
-        return None if collection_path.name == f"test_{name}.py" else True
+        return None if collection_path.name.startswith(f"test_{name}") else True
     return True if name and folder and folder != ("native",) else None
 
 
