@@ -112,7 +112,7 @@ def test_a_port_proves_it(tmp_path):
 def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
     export.write(demo.model, tmp_path)
     logit_error, ties, clear = compared(demo, run(tmp_path, demo.model.config, demo.batch, STEPS))
-    record_property("figures", {"logit error": logit_error, "near-ties": ties})
+    record_property("figures", str({"logit error": logit_error, "near-ties": ties}))
     print(f"logit error {logit_error:.1e} (NumPy {demo.logit_error:.1e}); near-ties: {ties or 'none'}")
     assert logit_error <= 4 * demo.logit_error
     assert not clear

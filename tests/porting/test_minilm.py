@@ -45,7 +45,7 @@ def test_sentence_embeddings(backend, minilm, on_backend, record_property):
     lens = minilm.batch["source_valid_lens"]
     got = embeddings(on_backend(backend)["minilm"]["encoder"], lens)
     error = float(np.abs(got - embeddings(minilm.outputs["encoder"], lens)).max())
-    record_property("error", error)
+    record_property("error", str(error))
     assert error <= 1e-5
 
 

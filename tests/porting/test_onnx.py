@@ -182,7 +182,7 @@ def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
     assert right > 0.6, "the model has learned nothing worth comparing"
     onnx_export.write(demo.model, tmp_path)
     logit_error, ties, clear = compared(demo, run(tmp_path, demo.model.config, demo.batch, STEPS))
-    record_property("figures", {"right": right, "logit error": logit_error, "near-ties": ties})
+    record_property("figures", str({"right": right, "logit error": logit_error, "near-ties": ties}))
     print(f"{right:.1%} right; logit error {logit_error:.1e} (NumPy {demo.logit_error:.1e}); near-ties: {ties or 'none'}")
     assert logit_error <= 4 * demo.logit_error
     assert not clear

@@ -45,7 +45,7 @@ def test_a_variant(name, made, tmp_path, record_property):
         assert backend.greedy(model, *source, expected["tokens"].shape[1]) == rows
     print(f"{name}: {errors}")
     for output, error in errors.items():
-        record_property(output, error)
+        record_property(output, str(error))
         assert np.abs(expected[output]).max() > 0.5
         assert error <= LIMIT
 
