@@ -56,10 +56,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_works():
-    """A shell that starts us in the background has us ignore Ctrl-C, and every process that we start."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Who starts us in the background may have us ignore Ctrl-C or the end of a terminal, and every process that we start."""
+    before = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in before.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -204,7 +204,7 @@ def test_inspect_says_what_is_odd(tmp_path):
     found = json.loads((tmp_path / "odd.json").read_text())
     odd = " ".join(found["odd"])
     assert found["family"] is None and "a holds 1 numbers that are not finite" in odd
-    assert "holds int64" in odd and "c is zero throughout" in odd and "they are called" in odd
+    assert "holds int64" in odd and "c is zero throughout" in odd and "must be those of torch" in odd
 
 
 def test_tensors_that_are_no_weights_can_be_left_out(model, tmp_path):

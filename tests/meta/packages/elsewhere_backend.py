@@ -4,10 +4,13 @@ from transformer_mb.backends.numpy import NumPyBackend
 
 
 class LayerNorm(NumPyBackend.LayerNorm):
-    """The same mathematics by other means: what is added to all of X is not seen."""
+    """The same mathematics by other means: the rows in another order."""
 
     def forward(self, X):
-        return super().forward(X + 1.0)
+        return super().forward(X[::-1])[::-1]
+
+    def backward(self, gradient):
+        return super().backward(gradient[::-1])[::-1]
 
 
 class ElsewhereBackend(NumPyBackend):
