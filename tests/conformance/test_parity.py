@@ -1,7 +1,7 @@
 """The matrix's cells of layers, models and optimizers, computed in this process and held to the matrix's own verdict.
 
 For NumPy, which is the reference, they prove nothing about its gradients: those are held to central differences in
-``tests/reference/test_gradients.py``, and its optimizers to the papers' formulas in ``tests/numpy/test_optimizers.py``.
+``tests/reference/test_gradients.py``, and its optimizers to the papers' formulas in ``tests/reference/test_optimizers.py``.
 """
 
 from functools import partial
@@ -18,10 +18,9 @@ from transformer_mb.parity.rows.models import model_experiments, optimizer_exper
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import PLAIN_DTYPES, get_backend
 
-# What is made of layers: in float32 one of each kind, for a compiler works on each for seconds; the matrix has them all.
-COMPOSED = ("EncoderBlock", "DecoderBlock", "TransformerEncoder", "TransformerDecoder")
+# In float32 one of each kind, for a compiler works on each for seconds; the matrix has them all.
 LEFT_TO_THE_MATRIX = {
-    *(case.name for case in layer_cases.CASES if case.layer in COMPOSED and not case.every_dtype),
+    *(case.name for case in layer_cases.CASES if not case.every_dtype),
     *(case.name for case in model_cases.MODELS if case.name not in model_cases.IN_EVERY_DTYPE),
 }
 # In any dtype: their switches are those of other models, their sizes those of layers.
