@@ -27,7 +27,7 @@ class Setting(NamedTuple):
 
 
 # Trained and computed by NumPy, or by torch.
-NUMPY = ("numpy", "core", "cli", "errata", "examples", "porting/test_onnx.py", "porting/test_ctranslate2.py")
+NUMPY = ("reference", "core", "cli", "errata", "examples", "porting/test_onnx.py", "porting/test_ctranslate2.py")
 TORCH = ("errata", "examples", "porting/test_stacks.py", "porting/test_marian.py", "porting/test_d2l.py")
 
 SETTINGS = (
