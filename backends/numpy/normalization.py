@@ -32,7 +32,7 @@ class LayerNorm(Layer):
         if self.kind == "std_norm":
             deviation = np.sqrt(squares / (self.size - 1))
             scale = 1.0 / (deviation + self.eps)
-            share = _std_norm_share(deviation, self.eps, self.size)
+            share: np.ndarray | float = _std_norm_share(deviation, self.eps, self.size)
         else:
             scale = 1.0 / np.sqrt(squares / self.size + self.eps)
             share = 1.0 / self.size
