@@ -4,7 +4,13 @@ from __future__ import annotations
 
 
 class TransformerMBError(Exception):
-    """Base of all errors that the command line prints as one paragraph, without a traceback."""
+    """Base of all errors that the command line prints as one paragraph, without a traceback.
+
+    ``exit_status`` is what a command ends with: 2 where it was called wrongly or was given what it cannot take, 1 where
+    it did its work and found something wrong.
+    """
+
+    exit_status = 2
 
 
 class ConfigError(TransformerMBError, ValueError):
@@ -46,6 +52,8 @@ class DataError(TransformerMBError, ValueError):
 class NotFiniteError(TransformerMBError, ArithmeticError):
     """A loss that is no longer a number."""
 
+    exit_status = 1
+
 
 class PictureError(TransformerMBError, ValueError):
     """A picture that cannot be drawn: an unknown kind of file, or matplotlib is missing."""
@@ -54,6 +62,8 @@ class PictureError(TransformerMBError, ValueError):
 class WorkerError(TransformerMBError, RuntimeError):
     """A worker process that could not start, died, hung, or whose backend raised an error."""
 
+    exit_status = 1
+
 
 class ParityError(TransformerMBError, ValueError):
     """A parity run that was asked for what does not exist."""
@@ -61,3 +71,9 @@ class ParityError(TransformerMBError, ValueError):
 
 class PortError(TransformerMBError, ValueError):
     """A file that cannot be ported: not readable, not of a known family, not complete, or not proven."""
+
+
+class ProofError(PortError):
+    """A port whose result is not the same model."""
+
+    exit_status = 1

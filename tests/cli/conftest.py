@@ -38,9 +38,9 @@ def cli(capfd, monkeypatch):
 def fails(cli):
     """Run a command line that must end in one readable paragraph on standard error; returns it."""
 
-    def run(*arguments: object, stdin: str | bytes = "") -> str:
+    def run(*arguments: object, stdin: str | bytes = "", status: int = 2) -> str:
         outcome = cli(*arguments, stdin=stdin)
-        assert outcome.status == 1, outcome
+        assert outcome.status == status, outcome
         lines = [line for line in outcome.err.splitlines() if not line.startswith("epoch ")]  # progress may come before
         assert len(lines) == 1 and lines[0].startswith("Error: ") and lines[0].endswith("."), outcome.err
         assert "--debug" not in lines[0], "an error that nobody thought of"

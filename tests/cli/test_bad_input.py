@@ -172,7 +172,7 @@ def test_S5_10_a_results_file_is_looked_at_before_the_work(cli, trained, data, t
     (tmp_path / "folder").mkdir()
     for place, words in (("none/a.json", "No such file or directory"), ("folder", "Is a directory")):
         outcome = cli(*(named.get(word, word) for word in command), "--json", tmp_path / place)
-        assert outcome.status == 1 and outcome.out == "" and words in outcome.err
+        assert outcome.status == 2 and outcome.out == "" and words in outcome.err
     assert os.listdir(tmp_path) == ["folder"]
 
 

@@ -57,7 +57,7 @@ def test_debug_shows_the_traceback_and_its_absence_does_not(cli, tmp_path):
     with pytest.raises(CheckpointError):
         cli("--debug", "translate", tmp_path / "none")
     outcome = cli("translate", tmp_path / "none")
-    assert outcome.status == 1 and outcome.err.startswith("Error: ")
+    assert outcome.status == 2 and outcome.err.startswith("Error: ")
 
 
 def test_a_bug_is_one_paragraph_too(cli, monkeypatch):

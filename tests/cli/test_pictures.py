@@ -59,7 +59,7 @@ def test_too_many_sentences_leave_no_page(cli, trained, pairs, tmp_path, monkeyp
     monkeypatch.setattr("transformer_mb.figures.attention_files.MOST", 1)
     stdin = f"{pairs[0][0]}\n{pairs[1][0]}\n"
     outcome = cli("translate", trained, "--attention", tmp_path / "a.html", stdin=stdin)
-    assert outcome.status == 1 and "At most 1 sentences are drawn, got line 2" in outcome.err
+    assert outcome.status == 2 and "At most 1 sentences are drawn, got line 2" in outcome.err
     assert not list(tmp_path.iterdir())
 
 

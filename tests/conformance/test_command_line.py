@@ -57,7 +57,7 @@ def test_another_backend_reads_the_checkpoint(trained, reference):
 
 
 def test_a_device_that_is_not_there(trained, backend_name, capsys):
-    assert main(["translate", str(trained / "model"), "--backend", backend_name, "--device", "tpu:9"]) == 1
+    assert main(["translate", str(trained / "model"), "--backend", backend_name, "--device", "tpu:9"]) == 2
     message = capsys.readouterr().err
     assert "must be one of cpu" in message and "got 'tpu:9'" in message and "Traceback" not in message
 

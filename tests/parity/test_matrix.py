@@ -184,7 +184,7 @@ def test_S5_4_and_S5_5_whatever_a_backend_says_breaks_no_document(tmp_path, caps
 def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(matrix, "run_matrix", lambda *arguments, **options: pytest.fail("it ran"))
     for option, wrong in (("--json", tmp_path), ("--junit", tmp_path)):
-        assert main(["parity", "--backends", "numpy", option, str(wrong)]) == 1
+        assert main(["parity", "--backends", "numpy", option, str(wrong)]) == 2
         assert "Is a directory" in capsys.readouterr().err
 
 
@@ -200,6 +200,6 @@ WRONG = {
 @pytest.mark.parametrize("option", WRONG)
 def test_wrong_options_are_one_paragraph(option, capsys):
     arguments, words = WRONG[option]
-    assert main(["parity", *arguments]) == 1
+    assert main(["parity", *arguments]) == 2
     message = capsys.readouterr().err
     assert words in message and "Traceback" not in message and len(message.strip().splitlines()) == 1

@@ -27,7 +27,7 @@ def fill(small_disk, leaving):
 
 
 def assert_clean(done):
-    assert done.returncode == 1 and done.stdout == "", done
+    assert done.returncode == 2 and done.stdout == "", done
     assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1 and "unexpected" not in done.stderr, done.stderr
     assert "No space left on device" in done.stderr or "cannot be written" in done.stderr
 

@@ -67,7 +67,7 @@ def test_S5_10_a_report_that_cannot_be_written_is_refused_before_the_work(model,
     before = os.stat(tmp_path / "out").st_ino
     monkeypatch.setattr(port_module, "read_source", lambda *arguments: pytest.fail("the work has begun"))
     arguments = ["port", str(model), str(tmp_path / "out"), "--to", "canonical", "--force", "--json", str(tmp_path / name)]
-    assert main(arguments) == 1
+    assert main(arguments) == 2
     error = capfd.readouterr().err
     assert error.startswith("Error: ") and error.count("\n") == 1 and "unexpected" not in error and name in error
     assert os.stat(tmp_path / "out").st_ino == before and sorted(os.listdir(tmp_path)) == ["folder", "out"]
@@ -87,7 +87,7 @@ def test_S5_10_a_report_that_fails_leaves_no_model(model, tmp_path, capfd, to):
     finally:
         subprocess.run(["umount", disk], check=True)
     error = capfd.readouterr().err
-    assert status == 1 and "report.json: No space left on device" in error and not (tmp_path / "out").exists()
+    assert status == 2 and "report.json: No space left on device" in error and not (tmp_path / "out").exists()
 
 
 def test_S5_10_a_model_that_fails_leaves_no_report(model, tmp_path, monkeypatch):

@@ -193,7 +193,7 @@ def test_the_commands(model, tmp_path, capfd):
     (tmp_path / "out" / "model.npz.config.json").unlink()
     assert main(["inspect", str(out)]) == 0
     assert "note: The number of heads is in no weight file" in capfd.readouterr().out
-    assert main(["port", str(out), str(tmp_path / "back"), "--to", "canonical"]) == 1
+    assert main(["port", str(out), str(tmp_path / "back"), "--to", "canonical"]) == 2
     error = capfd.readouterr().err
     assert error.startswith("Error: The number of heads") and error.count("\n") == 1 and not (tmp_path / "back").exists()
 

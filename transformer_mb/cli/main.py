@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import backends, demo, evaluate, inspect, parity, port, train, translate
-from .reporting import Debugging, guarded, leave_quietly
+from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
 
 app = typer.Typer(
     help="One Transformer, natively in several frameworks, measured to be the same mathematics.",
@@ -40,9 +40,13 @@ def options(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit status: 0 done, 1 an error, 2 wrong usage, 130 Ctrl-C."""
+    """Run a command line; returns the exit status: 0 done, 1 something is wrong with what was examined (a cell failed, a
+    loss is no number, a proof does not hold) or with this program, 2 a wrong call or unusable input, 130 Ctrl-C."""
     try:
+        guarded(open_standard_streams)()
         app(args=None if arguments is None else list(arguments), prog_name="transformer-mb")
+    except typer.Exit as end:
+        return end.exit_code
     except SystemExit as end:
         return leave_quietly(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
     return leave_quietly(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import sys
@@ -40,9 +41,14 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             if Debugging.on or isinstance(error, typer.Exit | typer.Abort | typer.BadParameter):
                 raise
             _tell(f"Error: {describe(error)}")
-            raise typer.Exit(1) from None
+            raise typer.Exit(exit_status(error)) from None
 
     return run
+
+
+def exit_status(error: Exception) -> int:
+    """2 for a command that was called wrongly or was given what it cannot take, 1 for what it found, and for a bug."""
+    return getattr(error, "exit_status", 2 if isinstance(error, OSError) else 1)
 
 
 def describe(error: Exception) -> str:
@@ -66,6 +72,31 @@ def write_json(path: Path | None, content: Any) -> None:
         from ..files.whole_file import write_whole
 
         write_whole(path, json.dumps(content, indent=2) + "\n")
+
+
+def open_standard_streams() -> None:
+    """Give a process that was started without them (``<&-``, ``2>&-``) standard streams that hold and show nothing.
+
+    Otherwise the next file that is opened would become one of them. Raises ConfigError if standard output is closed: what
+    a command was asked for would be lost.
+    """
+    closed = [number for number in range(3) if not _is_open(number)]
+    for _ in closed:
+        os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    sys.stdin = sys.stdin or io.TextIOWrapper(io.BytesIO())
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
+    if sys.stdout is None:
+        from ..errors import ConfigError
+
+        raise ConfigError("Standard output must be open, got it closed; > /dev/null throws away what it would hold.")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
 
 
 def leave_quietly(status: int) -> int:

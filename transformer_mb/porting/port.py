@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import PortError
+from ..errors import PortError, ProofError
 from ..files.staging import staged
 from ..files.whole_file import check_writable, replaced_file
 from .files.destination import check_destination, put_in_place, real_place
@@ -59,7 +59,7 @@ def port(
     with _stage(destination) as stage:
         report = _ported(source, target, stage / destination.name, destination, settings)
         if not report.holds:
-            raise PortError(
+            raise ProofError(
                 f"The port of {source_path} to {to} does not hold, and nothing is written: {'; '.join(report.proof.failures)}."
             )
         with _report_written(report_file, report):

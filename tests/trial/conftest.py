@@ -1,0 +1,5 @@
+"""The trial's commands run in this process, on the small checkpoint of the tests of the command line."""
+
+from cli.conftest import checkpoint, cli, data, fails, pairs, settings_file, trained
+
+__all__ = ["checkpoint", "cli", "data", "fails", "pairs", "settings_file", "trained"]

@@ -1,0 +1,26 @@
+"""What a new user tried, and what it must do: every finding of the trial has a test that begins with its name."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+# Wrong results and traps, crashes, messages, missing, friction.
+FINDINGS = [
+    *(f"W{number}" for number in range(1, 20)),
+    "W6b",
+    *(f"C{number}" for number in range(1, 6)),
+    *(f"M{number}" for number in range(1, 13)),
+    *(f"X{number}" for number in range(1, 8)),
+    *(f"F{number}" for number in range(1, 7)),
+]
+TESTED = {
+    name
+    for path in Path(__file__).parents[1].rglob("test_*.py")
+    for name in re.findall(r"def test_([WCMXF]\d+b?)_", path.read_text(encoding="utf-8"))
+}
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+def test_every_finding_has_its_test(finding):
+    assert finding in TESTED
