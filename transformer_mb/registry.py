@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import BackendError
+from .extras import install_command
 
 if TYPE_CHECKING:
     from .backend import Backend
@@ -27,7 +28,8 @@ PLAIN_DTYPES = EVERY_DTYPE[:2]
 class Entry:
     """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports.
 
-    ``dtypes`` are those that it must offer on every device. Of another package's backend nothing is known before it runs.
+    ``install`` is the command that installs them; empty: those of this package's extra of the same name. ``dtypes`` are
+    those that it must offer on every device. Of another package's backend nothing is known before it runs.
     """
 
     module: str
@@ -40,7 +42,7 @@ BUILT_IN = {
     name: Entry(
         f"transformer_mb.backends.{name}",
         requires,
-        "pip install transformer_mb" if name == DEFAULT else f"pip install 'transformer_mb[{name}]'",
+        "pip install numpy" if name == DEFAULT else "",
         dtypes,
     )
     for name, requires, dtypes in (
@@ -78,15 +80,19 @@ def load_backend_class(name: str) -> type[Backend]:
     if missing:
         raise BackendError(
             f"The backend {name!r} cannot be used: {', '.join(missing)} is not installed. Install it with: "
-            f"{entry.install}. Installed here: {', '.join(installed())}."
+            f"{_install(name, entry)}. Installed here: {', '.join(installed())}."
         )
     try:
         return importlib.import_module(entry.module).BACKEND
     except Exception as error:
         raise BackendError(
             f"The backend {name!r} cannot be used: importing {entry.module} failed with "
-            f"{type(error).__name__}: {error}. Reinstall it with: {entry.install}."
+            f"{type(error).__name__}: {error}. Reinstall it with: {_install(name, entry)}."
         ) from error
+
+
+def _install(name: str, entry: Entry) -> str:
+    return entry.install or install_command(name)
 
 
 def get_backend(name: str | None = None, device: str | None = None, dtype: str = "float32") -> Backend:

@@ -51,12 +51,12 @@ def test_no_data_and_no_folder_were_named(fails, tmp_path):
 
 
 def test_an_unknown_backend_and_one_that_is_not_installed(train_fails, fails, trained, monkeypatch):
-    absent = Entry("transformer_mb.backends.absent", ("no_such_package",), "pip install 'transformer_mb[absent]'")
+    absent = Entry("transformer_mb.backends.absent", ("no_such_package",), "pip install absent")
     monkeypatch.setitem(BUILT_IN, "absent", absent)
     for run in (train_fails, lambda *words: fails("translate", trained, *words)):
         assert "The backend must be one of numpy" in run("--backend", "nonsense")
         message = run("--backend", "absent")
-        assert "no_such_package is not installed" in message and "pip install 'transformer_mb[absent]'" in message
+        assert "no_such_package is not installed" in message and "pip install absent" in message
         assert "dtype" in run("--dtype", "float8") and "device" in run("--backend", "numpy", "--device", "tpu")
 
 

@@ -18,8 +18,13 @@ def trained(backend_name, tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     (folder / "pairs.tsv").write_text(PAIRS)
     # A rate that ends near zero: with a constant one, whether the last step was a bad one is chance.
-    options = ["--epochs", "200", "--learning-rate", "0.01", "--schedule", "linear", "--backend", backend_name]
-    assert main(["train", "--data", str(folder / "pairs.tsv"), "--out", str(folder / "model"), *options]) == 0
+    options = ["--epochs", "200", "--learning-rate", "0.01", "--schedule", "linear", "--save-every", "200"]
+    assert (
+        main(
+            ["train", "--data", str(folder / "pairs.tsv"), "--out", str(folder / "model"), *options, "--backend", backend_name]
+        )
+        == 0
+    )
     return folder
 
 

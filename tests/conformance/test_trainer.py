@@ -13,6 +13,7 @@ from transformer_mb.trainer import Batch
 THE_BATCH = Batch(**BATCH)
 CONFIG = CONFIGS["d2l"]
 ADAM = {"optimizer": "adam", "learning_rate": 0.005}
+CLIPPED = {**ADAM, "clip_norm": 1.0}  # whoever needs one training step takes this one, which is compiled once
 SGD = {"optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9}
 
 
@@ -46,8 +47,8 @@ def test_updates_follow_one_another(options, backend, reference):
 
 @pytest.mark.parametrize(
     "options",
-    [ADAM, SGD, {**ADAM, "clip_norm": 1.0, "normalization": "tokens", "label_smoothing": 0.1}],
-    ids=["adam", "sgd", "all options"],
+    [SGD, {**CLIPPED, "normalization": "tokens", "label_smoothing": 0.1}],
+    ids=["sgd", "adam and all options"],
 )
 def test_a_step_is_its_gradients_and_the_update(options, backend):
     """With injected masks a whole step equals loss_and_gradients followed by update."""
@@ -70,7 +71,7 @@ def test_a_step_is_its_gradients_and_the_update(options, backend):
 def test_training_learns_a_batch(backend32):
     """With ten seeds NumPy ends at 0.007 to 0.065 of the first loss and torch at 0.003 to 0.029, and all decode the batch."""
     model = backend32.build(CONFIG, seed=0)
-    trainer = backend32.trainer(model, optimizer="adam", learning_rate=0.01, clip_norm=1.0)
+    trainer = backend32.trainer(model, **{**CLIPPED, "learning_rate": 0.01})
     losses = [float(trainer.step(THE_BATCH)) for _ in range(150)]
     assert np.mean(losses[-10:]) < 0.1 * losses[0]
     expected = [row[: row.index(3)] if 3 in row else row for row in BATCH["target_out"].tolist()]
@@ -79,7 +80,7 @@ def test_training_learns_a_batch(backend32):
 
 def run(backend, steps, seed, state=None, weights=None):
     model = backend.build(CONFIG, seed=0)
-    trainer = backend.trainer(model, **ADAM, seed=seed)
+    trainer = backend.trainer(model, **CLIPPED, seed=seed)
     if state is not None:
         backend.set_weights(model, weights)
         trainer.load_state_dict(state)

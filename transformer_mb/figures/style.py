@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import PictureError
+from ..extras import install_command
 from ..printable import printable
 
 # For characters that matplotlib's own font lacks: the first of these that is installed.
@@ -26,7 +27,7 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise PictureError(
-            "Pictures need matplotlib, which is not installed. Install it with: pip install 'transformer_mb[report]'."
+            f"Pictures need matplotlib, which is not installed. Install it with: {install_command('report')}."
         ) from None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...checks import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from ...config import TransformerConfig
 from ...errors import PortError
+from ...extras import install_command
 from .onnx import CONFIG_PROPERTY, DECODER, ENCODER
 
 Cache = dict[str, np.ndarray]
@@ -75,7 +76,8 @@ class OnnxModel:
         try:
             import onnxruntime
         except ImportError:
-            raise PortError("Running ONNX needs onnxruntime: pip install 'transformer_mb[port]'.") from None
+            missing = f"Running ONNX needs onnxruntime, which is not installed. Install it with: {install_command('port')}."
+            raise PortError(missing) from None
         options = onnxruntime.SessionOptions()
         if threads is not None:
             options.intra_op_num_threads = threads
