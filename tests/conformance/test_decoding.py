@@ -61,8 +61,9 @@ def greedy_without_cache(backend, model, max_steps):
     return [row[: row.index(config.eos_id)] if config.eos_id in row else row for row in rows]
 
 
-# Without those that differ only in what a sublayer computes of one token, which is the same with a cache and without.
-CACHED = [name for name in CONFIGS if name not in ("std norm", "post-norm, biases, final norm", "no affine, no ffn bias")]
+# What a cache can get wrong: positions, tables, norms before the blocks, sides of different depth. What a sublayer computes
+# of one token is the same with a cache and without, and the matrix decodes the others.
+CACHED = ["d2l", "pre-norm, final norm", "silu, uneven sides", "learned positions, tied", "shared and tied, padding"]
 
 
 @pytest.mark.parametrize("name", CACHED)

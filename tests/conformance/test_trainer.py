@@ -88,15 +88,25 @@ def run(backend, steps, seed, state=None, weights=None):
     return losses, backend.get_weights(model), trainer.state_dict()
 
 
-def test_the_seed_determines_dropout(backend32):
-    first, second, other = (run(backend32, 3, seed)[0] for seed in (1, 1, 2))
+@pytest.fixture(scope="module")
+def whole(backend32):
+    return run(backend32, 4, seed=1)
+
+
+@pytest.fixture(scope="module")
+def half(backend32):
+    return run(backend32, 2, seed=1)
+
+
+def test_the_seed_determines_dropout(whole, half, backend32):
+    first, second, other = whole[0][:2], half[0], run(backend32, 2, seed=2)[0]
     assert first == second and first != other
     assert first[0] != first[1]
 
 
-def test_resuming_continues_exactly(backend32):
-    losses, weights, _ = run(backend32, 4, seed=1)
-    _, half_weights, state = run(backend32, 2, seed=1)
+def test_resuming_continues_exactly(whole, half, backend32):
+    losses, weights, _ = whole
+    _, half_weights, state = half
     resumed, resumed_weights, _ = run(backend32, 2, 1, state, half_weights)
     assert resumed == losses[2:]
     for name in weights:
