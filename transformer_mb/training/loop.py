@@ -39,7 +39,7 @@ class TrainingInterrupted(KeyboardInterrupt):
         self.state = state
 
 
-def train(
+def train_model(
     backend: Backend,
     model: Any,
     batches: EpochBatches,

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
-from ..fields import check_field_types, check_names
+from ..fields import check_names
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
 from .schedules import SCHEDULES
@@ -49,15 +49,11 @@ class TrainingRecipe(TrainerOptions):
     initialization: str = "xavier"
 
     def __post_init__(self) -> None:
-        if isinstance(self.betas, list):
-            object.__setattr__(self, "betas", tuple(self.betas))
-        check_field_types(self)
+        super().__post_init__()
         for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"{name} must be at least {least}, got {value}.")
-        if not 0.0 < self.eps < float("inf"):
-            raise ConfigError(f"eps must be positive, got {self.eps}.")
         if self.schedule not in SCHEDULES:
             raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}.")
         if self.schedule in ("vaswani", "inverse_square_root") and not self.warmup_steps:
@@ -67,7 +63,6 @@ class TrainingRecipe(TrainerOptions):
             text_pipeline(self.pipeline)
         except DataError as error:
             raise ConfigError(str(error)) from None
-        super().__post_init__()
 
     def trainer_options(self) -> dict[str, Any]:
         """The arguments of ``Backend.trainer``."""
