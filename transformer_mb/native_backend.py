@@ -140,9 +140,7 @@ def _logits(model: Any, source: Any, valid_lens: Any, target: Any) -> Any:
 def _mean_losses(loss: type) -> Callable[..., Any]:
     """One function per loss class: a backend that compiles does so once."""
 
-    def mean_losses(
-        model: Any, source: Any, valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any
-    ) -> Any:
+    def mean_losses(model: Any, source: Any, valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any) -> Any:
         return loss(normalization="steps")(model(source, target_in, valid_lens)[0], target_out, target_valid_lens)
 
     return mean_losses

@@ -1,7 +1,8 @@
-"""What ``train`` is to do: a published recipe, then the file, then the flags, the later overriding the earlier."""
+"""What a training is to do: a published recipe, then a file, then flags, the later overriding the earlier."""
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -11,50 +12,66 @@ from typing import Any
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..fields import check_names
+from ..option_words import BOTH_SIDES, DATA, NONE_AS_ZERO, RUN
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
-from ..training import TrainingRecipe
+from .recipe import TrainingRecipe
 
-DATA_FIELDS = ("source", "target", "fields", "validation", "validation_target")
-RUN_FIELDS = ("out", "backend", "device", "dtype", "save_every")
 TABLES = ("model", "training", "data")
-NONE_AS_ZERO = ("num_steps", "num_examples", "clip_norm")  # TOML and flags have no None: 0 says it
+CONFIG_FIELDS = tuple(item.name for item in dataclasses.fields(TransformerConfig))
+RECIPE_FIELDS = tuple(item.name for item in dataclasses.fields(TrainingRecipe))
 
 
 @dataclass
 class Settings:
-    """Tables as a file has them: ``model`` (configuration fields and ``preset``), ``training`` (recipe fields),
-    ``data`` (DATA_FIELDS) and ``run`` (RUN_FIELDS, which stand at the file's top level)."""
+    """Tables as a file has them: ``model`` (configuration fields; ``num_layers`` and ``num_heads`` of both sides),
+    ``training`` (recipe fields), ``data`` and ``run`` (``option_words.DATA`` and ``RUN``; the latter at the top level)."""
 
     model: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
     run: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in BOTH_SIDES:
+            if name in self.model:
+                self.model = _on_both_sides(self.model, name)
+
     def over(self, other: Settings) -> Settings:
         """These settings, and the other's where these say nothing."""
         return Settings(**{item.name: {**getattr(other, item.name), **getattr(self, item.name)} for item in fields(self)})
 
+    @property
+    def preset(self) -> str | None:
+        name = self.run.get("preset")
+        return check_name(name) if name else None
+
     def recipe(self) -> TrainingRecipe:
         """The preset's recipe with what was changed."""
-        preset = self.model.get("preset")
-        published = RECIPES.get(check_name(preset), {}) if preset else {}
+        published = RECIPES[self.preset] if self.preset else {}
         changed = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in self.training.items()}
         return TrainingRecipe.from_dict({**published, **changed})
 
     def shares_embeddings(self) -> bool:
-        """Whether both sides are to have one vocabulary, as the file or the preset says."""
-        published = ARCHITECTURES[check_name(self.model.get("preset", "d2l"))]
-        return bool({**published, **self.model}.get("share_embeddings"))
+        """Whether both sides are to have one vocabulary, as the settings or the preset say."""
+        return bool({**ARCHITECTURES[self.preset or "d2l"], **self.model}.get("share_embeddings"))
 
-    def config(self, **from_data: int) -> TransformerConfig:
+    def config(self, **from_data: Any) -> TransformerConfig:
         """The configuration for vocabularies of the sizes and special ids in ``from_data``."""
-        preset = check_name(self.model.get("preset", "d2l"))
-        changes = {name: value for name, value in self.model.items() if name != "preset"}
-        check_names("field(s) of [model]", changes, ["preset", *(item.name for item in fields(TransformerConfig))])
-        fixed = sorted(set(changes) & set(from_data))
-        if fixed:
+        check_names("field(s) of [model]", self.model, (*BOTH_SIDES, *CONFIG_FIELDS))
+        architecture = self.model.get("architecture", "encoder_decoder")
+        if architecture != "encoder_decoder":
+            raise ConfigError(f"architecture must be encoder_decoder to be trained on sentence pairs, got {architecture!r}.")
+        if fixed := sorted(set(self.model) & set(from_data)):
             raise ConfigError(f"[model] must leave out {', '.join(fixed)}: the vocabularies decide.")
-        return PRESETS[preset](**from_data, **changes)
+        return PRESETS[self.preset or "d2l"](**from_data, **self.model)
+
+
+def _on_both_sides(model: Mapping[str, Any], name: str) -> dict[str, Any]:
+    rest = {other: value for other, value in model.items() if other != name}
+    both = {f"{side}_{name}": model[name] for side in ("encoder", "decoder")}
+    if other := [f"{side} = {rest[side]}" for side in both if rest.get(side, model[name]) != model[name]]:
+        raise ConfigError(f"{name} says it of both sides, got {name} = {model[name]} beside {' and '.join(other)}.")
+    return {**rest, **both}
 
 
 def read_toml(path: Path) -> Settings:
@@ -65,20 +82,24 @@ def read_toml(path: Path) -> Settings:
         raise ConfigError(f"There is no configuration file {path}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} must be TOML, but it is not: {error}.") from None
-    check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN_FIELDS))
+    check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN))
     for name in TABLES:
-        if not isinstance(tables.get(name, {}), dict):
+        if not isinstance(tables.setdefault(name, {}), dict):
             raise ConfigError(f"{path}: {name} must be a table, got {tables[name]!r}.")
-    run = {name: tables[name] for name in RUN_FIELDS if name in tables}
-    settings = Settings(**{name: tables.get(name, {}) for name in TABLES}, run=run)
+    _move(tables["data"], "pipeline", tables["training"], path)  # each may stand in either place
+    _move(tables["model"], "preset", tables, path)
+    settings = Settings(**{name: tables[name] for name in TABLES}, run={name: tables[name] for name in RUN if name in tables})
     _check_data(settings, path)
     return settings
 
 
+def _move(table: dict[str, Any], name: str, place: dict[str, Any], path: Path) -> None:
+    if name in table and place.setdefault(name, table[name]) != table.pop(name):
+        raise ConfigError(f"{path}: {name} must be said once, got {place[name]!r} and another.")
+
+
 def _check_data(settings: Settings, path: Path) -> None:
-    if "pipeline" in settings.data:  # it may stand in either table
-        settings.training.setdefault("pipeline", settings.data.pop("pipeline"))
-    check_names(f"key(s) of [data] in {path}", settings.data, (*DATA_FIELDS, "pipeline"))
+    check_names(f"key(s) of [data] in {path}", settings.data, (*DATA, "pipeline"))
     texts = {**{f"data.{name}": value for name, value in settings.data.items() if name != "fields"}, **settings.run}
     for name, value in texts.items():
         kind = int if name == "save_every" else str
@@ -88,7 +109,10 @@ def _check_data(settings: Settings, path: Path) -> None:
 
 def from_checkpoint(trainer: Mapping[str, Any]) -> Settings:
     """The settings that a training was begun with, from its trainer.json."""
-    data, run = (trainer.get("data") or {}), (trainer.get("data") or {}).get("run") or {}
-    kept_data = {name: value for name, value in data.items() if name in DATA_FIELDS}
-    kept_run = {name: value for name, value in run.items() if name in RUN_FIELDS}
-    return Settings(training=dict(trainer.get("recipe") or {}), data=kept_data, run=kept_run)
+    data = trainer.get("data") or {}
+    run = {"preset": data.get("preset"), **(data.get("run") or {})}
+    return Settings(
+        training=dict(trainer.get("recipe") or {}),
+        data={name: value for name, value in data.items() if name in DATA},
+        run={name: value for name, value in run.items() if name in RUN},
+    )
