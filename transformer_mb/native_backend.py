@@ -112,8 +112,10 @@ class NativeBackend(Backend):
         return self._evaluate(_logits, model, source, valid_lens, target)
 
     def run_losses(self, model: Any, batch: tuple[np.ndarray | None, ...]) -> np.ndarray:
+        *_, labels, _ = batch
+        assert labels is not None
         means = self._evaluate(_mean_losses(self.MaskedSoftmaxCELoss), model, *batch)
-        return np.asarray(means, np.float64) * batch[-2].shape[1]  # type: ignore[union-attr] - the labels [B, T]
+        return np.asarray(means, np.float64) * labels.shape[1]
 
     def run_attention(
         self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray | None

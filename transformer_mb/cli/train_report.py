@@ -26,7 +26,8 @@ def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
     if best is not None and last.validation_loss is not None:
         yield f"validation loss {last.validation_loss:.4f}, perplexity {last.perplexity:.2f}, at epoch {last.epoch}"
         kept = "which is kept" if recipe.keep == "best" else "while the last epoch is kept"
-        yield f"best validation loss {best.validation_loss:.4f}, perplexity {best.perplexity:.2f}, at epoch {best.epoch}, {kept}"
+        lowest = f"best validation loss {best.validation_loss:.4f}, perplexity {best.perplexity:.2f}"
+        yield f"{lowest}, at epoch {best.epoch}, {kept}"
 
 
 def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, Any]:

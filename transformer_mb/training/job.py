@@ -129,9 +129,18 @@ def _batches(
     ids: Sequence[tuple[Any, Any]], recipe: TrainingRecipe, config: TransformerConfig, measured: bool = False
 ) -> Batches:
     """``measured``: in one order, and longer sentences than the model takes are cut."""
-    special = {"start_id": config.start_id, "eos_id": config.eos_id, "pad_id": config.pad_id}
-    sizes = {"num_steps": recipe.num_steps, "max_len": config.max_len}
-    return Batches(ids, recipe.batch_size, recipe.seed, truncate=measured, shuffle=not measured, **sizes, **special)
+    return Batches(
+        ids,
+        recipe.batch_size,
+        recipe.seed,
+        num_steps=recipe.num_steps,
+        max_len=config.max_len,
+        truncate=measured,
+        start_id=config.start_id,
+        eos_id=config.eos_id,
+        pad_id=config.pad_id,
+        shuffle=not measured,
+    )
 
 
 def _training_of(folder: Path | None) -> Checkpoint:

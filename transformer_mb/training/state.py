@@ -115,13 +115,18 @@ def _history(rows: Any) -> list[EpochRecord]:
     for row in rows if isinstance(rows, list) else [None]:
         if not isinstance(row, dict) or not {*always} <= set(row) <= {*always, last}:
             raise CheckpointError(f"trainer.json must hold a history of rows with {', '.join(always)} and {last}.")
-    return [
-        EpochRecord(
-            *(_number(row, name, name in ("epoch", "tokens")) for name in always),
-            None if row.get(last) is None else _number(row, last, whole=False),
-        )
-        for row in rows
-    ]
+    return [_record(row) for row in rows]
+
+
+def _record(row: dict[str, Any]) -> EpochRecord:
+    measured = row.get("validation_loss")
+    return EpochRecord(
+        epoch=_number(row, "epoch", whole=True),
+        loss=_number(row, "loss", whole=False),
+        tokens=_number(row, "tokens", whole=True),
+        seconds=_number(row, "seconds", whole=False),
+        validation_loss=None if measured is None else _number(row, "validation_loss", whole=False),
+    )
 
 
 def _number(fields: dict[str, Any], name: str, whole: bool) -> Any:

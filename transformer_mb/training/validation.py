@@ -10,8 +10,9 @@ import numpy as np
 
 from ..backend import Backend
 from ..checkpoint import Checkpoint
+from ..checkpoint.files import LAST
 from ..checks import not_finite
-from ..errors import ConfigError, NotFiniteError
+from ..errors import CheckpointError, ConfigError, NotFiniteError
 from ..trainer import Batch
 from .batches import EpochBatches
 from .recipe import TrainingRecipe
@@ -52,7 +53,9 @@ class KeptWeights:
         self._step = -1  # after which step the best weights were the current ones
         if resume is not None and resume.last is not None:
             self._best = resume.weights
-        elif resume is not None and state.best is not None and (state.best.epoch, 0) == (state.epoch, state.batch):
+        elif resume is not None and state.best is not None and self._keeps_best:
+            if (state.best.epoch, 0) != (state.epoch, state.batch):
+                raise CheckpointError(f"{LAST} is missing: the other weights are those of epoch {state.best.epoch}, the best.")
             self._best, self._step = resume.weights, state.step
 
     def measured(self, state: TrainingState, weights: Weights) -> None:
