@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+import signal
 import tomllib
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Pairs, demo_pairs
 from transformer_mb.errors import CheckpointError, ConfigError, DataError
 from transformer_mb.registry import VARIABLE
-from transformer_mb.training import TrainingRecipe
+from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe
 from transformer_mb.training.tables import documented_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "PYTHON.md"
@@ -108,8 +109,19 @@ def test_X2_validation_is_cross_entropy_per_token_and_perplexity_its_exponential
 
 
 def diverging(**options):
-    """A rate so high that the loss of other pairs soon rises."""
-    return {"validation": UNSEEN, "learning_rate": 0.1, "dropout": 0.1, **options}
+    """With this seed the loss of other pairs is lowest amid the training, by more than rounding moves it."""
+    return {"validation": UNSEEN, "dropout": 0.1, "seed": 2, **options}
+
+
+class InterruptAt(Progress):
+    """Presses Ctrl-C while a step is reported."""
+
+    def __init__(self, step: int):
+        self.at = step
+
+    def step(self, state) -> None:
+        if state.step == self.at:
+            signal.raise_signal(signal.SIGINT)
 
 
 def test_X2_the_best_model_is_kept_and_early_stopping_ends(tmp_path):
@@ -127,13 +139,15 @@ def test_X2_the_best_model_is_kept_and_early_stopping_ends(tmp_path):
     assert last.best.epoch == best and "last.safetensors" not in files(tmp_path / "last")
 
 
-@pytest.mark.parametrize("stop", [3, 12])
+@pytest.mark.parametrize("stop", [2, 7, 20, 33])
 def test_X2_with_validation_a_resume_is_bit_for_bit_the_whole(tmp_path, stop):
-    """Stopped before the best epoch and after it."""
-    whole = train(tmp_path / "whole", epochs=14, **diverging())
-    assert 3 < whole.best.epoch < 12
-    train(tmp_path / "parts", epochs=stop, **diverging())
-    parts = train(tmp_path / "parts", epochs=14, resume=True, **diverging())
+    """Stopped amid the first epoch, before and after the best one, and between two; three steps an epoch."""
+    whole = train(tmp_path / "whole", epochs=12, **diverging())
+    assert 3 < whole.best.epoch < 7
+    with pytest.raises(TrainingInterrupted):
+        train(tmp_path / "parts", epochs=12, progress=InterruptAt(stop), **diverging())
+    assert ("last.safetensors" in files(tmp_path / "parts")) == (stop > 3)
+    parts = tmb.train(TRAINED_ON, tmp_path / "parts", resume=True, validation=UNSEEN)
     assert files(tmp_path / "parts") == files(tmp_path / "whole") and measured(parts) == measured(whole)
 
 
