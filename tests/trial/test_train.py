@@ -172,6 +172,7 @@ def test_X2_the_command_prints_and_writes_what_validation_measures(cli, settings
     assert f"validation loss {first['validation_loss']:.4f}, perplexity {first['perplexity']:.2f}" in outcome.err
     assert f"validation loss {second['validation_loss']:.4f}, perplexity {second['perplexity']:.2f}, at epoch 2" in outcome.out
     assert f"loss {second['loss']:.4f}, perplexity {math.exp(second['loss']):.2f}, " in outcome.out
+    assert "validation: 40 pairs\ntraining 2 epochs with numpy, cpu, float32\n" in outcome.out
     assert f"validation BLEU         {found['validation']['bleu']['value']:6.2f}" in outcome.out
     assert (found["best_epoch"], found["epoch"], found["stopped_early"], found["corpus"]["pairs"]) == (2, 2, False, 40)
 

@@ -40,6 +40,8 @@ def command(
     result = score(translator, pairs, beam)
     for line in described(result):
         print(line)
+    if pairs.skipped:
+        print(f"{pairs.skipped} lines with a blank side were skipped")
     write_json(json_file, result.to_dict())
 
 

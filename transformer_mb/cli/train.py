@@ -117,7 +117,7 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     def draw(state: TrainingState) -> None:
         draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization)
 
-    say(*job.corpus.lines(), job.opening())
+    say(*job.corpus.lines(), *validation_lines(job), job.opening())
     try:
         trained = execute(job)
     except TrainingInterrupted as interrupted:
@@ -133,6 +133,14 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
         say(*closing_lines(job, trained), *(f"validation {line}" for line in (described(scores) if scores else ())))
         say(f"saved in {job.folder}")
     write_json(json_file, results(job, trained, scores))
+
+
+def validation_lines(job: Any) -> list[str]:
+    """What the loss is measured on, if anything."""
+    if job.validation is None:
+        return []
+    skipped = f" ({job.validation.skipped:,} lines with a blank side were skipped)" if job.validation.skipped else ""
+    return [f"validation: {len(job.validation):,} pairs{skipped}"]
 
 
 def _flags(given: dict[str, Any]) -> Any:
