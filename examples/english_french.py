@@ -20,7 +20,7 @@ from results import arguments, finish, keep
 import transformer_mb as tmb
 from transformer_mb.data import Batches, build_vocabularies, pair_ids, preprocess_nmt, read_pairs, source_batches
 from transformer_mb.figures.attention import Attention
-from transformer_mb.training import TrainingRecipe, train
+from transformer_mb.training import TrainingRecipe, train_model
 
 SENTENCES = [
     ("go .", "va !"),
@@ -101,10 +101,10 @@ def show_attention(backend: Any, model: Any, vocabularies: Any, source: str, tra
     return {"shapes": shapes, "masked": float(masked), "sums": float(sums)}
 
 
-def train_model(backend: Any, raw: list[tuple[str, str]], vocabularies: Any, epochs: int, folder: Path) -> tuple[Any, Any]:
+def train_on(backend: Any, raw: list[tuple[str, str]], vocabularies: Any, epochs: int, folder: Path) -> tuple[Any, Any]:
     batches = Batches(pair_ids(raw, *vocabularies), RECIPE.batch_size, RECIPE.seed, num_steps=NUM_STEPS)
     model = backend.build(tmb.presets.d2l(*map(len, vocabularies)), seed=RECIPE.seed)
-    state = train(backend, model, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": epochs}))
+    state = train_model(backend, model, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": epochs}))
     print(f"loss {state.loss:.3f}, {state.tokens_per_second:.1f} tokens/sec on {backend.name}, {backend.device_name}")
     losses = [record.loss for record in state.history]
     loss_picture(folder / "loss.png", losses, "English-French, 600 pairs", "loss by the book's count")
@@ -142,7 +142,7 @@ def main(folder: Path, data: Path, epochs: int = RECIPE.epochs) -> None:
     raw = read_pairs(data, num_examples=600)
     pairs = [(preprocess_nmt(source), preprocess_nmt(target)) for source, target in raw]
     vocabularies = build_vocabularies(raw, "d2l", min_freq=RECIPE.min_freq)
-    model, state = train_model(backend, raw, vocabularies, epochs, folder)
+    model, state = train_on(backend, raw, vocabularies, epochs, folder)
     found = decode_each_way(backend, model, vocabularies, [source for source, _ in (*SENTENCES, *pairs)])
     rows = show_sentences({source for source, _ in pairs}, found)
     table = show_scores(pairs, found)

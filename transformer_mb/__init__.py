@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .config import TransformerConfig
     from .porting.port import port
     from .registry import get_backend
+    from .training import train
 
 __version__ = "0.1.0"
 
@@ -24,8 +25,9 @@ _HOMES = {
     "port": "porting.port",
     "save": "checkpoint",
     "presets": "presets",
+    "train": "training",
 }
-__all__ = ["TransformerConfig", "get_backend", "load", "port", "presets", "save"]
+__all__ = ["TransformerConfig", "get_backend", "load", "port", "presets", "save", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -149,6 +149,9 @@ class Backend(ABC):
     ) -> np.ndarray: ...
 
     @abstractmethod
+    def run_losses(self, model: Any, batch: tuple[np.ndarray | None, ...]) -> np.ndarray: ...
+
+    @abstractmethod
     def run_attention(
         self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray | None
     ) -> dict[str, list[np.ndarray]]: ...
@@ -211,6 +214,17 @@ class Backend(ABC):
         source, valid_lens, target = self._model_inputs(model, "attention", source, source_valid_lens, target)
         return self.run_attention(model, source, valid_lens, target)
 
+    def losses(
+        self, model: Any, source: Any, source_valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any
+    ) -> np.ndarray:
+        """[B] float64: each target's cross-entropy, summed over its tokens and in nats.
+
+        In evaluation mode: nothing is dropped and nothing smoothed, and no gradients are kept.
+        """
+        return self.run_losses(
+            model, self._loss_inputs(model, "losses", source, source_valid_lens, target_in, target_out, target_valid_lens)
+        )
+
     def loss_and_gradients(
         self,
         model: Any,
@@ -228,11 +242,11 @@ class Backend(ABC):
 
         Without ``dropout_masks`` nothing is dropped; with them the model runs in training mode and drops these.
         """
-        source, valid_lens, target = self._model_inputs(model, "loss_and_gradients", source, source_valid_lens, target_in)
-        labels = check_target(model.config, target_out, target.shape[0], "target_out")
-        target_valid_lens = check_lengths("target_valid_lens", target_valid_lens, *labels.shape)
+        batch = self._loss_inputs(
+            model, "loss_and_gradients", source, source_valid_lens, target_in, target_out, target_valid_lens
+        )
         loss = self.MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)
-        return self.run_loss_and_gradients(model, (source, valid_lens, target, labels, target_valid_lens), loss, dropout_masks)
+        return self.run_loss_and_gradients(model, batch, loss, dropout_masks)
 
     def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:
         """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long."""
@@ -255,6 +269,13 @@ class Backend(ABC):
         check_side(model.config, "decoder", call)
         source, valid_lens = check_source(model.config, source, valid_lens)
         return source, valid_lens, check_target(model.config, target, None if source is None else source.shape[0])
+
+    def _loss_inputs(
+        self, model: Any, call: str, source: Any, valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any
+    ) -> tuple[np.ndarray | None, ...]:
+        source, valid_lens, target = self._model_inputs(model, call, source, valid_lens, target_in)
+        labels = check_target(model.config, target_out, target.shape[0], "target_out")
+        return source, valid_lens, target, labels, check_lengths("target_valid_lens", target_valid_lens, *labels.shape)
 
     def _decoding_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int) -> tuple[Any, Any, int]:
         check_side(model.config, "decoder", call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,16 @@ def check_lengths(name: str, valid_lens: Any, batch: int, steps: int) -> np.ndar
     if array.dtype.kind not in "iu" or array.min() < 0 or array.max() > steps:
         raise TokenError(f"{name} must hold lengths from 0 to {steps}, got {array.tolist()}.")
     return array.astype(np.int64)
+
+
+def not_finite(weights: Mapping[str, np.ndarray]) -> str:
+    """What of the weights is NaN or infinite, in words; empty where all are finite."""
+    wrong = {name: int(bad) for name, array in weights.items() if (bad := array.size - np.isfinite(array).sum())}
+    if not wrong:
+        return ""
+    name, number = next(iter(wrong.items()))
+    others = f" and {len(wrong) - 1} more tensors" if len(wrong) > 1 else ""
+    return f"{number} of the {weights[name].size} numbers of {name}{others} are NaN or infinite"
 
 
 def check_side(config: TransformerConfig, side: str, call: str) -> None:

@@ -45,6 +45,10 @@ class CheckpointError(TransformerMBError, OSError):
     """A checkpoint folder that cannot be read or written."""
 
 
+class DestinationError(TransformerMBError, OSError):
+    """A file that is there already, which nobody has said may be replaced."""
+
+
 class DataError(TransformerMBError, ValueError):
     """A data file that does not hold what was expected."""
 

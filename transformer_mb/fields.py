@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,17 +17,17 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "int": (f"a whole number below {LARGEST}", _is_whole),
-    "float": ("a number", _is_number),
+    "float": ("a finite number", _is_number),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
     "str": ("a string", lambda value: isinstance(value, str)),
     "tuple[int, ...]": ("a list of whole numbers", lambda value: isinstance(value, tuple) and {*map(type, value)} <= {int}),
     "tuple[float, float]": (
-        "two numbers",
+        "two finite numbers",
         lambda value: isinstance(value, tuple) and list(map(_is_number, value)) == [True] * 2,
     ),
 }

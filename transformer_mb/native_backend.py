@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,12 @@ class NativeBackend(Backend):
     ) -> np.ndarray:
         return self._evaluate(_logits, model, source, valid_lens, target)
 
+    def run_losses(self, model: Any, batch: tuple[np.ndarray | None, ...]) -> np.ndarray:
+        *_, labels, _ = batch
+        assert labels is not None
+        means = self._evaluate(_mean_losses(self.MaskedSoftmaxCELoss), model, *batch)
+        return np.asarray(means, np.float64) * labels.shape[1]
+
     def run_attention(
         self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray | None
     ) -> dict[str, list[np.ndarray]]:
@@ -129,6 +136,16 @@ def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:
 
 def _logits(model: Any, source: Any, valid_lens: Any, target: Any) -> Any:
     return model(source, target, valid_lens)[0]
+
+
+@lru_cache
+def _mean_losses(loss: type) -> Callable[..., Any]:
+    """One function per loss class: a backend that compiles does so once."""
+
+    def mean_losses(model: Any, source: Any, valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any) -> Any:
+        return loss(normalization="steps")(model(source, target_in, valid_lens)[0], target_out, target_valid_lens)
+
+    return mean_losses
 
 
 def _attention(model: Any, source: Any, valid_lens: Any, target: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .config import check_choice
 from .errors import ConfigError
+from .fields import check_field_types
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights
 
@@ -58,6 +59,9 @@ class TrainerOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if isinstance(self.betas, list):
+            object.__setattr__(self, "betas", tuple(self.betas))
+        check_field_types(self)
         if self.optimizer not in SLOTS:
             raise ConfigError(f"optimizer must be one of {', '.join(SLOTS)}, got {self.optimizer!r}.")
         if not self.learning_rate > 0.0:
@@ -65,7 +69,11 @@ class TrainerOptions:
         if not all(0.0 <= beta < 1.0 for beta in (*self.betas, self.momentum)):
             raise ConfigError(f"betas and momentum must be from 0 to below 1, got {self.betas} and {self.momentum}.")
         if self.clip_norm is not None and not self.clip_norm > 0.0:
-            raise ConfigError(f"clip_norm must be positive or None, got {self.clip_norm}.")
+            raise ConfigError(
+                f"clip_norm must be positive, or None for no limit (0 in a flag or a file), got {self.clip_norm}."
+            )
+        if not self.eps > 0.0:
+            raise ConfigError(f"eps must be positive, got {self.eps}.")
         if not 0.0 <= self.label_smoothing < 1.0:
             raise ConfigError(f"label_smoothing must be from 0 to below 1, got {self.label_smoothing}.")
         check_choice("normalization", self.normalization)

@@ -136,7 +136,7 @@ def test_standard_input_that_is_not_utf_8(fails, trained):
         ("color = 3", "Unknown field(s) of [model]: color"),
         ("eos_id = 4", "[model] must leave out eos_id"),
         ('preset = "gpt9"', "The preset must be one of d2l"),
-        ('architecture = "decoder"', "vocab_size"),
+        ('architecture = "decoder"', "architecture must be encoder_decoder to be trained on sentence pairs, got 'decoder'"),
     ],
 )
 def test_a_model_that_cannot_be(fails, tmp_path, data, line, words):

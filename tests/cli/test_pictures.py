@@ -69,7 +69,7 @@ def test_the_loss_curve_of_a_training_and_of_its_resume(cli, settings_file, tmp_
     monkeypatch.setattr(curves, "loss_figure", lambda losses, *labels: drawn.append(losses) or original(losses, *labels))
     command = ("train", settings_file, "--out", tmp_path / "model", "--loss-curve", tmp_path / "loss.svg")
     assert cli(*command, "--epochs", 2).status == 0
-    assert cli(*command, "--epochs", 5, "--resume").status == 0
+    assert cli(*command, "--epochs", 5, "--resume", "--force").status == 0
     history = json.loads((tmp_path / "model" / "trainer.json").read_text())["history"]
     assert [len(losses) for losses in drawn] == [2, 5]
     assert drawn[1] == [row["loss"] for row in history]

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from transformer_mb.checkpoint import read_checkpoint
-from transformer_mb.cli.train_settings import Settings, read_toml
 from transformer_mb.errors import ConfigError
 from transformer_mb.presets import ARCHITECTURES, PRESETS, RECIPES, d2l
+from transformer_mb.training.settings import Settings, read_toml
 
 
 def trainer(folder) -> dict:
@@ -31,8 +31,13 @@ def test_the_checkpoint_says_how_it_was_made(trained, data):
 def test_the_d2l_preset_is_the_books(cli, data, tmp_path):
     outcome = cli("train", "--data", data, "--preset", "d2l", "--epochs", 1, "--num-examples", 30, "--out", tmp_path / "model")
     assert outcome.status == 0
-    loss, saved = outcome.out.splitlines()
-    assert loss.startswith("loss ") and "tokens/s (numpy, cpu, float32)" in loss and saved == f"saved in {tmp_path / 'model'}"
+    *_, opening, loss, saved = outcome.out.splitlines()
+    assert (
+        opening == "training 1 epoch with numpy, cpu, float32"
+        and loss.startswith("loss ")
+        and "tokens/s (numpy, cpu, float32)" in loss
+        and saved == f"saved in {tmp_path / 'model'}"
+    )
     assert outcome.err.splitlines()[0].startswith("epoch 1/1  loss ")
     found = read_checkpoint(tmp_path / "model")
     sizes = len(found.source_vocabulary), len(found.target_vocabulary)
@@ -64,7 +69,7 @@ def test_flags_override_the_file_which_overrides_the_preset(tmp_path):
     recipe, config = merged.recipe(), merged.config(source_vocab_size=9, target_vocab_size=9)
     assert (recipe.epochs, recipe.num_steps, recipe.clip_norm, recipe.pipeline, recipe.min_freq) == (3, None, None, "words", 2)
     assert config == d2l(9, 9, num_hiddens=16)
-    assert merged.run == {"out": "there", "backend": "torch"}
+    assert merged.run == {"out": "there", "backend": "torch", "preset": "d2l"}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,7 @@ def test_resuming_needs_nothing_but_the_folder_and_gives_what_one_run_gives(cli,
 def test_a_checkpoint_is_not_overwritten_unless_forced(fails, cli, settings_file, checkpoint):
     before = (checkpoint / "model.safetensors").read_bytes()
     message = fails("train", settings_file, "--out", checkpoint)
-    assert "holds a checkpoint already: continue it with --resume or replace it with --force" in message
+    assert "holds a checkpoint already: resume continues it (--resume), force replaces it (--force)" in message
     assert (checkpoint / "model.safetensors").read_bytes() == before
     assert cli("train", settings_file, "--out", checkpoint, "--epochs", 1, "--force").status == 0
     assert trainer(checkpoint)["epoch"] == 1

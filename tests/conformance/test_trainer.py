@@ -133,3 +133,14 @@ def test_bad_options(name, backend):
     options, message = BAD_OPTIONS[name]
     with pytest.raises(ConfigError, match=message):
         backend.trainer(backend.build(CONFIG, seed=0), **options)
+
+
+def test_losses_without_gradients_are_those_with_them(backend, reference):
+    """One per sentence; nothing is dropped, though the configuration has dropout, and the model stays as it was."""
+    model, reference_model = (each.build(CONFIG, seed=0) for each in (backend, reference))
+    losses = backend.losses(model, **BATCH)
+    assert losses.shape == (3,) and losses.dtype == np.float64 and losses.min() > 0.0
+    total, _ = backend.loss_and_gradients(model, **BATCH)
+    assert losses.sum() / BATCH["target_out"].shape[1] == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(losses, reference.losses(reference_model, **BATCH), rtol=1e-12)
+    assert backend.losses(model, **BATCH).tolist() == losses.tolist()

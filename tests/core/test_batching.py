@@ -157,7 +157,7 @@ def test_a_too_long_sentence_is_refused_with_its_number():
         Batches(pairs, 2, max_len=6)
     assert str(caught.value) == (
         "The target of pair 2 must be at most 6 tokens long (<eos> counted), but it has 7; 2 of 3 are too long. "
-        "They can be cut with truncate."
+        "num_steps (--num-steps 6) cuts them."
     )
     assert len(Batches(pairs, 2, max_len=8)) == 2
     cut = list(Batches(pairs, 3, max_len=6, truncate=True, shuffle=False).epoch(0))

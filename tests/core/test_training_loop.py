@@ -13,7 +13,7 @@ from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_ids
 from transformer_mb.errors import CheckpointError, ConfigError, NotFiniteError
-from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe, train
+from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe, train_model
 
 PAIRS = demo_pairs()[0][:40]
 VOCABULARIES = build_vocabularies(PAIRS, "d2l", 2)
@@ -49,7 +49,7 @@ def backend(request):
 
 def run(backend, recipe=RECIPE, **options):
     model = backend.build(CONFIG, seed=recipe.seed)
-    return train(backend, model, batches(recipe), recipe, vocabularies=VOCABULARIES, **options), model
+    return train_model(backend, model, batches(recipe), recipe, vocabularies=VOCABULARIES, **options), model
 
 
 def files(folder) -> dict[str, bytes]:
@@ -209,5 +209,5 @@ def test_training_learns():
     recipe = TrainingRecipe(epochs=40, batch_size=8, learning_rate=0.01, seed=3)
     backend = tmb.get_backend("numpy")
     model = backend.build(CONFIG.replace(dropout=0.0, num_hiddens=32, ffn_num_hiddens=64), seed=3)
-    state = train(backend, model, batches(recipe), recipe)
+    state = train_model(backend, model, batches(recipe), recipe)
     assert state.history[0].loss > 2.0 and state.loss < 0.5

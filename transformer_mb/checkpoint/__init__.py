@@ -1,5 +1,23 @@
 """The canonical checkpoint: a folder that every backend reads and writes."""
 
-from .model import Checkpoint, check_destination, fill_folder, load, read_checkpoint, save, write_checkpoint
+from .model import (
+    Checkpoint,
+    check_destination,
+    check_nothing_lost,
+    fill_folder,
+    load,
+    read_checkpoint,
+    save,
+    write_checkpoint,
+)
 
-__all__ = ["Checkpoint", "check_destination", "fill_folder", "load", "read_checkpoint", "save", "write_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "check_destination",
+    "check_nothing_lost",
+    "fill_folder",
+    "load",
+    "read_checkpoint",
+    "save",
+    "write_checkpoint",
+]

@@ -16,8 +16,8 @@ FORMAT = "transformer_mb"
 FORMAT_VERSION = 1
 CONFIG, MODEL = "config.json", "model.safetensors"
 VOCABULARIES = {"source": "source_vocabulary.json", "target": "target_vocabulary.json"}
-OPTIMIZER, TRAINER = "optimizer.safetensors", "trainer.json"
-FILES = (CONFIG, MODEL, *VOCABULARIES.values(), OPTIMIZER, TRAINER)
+OPTIMIZER, TRAINER, LAST = "optimizer.safetensors", "trainer.json", "last.safetensors"
+FILES = (CONFIG, MODEL, *VOCABULARIES.values(), OPTIMIZER, TRAINER, LAST)
 
 
 def holds_checkpoint(folder: Path) -> bool:

@@ -6,9 +6,10 @@ model.safetensors       weights by canonical name, in canonical layout; shared a
 source_vocabulary.json  tokens by id and the name of their text pipeline; likewise target_vocabulary.json
 optimizer.safetensors   ``step`` and the moments ``m.NAME``, ``v.NAME`` or ``momentum.NAME`` (``Trainer.state_dict``)
 trainer.json            how far training is, and its recipe: see ``training.state``
+last.safetensors        the weights after the last step, where model.safetensors keeps those of the best epoch
 ======================  =========================================================================================
 
-The last two belong to training; a model alone has neither. Vocabularies are optional, but a model with two sides has
+The last three belong to training; a model alone has none of them. Vocabularies are optional, but a model with two sides has
 both or none.
 """
 
@@ -23,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import not_finite
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
-from ..errors import CheckpointError, ConfigError, WeightsError
+from ..errors import CheckpointError, ConfigError, NotFiniteError, WeightsError
 from ..files.tensors import read_tensors, write_tensors
 from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
 from ..parameters import check_sizes, check_weights, parameter_shapes
@@ -34,6 +36,7 @@ from ..trainer import SLOTS, Trainer
 from .files import (
     CONFIG,
     FILES,
+    LAST,
     MODEL,
     OPTIMIZER,
     TRAINER,
@@ -52,7 +55,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What a folder holds, without any framework. ``optimizer`` and ``trainer`` come together or not at all."""
+    """What a folder holds, without any framework.
+
+    ``optimizer`` and ``trainer`` come together or not at all. They go on from ``last``, or from ``weights`` where it is None.
+    """
 
     config: TransformerConfig
     weights: Mapping[str, np.ndarray]
@@ -60,12 +66,15 @@ class Checkpoint:
     target_vocabulary: Vocabulary | None = None
     optimizer: Mapping[str, np.ndarray] | None = None
     trainer: dict[str, Any] | None = None
+    last: Mapping[str, np.ndarray] | None = None
 
     def check(self) -> None:
         """Refuse parts that do not belong together; raises CheckpointError without naming a folder."""
         try:
             check_sizes(self.config, len(self.weights))
             check_weights(self.weights, parameter_shapes(self.config), "The configuration")
+            if self.last is not None:
+                check_weights(self.last, parameter_shapes(self.config), f"The configuration, in {LAST},")
             if self.optimizer is not None:
                 check_weights(self.optimizer, _optimizer_shapes(self.config, self.optimizer), "The optimizer's state")
         except WeightsError as error:
@@ -96,8 +105,12 @@ def save(
     trainer: Trainer | None = None,
     progress: Mapping[str, Any] | None = None,
     backend: Backend | None = None,
+    force: bool = False,
 ) -> None:
     """Write a native model as a canonical checkpoint, in place of one that is there.
+
+    What a folder holds beside its model is not lost by saving another model over it: vocabularies and the state of a
+    training are replaced by those given here, or with ``force``.
 
     Args:
         model: made by a backend, so that it has ``config``.
@@ -105,7 +118,8 @@ def save(
         trainer: its optimizer state is saved too; progress: what trainer.json is to hold beside it.
         backend: whose model it is; None looks at where the model's class comes from (see ``registry.backend_of``).
     Raises:
-        CheckpointError: the folder is not a checkpoint and not empty, or cannot be written; then nothing has changed.
+        CheckpointError: the folder is not a checkpoint and not empty, holds what would be lost, or cannot be written;
+            NotFiniteError: a weight is NaN or infinite. Then nothing has changed.
     """
     if not isinstance(getattr(model, "config", None), TransformerConfig):
         raise ConfigError(f"The model must have the config it was built from, but this {type(model).__name__} has none.")
@@ -118,7 +132,26 @@ def save(
         optimizer=None if trainer is None else trainer.state_dict(),
         trainer=None if trainer is None else dict(progress or {}),
     )
+    if wrong := not_finite(checkpoint.weights):
+        raise NotFiniteError(f"The model is not saved in {folder}: {wrong}.")
+    if not force:
+        check_nothing_lost(Path(folder), vocabularies=vocabularies is not None, training=trainer is not None)
     write_checkpoint(folder, checkpoint)
+
+
+def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool) -> None:
+    """Refuse a folder that holds vocabularies or the state of a training, where none are to replace them."""
+    place = current_folder(folder)
+    lost = []
+    if not vocabularies and any((place / name).exists() for name in VOCABULARIES.values()):
+        lost.append("vocabularies")
+    if not training and any((place / name).exists() for name in (OPTIMIZER, TRAINER, LAST)):
+        lost.append("the state of its training")
+    if lost and holds_checkpoint(folder):
+        raise CheckpointError(
+            f"The folder must be a new one, but {folder} holds a checkpoint with {' and '.join(lost)}, which would be lost: "
+            "nothing is written. Name another folder, or replace it with force."
+        )
 
 
 def load(folder: Any, backend: str | Backend | None = None, device: str | None = None, dtype: str | None = None) -> Any:
@@ -140,18 +173,24 @@ def load(folder: Any, backend: str | Backend | None = None, device: str | None =
     return model
 
 
-def read_checkpoint(folder: Any, *, optimizer: bool = True) -> Checkpoint:
-    """Read and check a folder; raises CheckpointError. ``optimizer=False`` leaves the state of training unread."""
+def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True) -> Checkpoint:
+    """Read and check a folder; raises CheckpointError.
+
+    ``optimizer=False`` leaves the state of training unread, ``finite=False`` takes weights that are NaN or infinite too.
+    """
     folder = Path(folder)
     if not current_folder(folder).is_dir():
         what = "a file" if folder.exists() else "nothing"
         raise CheckpointError(f"{folder} must be a checkpoint folder, got {what}.")
     try:
-        return read_unchanged(folder, partial(_read, optimizer=optimizer))
+        checkpoint = read_unchanged(folder, partial(_read, optimizer=optimizer))
     except CheckpointError:
         raise
     except OSError as error:
         raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror or error}.") from None
+    if finite and (wrong := not_finite(checkpoint.weights) or not_finite(checkpoint.last or {})):
+        raise CheckpointError(f"The weights of {folder} must be finite numbers, but {wrong}: its training has failed.")
+    return checkpoint
 
 
 def _read(folder: Path, optimizer: bool) -> Checkpoint:
@@ -164,6 +203,7 @@ def _read(folder: Path, optimizer: bool) -> Checkpoint:
         **vocabularies,
         optimizer=read_tensors(folder / OPTIMIZER, whole_numbers=("step",)) if trained else None,
         trainer=read_object(folder / TRAINER) if trained else None,
+        last=read_tensors(folder / LAST) if trained and (folder / LAST).exists() else None,
     )
     try:
         checkpoint.check()
@@ -210,6 +250,8 @@ def _fill(folder: Path, checkpoint: Checkpoint) -> None:
     if checkpoint.optimizer is not None:
         tensors[OPTIMIZER] = checkpoint.optimizer
         texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
+    if checkpoint.last is not None:
+        tensors[LAST] = checkpoint.last
     for name, text in texts.items():
         write_text(folder / name, text)
     for name, arrays in tensors.items():
@@ -220,7 +262,7 @@ def check_destination(folder: Path) -> None:
     """Refuse to save where something lies that is not a checkpoint."""
     if folder.exists() and not folder.is_dir():
         raise CheckpointError(f"{folder} must be a folder, but it is a file.")
-    if folder.is_mount():
+    if folder.resolve().is_mount():  # "." alone would look like one
         raise CheckpointError(f"{folder} is a mount point, which cannot be replaced as a whole: name a folder inside it.")
     if folder.is_dir() and any(folder.iterdir()) and not holds_checkpoint(folder):
         raise CheckpointError(

@@ -12,14 +12,14 @@ from .reporting import write_json
 NAME = "backends"
 
 
-def command(json_file: options.JsonFile = None) -> None:
+def command(json_file: options.JsonFile = None, force: options.Force = False) -> None:
     """List the backends: versions, devices, dtypes, and why one is not usable."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from ..files.whole_file import check_writable
+    from ..files.whole_file import check_result_file
     from ..registry import entries
 
-    check_writable(json_file)
+    check_result_file(json_file, force)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         answers = list(pool.map(examine, entries()))
     _show(answers)

@@ -35,21 +35,21 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Of initial weights, data order and dropout.")] = 0,
     json_file: options.JsonFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="Save the model here.", show_default=False)] = None,
+    force: options.Force = False,
 ) -> None:
     """Train on the built-in corpus, translate unseen sentences and show the attention."""
-    from ..checkpoint import check_destination
     from ..data import demo_pairs
-    from ..files.whole_file import check_writable
+    from ..files.whole_file import check_result_file
     from ..registry import get_backend
+    from ..training.destination import check_folder
     from .evaluate import score
 
-    check_writable(json_file)
+    check_result_file(json_file, force)
     framework = get_backend(backend, device, dtype)
-    if out is not None:
-        check_destination(out)
+    check_folder(out, False, force)
     pairs, unseen = demo_pairs()
     print(f"{len(pairs)} sentence pairs to learn from, {len(unseen)} unseen ones to translate; backend {framework.name}")
-    state, translator = learn(framework, pairs, epochs, seed, out)
+    state, translator = learn(framework, pairs, epochs, seed, out, force)
     print(f"loss {state.loss:.4f}, {state.tokens_per_second:,.1f} tokens/s, {state.train_seconds:.1f} s of training")
     result = score(translator, unseen)
     show_translations(translator, unseen)
@@ -67,18 +67,21 @@ def command(
 
 
 def learn(
-    backend: Any, pairs: Sequence[tuple[str, str]], epochs: int, seed: int, out: Path | None = None
+    backend: Any, pairs: Sequence[tuple[str, str]], epochs: int, seed: int, out: Path | None = None, force: bool = False
 ) -> tuple[TrainingState, Translator]:
     """A model of the built-in corpus, saved where ``out`` says."""
-    from ..config import TransformerConfig
-    from ..data import build_vocabularies
-    from ..training import TrainingRecipe
-    from .train_job import Job, execute
+    from ..data import Pairs
+    from ..training.job import Given, prepare
+    from ..training.run import execute
+    from ..training.settings import Settings
 
-    recipe = TrainingRecipe(epochs=epochs, seed=seed, **RECIPE)
-    source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq)
-    config = TransformerConfig(source_vocab_size=len(source), target_vocab_size=len(target), **MODEL)
-    return execute(Job(backend, config, recipe, pairs, (source, target), out))
+    settings = Settings(
+        model={**MODEL, "suppress_ids": []},
+        training={**RECIPE, "epochs": epochs, "seed": seed},
+        run={} if out is None else {"out": out},
+    )
+    trained = execute(prepare(settings, Given(pairs=Pairs(pairs), backend=backend), force=force))
+    return trained.state, trained.translator
 
 
 def show_translations(translator: Translator, pairs: Sequence[tuple[str, str]]) -> None:

@@ -27,18 +27,21 @@ def command(
     max_steps: options.MaxSteps = None,
     batch_size: options.BatchSize = 64,
     json_file: options.JsonFile = None,
+    force: options.Force = False,
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
     from ..data.readers import read_pairs
-    from ..files.whole_file import check_writable
+    from ..files.whole_file import check_result_file
     from .loading import load_translator
 
-    check_writable(json_file)
+    check_result_file(json_file, force)
     pairs = read_pairs(data, target, num_examples=num_examples, fields=fields.split(",") if fields else None)
     translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     result = score(translator, pairs, beam)
     for line in described(result):
         print(line)
+    if pairs.skipped:
+        print(f"{pairs.skipped} lines with a blank side were skipped")
     write_json(json_file, result.to_dict())
 
 

@@ -7,6 +7,14 @@ from typing import Annotated
 
 import typer
 
+
+def named_path(text: str) -> Path:
+    """A path as it was given; the empty one would be this folder."""
+    if not text:
+        raise typer.BadParameter("a path was expected, got ''.")
+    return Path(text)
+
+
 Backend = Annotated[
     str | None, typer.Option("--backend", help="Framework; else TRANSFORMER_MB_BACKEND, else numpy.", show_default=False)
 ]
@@ -14,6 +22,7 @@ Device = Annotated[
     str | None, typer.Option("--device", help="As the framework names it; else its default.", show_default=False)
 ]
 Dtype = Annotated[str, typer.Option("--dtype", help="Of weights and activations.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace results that are there already.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]
 MaxSteps = Annotated[
@@ -22,7 +31,14 @@ MaxSteps = Annotated[
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences decoded together.")]
 Data = Annotated[
-    Path, typer.Option("--data", help="SOURCE TAB TARGET lines, .jsonl, or the source side with --target.", show_default=False)
+    Path,
+    typer.Option(
+        "--data",
+        help="SOURCE TAB TARGET lines, .jsonl, or the source side with --target.",
+        show_default=False,
+        parser=named_path,
+        metavar="PATH",
+    ),
 ]
 Target = Annotated[Path | None, typer.Option("--target", help="The target side, line by line.", show_default=False)]
 Fields = Annotated[

@@ -66,6 +66,14 @@ def _tell(text: str) -> None:
     print(printable(" ".join(text.split())), file=sys.stderr)
 
 
+def say(*lines: str) -> None:
+    """Print lines beside work whose result is a file: where nobody reads them any more, the work goes on."""
+    try:
+        print(*lines, sep="\n", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def write_json(path: Path | None, content: Any) -> None:
     """Write a result for programs to read; None writes nothing."""
     if path is not None:

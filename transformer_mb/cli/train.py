@@ -7,117 +7,150 @@ from typing import Annotated, Any
 
 import typer
 
+from ..option_words import DATA, MODEL, RUN, RUN_DEFAULTS, TRAINING
+from ..presets import PRESETS
 from . import options
 
 NAME = "train"
 
 
-def option(*names: str, help: str, **more: Any) -> Any:
+def option(name: str, words: str, default: Any = None, **more: Any) -> Any:
     """An option that says nothing unless it is given, so that the file's or the preset's value stays."""
-    return typer.Option(*names, help=help, show_default=False, **more)
+    known = "" if default is None else f" [default: {default}]"
+    return typer.Option(name, help=f"{words[0].upper()}{words[1:]}.{known}", show_default=False, **more)
 
 
-ConfigFile = Annotated[
-    Path | None, typer.Argument(metavar="CONFIG.toml", help="[model], [training] and [data].", show_default=False)
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue the checkpoint in --out; what is not given stays as it was.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a checkpoint in --out.")]
+def of_recipe(flag: str, **more: Any) -> Any:
+    default, words = TRAINING[flag.removeprefix("--").replace("-", "_")]
+    return option(flag, words, default, **more)
+
+
+def path(flag: str, words: str) -> Any:
+    return option(flag, words, parser=options.named_path, metavar="PATH")
+
+
+CONFIG_HELP = "Top-level options, [model], [training] and [data], as --print-config writes them."
+ConfigFile = Annotated[Path | None, typer.Argument(metavar="CONFIG.toml", help=CONFIG_HELP, show_default=False)]
+PRESET = f"{RUN['preset']}: {', '.join(PRESETS)}"
 
 
 def command(
     config_file: ConfigFile = None,
-    data: Annotated[
-        Path | None, option("--data", help="SOURCE TAB TARGET lines, .jsonl, or the source side with --target; .gz too.")
-    ] = None,
-    target: Annotated[Path | None, option("--target", help="The target side, line by line.")] = None,
-    fields: Annotated[str | None, option("--fields", help="Two field names of JSON lines, as source,target.")] = None,
-    validation: Annotated[Path | None, option("--validation", help="Pairs to score after training.")] = None,
-    validation_target: Annotated[Path | None, option("--validation-target", help="The target side of --validation.")] = None,
-    out: Annotated[Path | None, option("--out", help="The checkpoint folder.")] = None,
-    preset: Annotated[
-        str | None, option("--preset", help="A published architecture with its recipe, such as d2l or vaswani_base.")
-    ] = None,
-    epochs: Annotated[int | None, option("--epochs", help="Epochs in all.")] = None,
-    num_examples: Annotated[int | None, option("--num-examples", help="Read only the first N lines; 0: all.")] = None,
-    batch_size: Annotated[int | None, option("--batch-size", help="Sentence pairs in a step.")] = None,
-    num_steps: Annotated[
-        int | None, option("--num-steps", help="Cut and pad every sentence to N tokens; 0: cut none, pad little.")
-    ] = None,
-    min_freq: Annotated[int | None, option("--min-freq", help="Rarer tokens are unknown words.")] = None,
-    pipeline: Annotated[str | None, option("--pipeline", help="How text becomes tokens: d2l or words.")] = None,
-    optimizer: Annotated[str | None, option("--optimizer", help="adam or sgd.")] = None,
-    learning_rate: Annotated[float | None, option("--learning-rate", help="The schedule's factor.")] = None,
-    schedule: Annotated[str | None, option("--schedule", help="constant, linear, inverse_square_root or vaswani.")] = None,
-    warmup_steps: Annotated[int | None, option("--warmup-steps", help="Steps of the schedule's warm-up.")] = None,
-    clip_norm: Annotated[
-        float | None, option("--clip-norm", help="The largest norm of all gradients together; 0: any.")
-    ] = None,
-    normalization: Annotated[str | None, option("--normalization", help="steps (D2L) or tokens.")] = None,
-    label_smoothing: Annotated[
-        float | None, option("--label-smoothing", help="Share of probability for all other tokens.")
-    ] = None,
-    seed: Annotated[int | None, option("--seed", help="Of initial weights, data order and dropout.")] = None,
+    data: Annotated[Path | None, path("--data", DATA["source"])] = None,
+    target: Annotated[Path | None, path("--target", DATA["target"])] = None,
+    fields: Annotated[str | None, option("--fields", "two field names of JSON lines, as source,target")] = None,
+    validation: Annotated[Path | None, path("--validation", DATA["validation"])] = None,
+    validation_target: Annotated[Path | None, path("--validation-target", DATA["validation_target"])] = None,
+    out: Annotated[Path | None, path("--out", RUN["out"])] = None,
+    preset: Annotated[str | None, option("--preset", PRESET)] = None,
+    num_hiddens: Annotated[int | None, option("--num-hiddens", MODEL["num_hiddens"], 32)] = None,
+    ffn_num_hiddens: Annotated[int | None, option("--ffn-num-hiddens", MODEL["ffn_num_hiddens"], 64)] = None,
+    num_layers: Annotated[int | None, option("--num-layers", "blocks of each side", 2)] = None,
+    num_heads: Annotated[int | None, option("--num-heads", "attention heads of each side", 4)] = None,
+    dropout: Annotated[float | None, option("--dropout", MODEL["dropout"], 0.1)] = None,
+    epochs: Annotated[int | None, of_recipe("--epochs")] = None,
+    num_examples: Annotated[int | None, of_recipe("--num-examples")] = None,
+    batch_size: Annotated[int | None, of_recipe("--batch-size")] = None,
+    num_steps: Annotated[int | None, of_recipe("--num-steps")] = None,
+    min_freq: Annotated[int | None, of_recipe("--min-freq")] = None,
+    pipeline: Annotated[str | None, of_recipe("--pipeline")] = None,
+    optimizer: Annotated[str | None, of_recipe("--optimizer")] = None,
+    learning_rate: Annotated[float | None, of_recipe("--learning-rate")] = None,
+    schedule: Annotated[str | None, of_recipe("--schedule")] = None,
+    warmup_steps: Annotated[int | None, of_recipe("--warmup-steps")] = None,
+    clip_norm: Annotated[float | None, of_recipe("--clip-norm")] = None,
+    normalization: Annotated[str | None, of_recipe("--normalization")] = None,
+    label_smoothing: Annotated[float | None, of_recipe("--label-smoothing")] = None,
+    early_stopping: Annotated[int | None, of_recipe("--early-stopping")] = None,
+    keep: Annotated[str | None, of_recipe("--keep")] = None,
+    seed: Annotated[int | None, of_recipe("--seed")] = None,
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: Annotated[str | None, option("--dtype", help="Of weights and activations; default: float32.")] = None,
-    save_every: Annotated[
-        int | None, option("--save-every", min=1, help="Epochs between two checkpoints; default: 10.")
-    ] = None,
-    loss_curve: Annotated[
-        Path | None, option("--loss-curve", help="Draw the loss of all epochs here: .png, .svg or .html.")
-    ] = None,
-    resume: Resume = False,
-    force: Force = False,
+    dtype: Annotated[str | None, option("--dtype", RUN["dtype"], RUN_DEFAULTS["dtype"])] = None,
+    save_every: Annotated[int | None, option("--save-every", RUN["save_every"], RUN_DEFAULTS["save_every"], min=1)] = None,
+    loss_curve: Annotated[Path | None, path("--loss-curve", "draw the loss of all epochs here: .png, .svg or .html")] = None,
+    json_file: options.JsonFile = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the checkpoint in --out; what is not given stays as it was.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a checkpoint in --out, and result files.")] = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print every option with its value here as CONFIG.toml, and end.")
+    ] = False,
 ) -> None:
-    """Train a model on sentence pairs. Flags override CONFIG.toml, which overrides the preset."""
+    """Train a model on sentence pairs. Flags override CONFIG.toml, which overrides the preset, which overrides defaults."""
     given = {name: value for name, value in locals().items() if value is not None}
-    run(given, resume, force)
+    run(given, resume, force, print_config)
 
 
-def run(given: dict[str, Any], resume: bool, force: bool) -> None:
-    from ..figures.curves import draw_losses
+def run(given: dict[str, Any], resume: bool, force: bool, print_config: bool) -> None:
+    from ..errors import ConfigError
     from ..figures.files import check_figure_path
-    from ..training import TrainingInterrupted, TrainingState
-    from .train_job import execute, prepare, read_validation
-    from .train_settings import read_toml
+    from ..files.whole_file import check_result_file
+    from ..training.configuration_file import configuration_text
+    from ..training.job import prepare
+    from ..training.settings import read_toml
 
     settings = _flags(given)
     if "config_file" in given:
         settings = settings.over(read_toml(given["config_file"]))
-    check_figure_path(given.get("loss_curve"), "--loss-curve")
-    job = prepare(settings, resume, force)
-    validation = read_validation(job.described)
+    if print_config:
+        if resume:
+            raise ConfigError("--print-config shows a new training, so that --resume has to be left out.")
+        print(configuration_text(settings), end="")
+        return
+    if not settings.run.get("out"):
+        raise ConfigError("A folder for the checkpoint was expected (--out DIR), got none.")
+    check_figure_path(given.get("loss_curve"), "--loss-curve", force=force)
+    check_result_file(given.get("json_file"), force)
+    carry_out(prepare(settings, resume=resume, force=force), given.get("loss_curve"), given.get("json_file"))
+
+
+def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None:
+    """Train, and tell what came of it."""
+    from ..figures.curves import draw_losses
+    from ..training import TrainingInterrupted, TrainingState
+    from ..training.run import execute
+    from .reporting import say, write_json
+    from .train_report import closing_lines, results
 
     def draw(state: TrainingState) -> None:
-        draw_losses(given.get("loss_curve"), [record.loss for record in state.history], job.recipe.normalization)
+        draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization)
 
+    say(*job.corpus.lines(), *validation_lines(job), job.opening())
     try:
-        state, translator = execute(job)
+        trained = execute(job)
     except TrainingInterrupted as interrupted:
         draw(interrupted.state)
         raise KeyboardInterrupt(f"{interrupted} Continue with: transformer-mb train --out {job.folder} --resume") from None
-    place = f"{job.backend.name}, {job.backend.device_name}, {job.backend.dtype}"
-    print(f"loss {state.loss:.4f}, {state.tokens_per_second:,.1f} tokens/s ({place})")
-    draw(state)
-    if validation is not None:
-        from .evaluate import described, score
+    draw(trained.state)
+    scores = None
+    if not job.is_finished:
+        if job.validation is not None:
+            from .evaluate import described, score
 
-        for line in described(score(translator, validation)):
-            print(line)
-    print(f"saved in {job.folder}")
+            scores = score(trained.translator, job.validation)
+        say(*closing_lines(job, trained), *(f"validation {line}" for line in (described(scores) if scores else ())))
+        say(f"saved in {job.folder}")
+    write_json(json_file, results(job, trained, scores))
+
+
+def validation_lines(job: Any) -> list[str]:
+    """What the loss is measured on, if anything."""
+    if job.validation is None:
+        return []
+    skipped = f" ({job.validation.skipped:,} lines with a blank side were skipped)" if job.validation.skipped else ""
+    return [f"validation: {len(job.validation):,} pairs{skipped}"]
 
 
 def _flags(given: dict[str, Any]) -> Any:
     """The flags in the tables of a configuration file."""
-    import dataclasses
-
-    from ..training import TrainingRecipe
-    from .train_settings import DATA_FIELDS, RUN_FIELDS, Settings
+    from ..training.run import MODEL_OPTIONS
+    from ..training.settings import RECIPE_FIELDS, Settings
 
     renamed = {"data": "source"}
-    paths = {renamed.get(name, name): str(value) if isinstance(value, Path) else value for name, value in given.items()}
-    if "fields" in paths:
-        paths["fields"] = paths["fields"].split(",")
-    of_recipe = {item.name for item in dataclasses.fields(TrainingRecipe)}
-    tables = {"model": {"preset"}, "training": of_recipe, "data": set(DATA_FIELDS), "run": set(RUN_FIELDS)}
-    return Settings(**{table: {name: paths[name] for name in names if name in paths} for table, names in tables.items()})
+    values = {renamed.get(name, name): str(value) if isinstance(value, Path) else value for name, value in given.items()}
+    if "fields" in values:
+        values["fields"] = values["fields"].split(",")
+    tables = {"model": MODEL_OPTIONS, "training": RECIPE_FIELDS, "data": DATA, "run": RUN}
+    return Settings(**{table: {name: values[name] for name in names if name in values} for table, names in tables.items()})

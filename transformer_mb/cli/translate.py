@@ -32,13 +32,13 @@ def command(
             show_default=False,
         ),
     ] = None,
+    force: options.Force = False,
 ) -> None:
     """Translate standard input, line by line, to standard output."""
-    from ..figures.attention_files import LINES_ENDINGS, attention_file
-    from ..figures.files import check_figure_path
+    from ..figures.attention_files import attention_file, check_attention_path
     from .loading import load_translator
 
-    check_figure_path(attention, "--attention", LINES_ENDINGS)
+    check_attention_path(attention, force)
     translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     size = 1 if sys.stdin.isatty() else CHUNK
     numbered = read_lines(sys.stdin.buffer)

@@ -14,7 +14,7 @@ Only NumPy and the standard library are imported here.
 from .batching import Batches, EncodedPairs, SourceBatch, encode_pairs, pair_ids, restore_order, source_batches
 from .demo_corpus import demo_pairs, demo_sentences
 from .padding import BUCKET_WIDTHS
-from .readers import read_lines, read_pairs
+from .readers import Pairs, read_lines, read_pairs
 from .text import TEXT_PIPELINES, TextPipeline, preprocess_nmt, text_pipeline, tokenize
 from .vocabulary import SPECIAL_TOKENS, Vocabulary, build_vocabularies
 
@@ -24,6 +24,7 @@ __all__ = [
     "TEXT_PIPELINES",
     "Batches",
     "EncodedPairs",
+    "Pairs",
     "SourceBatch",
     "TextPipeline",
     "Vocabulary",

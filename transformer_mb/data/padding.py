@@ -40,7 +40,7 @@ class Sentences:
             first = int((full > limit).argmax())
             raise TokenError(
                 f"The {what} {first + 1} must be at most {limit} tokens long (<eos> counted), but it has {full[first]}; "
-                f"{int((full > limit).sum())} of {len(full)} are too long. They can be cut with truncate."
+                f"{int((full > limit).sum())} of {len(full)} are too long. num_steps (--num-steps {limit}) cuts them."
             )
         self.lengths = full if limit is None else np.minimum(full, limit)
         self._starts = np.cumsum(full) - full

@@ -10,9 +10,9 @@ import gzip
 import json
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BufferedIOBase
-from itertools import islice, zip_longest
+from itertools import islice, repeat, zip_longest
 from os import PathLike, fspath
 from typing import Any
 
@@ -27,14 +27,27 @@ DEFAULT_FIELDS = ("source", "target")
 EXCERPT = 60  # characters of a wrong line that a message shows
 
 
+class Pairs(list[Pair]):
+    """(source, target) sentences; ``skipped`` counts the lines that were left out, a side of theirs being blank."""
+
+    def __init__(self, lines: Iterable[Pair] = ()):
+        super().__init__()
+        self.skipped = 0
+        for source, target in lines:
+            if source.strip() and target.strip():
+                self.append((source, target))
+            else:
+                self.skipped += 1
+
+
 def read_pairs(
     path: Path,
     target_path: Path | None = None,
     *,
     num_examples: int | None = None,
     fields: Sequence[str] | None = None,
-) -> list[Pair]:
-    """(source, target) sentences, as they stand in the file.
+) -> Pairs:
+    """(source, target) sentences, as they stand in the file. Lines with a blank side are left out and counted.
 
     Args:
         path: ``.jsonl`` holds one JSON object a line, every other file SOURCE TAB TARGET (further columns are
@@ -48,14 +61,15 @@ def read_pairs(
     """
     _check_arguments(path, target_path, num_examples, fields)
     if target_path is not None:
-        pairs = list(islice(_parallel(path, target_path), num_examples))
+        pairs = Pairs(islice(_parallel(path, target_path), num_examples))
     else:
         json_lines = _is_json(path)
         names = tuple(DEFAULT_FIELDS if fields is None else fields)
         parse = (lambda line: _from_json(line, names)) if json_lines else _from_columns
-        pairs = list(islice(_parsed(path, parse), num_examples))
+        pairs = Pairs(islice(_parsed(path, parse), num_examples))
     if not pairs:
-        raise DataError(f"{fspath(path)} is empty: it must hold at least one pair of sentences.")
+        what = f"holds {pairs.skipped} lines with a blank side and no other" if pairs.skipped else "is empty"
+        raise DataError(f"{fspath(path)} {what}: it must hold at least one pair of sentences.")
     return pairs
 
 
@@ -84,19 +98,18 @@ def _is_json(path: Path) -> bool:
 
 
 def _parsed(path: Path, parse: Callable[[str], Pair]) -> Iterator[Pair]:
-    """One pair a line. Empty lines may only be the last ones: in between they are a fault of the file."""
-    empty = None
+    """One pair a line; an empty line is a blank one, unless nothing but such lines follow."""
+    empty = 0
     for number, line in _lines(path):
-        if not line:
-            empty = empty or number
+        if not line.strip():
+            empty += 1
             continue
-        if empty:
-            raise DataError(f"{fspath(path)}, line {empty}: a pair of sentences was expected, but the line is empty.")
+        yield from repeat(("", ""), empty)
+        empty = 0
         try:
-            pair = _checked(parse(line))
+            yield parse(line)
         except DataError as error:
             raise DataError(f"{fspath(path)}, line {number}: {error}.") from None
-        yield pair
 
 
 def _from_columns(line: str) -> Pair:
@@ -141,18 +154,7 @@ def _parallel(path: Path, target_path: Path) -> Iterator[Pair]:
             raise DataError(
                 f"{fspath(path)} and {fspath(target_path)} must have the same number of lines, got {counts[0]} and {counts[1]}."
             )
-        try:
-            pair = _checked((source[1], target[1]))
-        except DataError as error:
-            raise DataError(f"{fspath(path)} and {fspath(target_path)}, line {number}: {error}.") from None
-        yield pair
-
-
-def _checked(pair: Pair) -> Pair:
-    for side, text in zip(("source", "target"), pair, strict=True):
-        if not text.strip():
-            raise DataError(f"both sides must hold a sentence, but the {side} is blank")
-    return pair
+        yield source[1], target[1]
 
 
 def _excerpt(text: str) -> str:

@@ -11,15 +11,28 @@ from typing import Any
 import numpy as np
 
 from ..errors import PictureError
-from ..files.whole_file import replaced_file
+from ..files.whole_file import check_new, replaced_file
 from ..translation import Translator
 from .attention import Attention, attention_figure
-from .files import ENDINGS, as_svg, save_figure, save_page
+from .files import ENDINGS, as_svg, check_figure_path, save_figure, save_page
 from .sentences import attention_of
 
 LINES_ENDINGS = (".jsonl", ".json")
+ONE_EACH = (".png", ".svg")  # files that hold one sentence
 MOST = 200  # sentences drawn; a picture takes a second or so
 Write = Callable[[Sequence[str], Sequence[str]], None]
+
+
+def check_attention_path(path: Path | None, force: bool) -> None:
+    """Find out before any work what cannot be written after it, the files of further lines included."""
+    check_figure_path(path, "--attention", LINES_ENDINGS, force)
+    if path is not None and path.suffix.lower() in ONE_EACH and not force:
+        for number in range(2, MOST + 1):
+            check_new(numbered_path(path, number))
+
+
+def numbered_path(path: Path, number: int) -> Path:
+    return path if number == 1 else path.with_stem(f"{path.stem}-{number}")
 
 
 @contextmanager
@@ -73,7 +86,7 @@ def _pictures(path: Path, translator: Translator) -> Iterator[Write]:
             if page:
                 drawn.append(as_svg(figure))
             else:
-                save_figure(figure, path if number == 1 else path.with_stem(f"{path.stem}-{number}"))
+                save_figure(figure, numbered_path(path, number))
 
     yield write
     if page:

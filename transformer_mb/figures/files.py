@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PictureError
-from ..files.whole_file import check_writable, replaced_file, write_whole
+from ..files.whole_file import check_result_file, replaced_file, write_whole
 from ..printable import printable
 from .style import require_matplotlib
 
@@ -35,14 +35,14 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS, what: str = "The 
     return ending
 
 
-def check_figure_path(path: Path | None, option: str, others: Sequence[str] = ()) -> None:
+def check_figure_path(path: Path | None, option: str, others: Sequence[str] = (), force: bool = False) -> None:
     """Find out before any work what cannot be drawn after it; ``others`` are endings that need no matplotlib."""
     if path is None:
         return
     ending = check_ending(path, (*others, *ENDINGS), option)
     if not path.absolute().parent.is_dir():
         raise PictureError(f"{option} must name a file in a folder that exists, but there is no {path.absolute().parent}.")
-    check_writable(path)
+    check_result_file(path, force)
     if ending in ENDINGS:
         require_matplotlib()
 

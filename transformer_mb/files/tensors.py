@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,11 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mappi
     if wrong := [name for name, array in tensors.items() if array.dtype.newbyteorder("<") not in DTYPES.values()]:
         known = ", ".join(map(str, DTYPES.values()))
         raise DtypeError(f"Tensor {wrong[0]} must be of {known} to be saved, got {tensors[wrong[0]].dtype}.")
+    path.touch()
+    mode = stat.S_IMODE(path.stat().st_mode)  # the library makes its files private
     try:
         save_file(dense(tensors), path, None if metadata is None else dict(metadata))
+        path.chmod(mode)
     except SafetensorError as error:
         raise OSError(str(error).removeprefix("Error while serializing: I/O error: ")) from None
 

@@ -13,8 +13,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ..errors import DestinationError
 from . import renames
 from .staging import PREFIX, finish, staged, sync
+
+
+def check_result_file(path: Path | None, force: bool) -> None:
+    """Find out before any work whether a result can be written to a file, which only ``force`` replaces.
+
+    Pipes and devices, such as /dev/stdout, are written to and not replaced. None is no file. Raises OSError as opening it
+    would, and DestinationError.
+    """
+    check_writable(path)
+    if path is not None and not force:
+        check_new(path)
+
+
+def check_new(path: Path) -> None:
+    """Refuse a file that is there already; raises DestinationError."""
+    if path.is_file() and not _is_stream(path):
+        raise DestinationError(
+            f"{path} must be a new file, but there is one already: name another one, or replace it with --force."
+        )
 
 
 def check_writable(path: Path | None) -> None:
@@ -31,6 +51,12 @@ def check_writable(path: Path | None) -> None:
     for code, holds in problems.items():
         if holds:
             raise OSError(code, os.strerror(code), str(path))
+    if not is_special(path) and not _is_stream(path):
+        try:
+            with staged(folder):  # some folders, such as those of /proc, look as if they took files
+                pass
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def is_special(path: Path) -> bool:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
 from ..config import TransformerConfig
 from ..errors import WorkerError
+from ..files.tensors import write_tensors
 from ..registry import PLAIN_DTYPES
 from .cells import FAILED, Ask
 from .computing import reference
@@ -191,4 +191,4 @@ def _dump(path: Path, part: Request, output: np.ndarray, ask: Ask) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {name: value for name, value in part.arrays.items() if not name.startswith("weights.")}
     arrays |= {"expected": output, "output": ask(part)["output"]}
-    save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, path)
+    write_tensors(path, arrays)

@@ -1,9 +1,23 @@
-"""Training that every backend shares: recipes, learning rate schedules and the loop, which saves and resumes."""
+"""Training that every backend shares: the function ``train``, and beneath it recipes, learning rate schedules and the loop."""
 
-from .loop import TrainingInterrupted, train
+from .corpus import CorpusCounts, SideCounts
+from .loop import TrainingInterrupted, train_model
 from .progress import Progress
 from .recipe import TrainingRecipe
+from .run import Trained, train
 from .schedules import SCHEDULES
-from .state import TrainingState
+from .state import EpochRecord, TrainingState
 
-__all__ = ["SCHEDULES", "Progress", "TrainingInterrupted", "TrainingRecipe", "TrainingState", "train"]
+__all__ = [
+    "SCHEDULES",
+    "CorpusCounts",
+    "EpochRecord",
+    "Progress",
+    "SideCounts",
+    "Trained",
+    "TrainingInterrupted",
+    "TrainingRecipe",
+    "TrainingState",
+    "train",
+    "train_model",
+]

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
+
+import numpy as np
 
 from ..backend import Backend
-from ..checkpoint import Checkpoint, save
+from ..checkpoint import Checkpoint, check_nothing_lost, write_checkpoint
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, NotFiniteError
-from ..trainer import Batch, Trainer
+from ..trainer import Trainer
+from .batches import EpochBatches
 from .interruption import Interruption
 from .progress import Progress
 from .recipe import TrainingRecipe
 from .schedules import SCHEDULES, Span
 from .state import TrainingState
+from .validation import REMEDY, KeptWeights, check_finite, check_validation, mean_loss
 
 READ_EVERY = 32  # steps between two readings of the loss, each of which waits for the device
-
-
-class EpochBatches(Protocol):
-    """A corpus whose order is a function of the epoch alone (``data.Batches``)."""
-
-    def __len__(self) -> int: ...
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]: ...
 
 
 class TrainingInterrupted(KeyboardInterrupt):
@@ -39,7 +36,7 @@ class TrainingInterrupted(KeyboardInterrupt):
         self.state = state
 
 
-def train(
+def train_model(
     backend: Backend,
     model: Any,
     batches: EpochBatches,
@@ -51,8 +48,9 @@ def train(
     save_every: int | None = None,
     data: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    validation: EpochBatches | None = None,
 ) -> TrainingState:
-    """Train a model to the end of the recipe.
+    """Train a model to the end of the recipe: the loop beneath ``train``, for models and batches of your own.
 
     Args:
         folder: where checkpoints go: at the end, at Ctrl-C, and after every ``save_every`` epochs.
@@ -61,33 +59,58 @@ def train(
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
         data: what trainer.json is to say of the corpus.
+        validation: batches whose loss is measured after every epoch. With the recipe's ``keep`` as ``best`` the model and
+            the checkpoint are those of the best epoch in the end, and the checkpoint holds beside it what a resume needs.
     Returns: the history of losses, and how fast it went.
     Raises:
-        TrainingInterrupted: after Ctrl-C, when the checkpoint is saved. NotFiniteError: the loss is NaN or infinite;
-            the last checkpoint stays.
+        TrainingInterrupted: after Ctrl-C, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
+            infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are given.
     """
     progress = progress or Progress()
     trainer = backend.trainer(model, **recipe.trainer_options())
     state = TrainingState() if resume is None else restore(backend, model, trainer, recipe, resume)
     place = None if folder is None else Path(folder)
+    check_validation(model, recipe, validation, resume)
+    if place is not None:
+        check_nothing_lost(place, vocabularies=vocabularies is not None, training=True)
+    kept = KeptWeights(recipe.keep, state, resume)
     span = Span(recipe.warmup_steps, recipe.epochs * len(batches), model.config.num_hiddens)
 
     def write() -> None:
+        current, best = backend.get_weights(model), kept.better_than_current(state)
+        check_finite(backend, model, current, next(batches.epoch(0)), state)
         if place is not None:
-            described = {**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {})}
-            save(model, place, vocabularies=vocabularies, trainer=trainer, progress=described, backend=backend)
+            write_checkpoint(
+                place,
+                Checkpoint(
+                    config=model.config,
+                    weights=current if best is None else best,
+                    source_vocabulary=vocabularies[0] if vocabularies else None,
+                    target_vocabulary=vocabularies[1] if vocabularies else None,
+                    optimizer=trainer.state_dict(),
+                    trainer={**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {})},
+                    last=None if best is None else current,
+                ),
+            )
             progress.saved(place, state)
 
-    with Interruption(progress.interrupted) as interruption:
-        while state.epoch < recipe.epochs:
+    # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.
+    with np.errstate(all="ignore"), Interruption(progress.interrupted) as interruption:
+        while not state.is_finished(recipe.epochs, recipe.early_stopping):
             run_epoch(trainer, batches, recipe, span, state, progress, interruption)
             if state.batch == len(batches):
-                progress.epoch(state.end_epoch())
+                measured = None if validation is None else mean_loss(backend, model, validation)
+                check_loss(measured or 0.0, state)
+                progress.epoch(state.end_epoch(measured))
+                if validation is not None:
+                    kept.measured(state, backend.get_weights(model))
             if interruption.requested:
                 write()
                 raise TrainingInterrupted(place, state)
-            if state.epoch == recipe.epochs or (save_every and state.epoch % save_every == 0):
+            if state.is_finished(recipe.epochs, recipe.early_stopping) or (save_every and state.epoch % save_every == 0):
                 write()
+    if (best := kept.better_than_current(state)) is not None:
+        backend.set_weights(model, best)
     return state
 
 
@@ -105,7 +128,7 @@ def restore(backend: Backend, model: Any, trainer: Trainer, recipe: TrainingReci
     except ConfigError as error:
         raise CheckpointError(f"trainer.json holds no valid recipe: {error}") from None
     recipe.check_continues(before)
-    backend.set_weights(model, resume.weights)
+    backend.set_weights(model, resume.weights if resume.last is None else resume.last)
     trainer.load_state_dict(resume.optimizer)
     return state
 
@@ -145,8 +168,11 @@ def read_losses(unread: list[tuple[Any, int]], state: TrainingState) -> None:
     for loss, weight in unread:
         state.loss_sum += float(loss) * weight
     unread.clear()
-    if not math.isfinite(state.loss_sum):
+    check_loss(state.loss_sum, state)
+
+
+def check_loss(loss: float, state: TrainingState) -> None:
+    if not math.isfinite(loss):
         raise NotFiniteError(
-            f"The loss is no longer a number (epoch {state.epoch + 1}, before step {state.step + 1}). "
-            "A lower learning_rate, or clip_norm, may help."
+            f"The loss is no longer a number (epoch {state.epoch + 1}, before step {state.step + 1}). {REMEDY}"
         )

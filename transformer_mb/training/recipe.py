@@ -9,14 +9,21 @@ from typing import Any
 
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
-from ..fields import check_field_types, check_names
+from ..fields import check_names
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
 from .schedules import SCHEDULES
 
 # What may not change when training is resumed: the data, its order, and what the saved state means.
-FIXED = ("optimizer", "batch_size", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed")
-LEAST = {"epochs": 1, "batch_size": 1, "num_steps": 1, "num_examples": 1, "min_freq": 1, "warmup_steps": 0}
+FIXED = (
+    *("optimizer", "batch_size", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed"),
+    *("initialization", "keep"),
+)
+LEAST = {
+    **dict.fromkeys(("epochs", "batch_size", "num_steps", "num_examples", "min_freq", "early_stopping"), 1),
+    "warmup_steps": 0,
+}
+KEEP = ("best", "last")
 OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
 
 
@@ -32,6 +39,8 @@ class TrainingRecipe(TrainerOptions):
         min_freq: rarer tokens are not in the vocabulary. pipeline: how text becomes tokens (``TEXT_PIPELINES``).
         schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
         seed: of initial weights and data order too. initialization: see ``transformer_mb.initialization``.
+        early_stopping: training ends after this many epochs in a row whose validation loss was no new lowest one.
+        keep: whether the model is to be the ``best`` by validation loss, where there is one, or the ``last``.
     Raises:
         ConfigError: naming the field, what it must be and what it is.
     """
@@ -47,27 +56,26 @@ class TrainingRecipe(TrainerOptions):
     schedule: str = "constant"
     warmup_steps: int = 0
     initialization: str = "xavier"
+    early_stopping: int | None = None
+    keep: str = "best"
 
     def __post_init__(self) -> None:
-        if isinstance(self.betas, list):
-            object.__setattr__(self, "betas", tuple(self.betas))
-        check_field_types(self)
+        super().__post_init__()
         for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"{name} must be at least {least}, got {value}.")
-        if not 0.0 < self.eps < float("inf"):
-            raise ConfigError(f"eps must be positive, got {self.eps}.")
         if self.schedule not in SCHEDULES:
             raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}.")
         if self.schedule in ("vaswani", "inverse_square_root") and not self.warmup_steps:
             raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, got 0.")
+        if self.keep not in KEEP:
+            raise ConfigError(f"keep must be one of {', '.join(KEEP)}, got {self.keep!r}.")
         check_scheme(self.initialization)
         try:
             text_pipeline(self.pipeline)
         except DataError as error:
             raise ConfigError(str(error)) from None
-        super().__post_init__()
 
     def trainer_options(self) -> dict[str, Any]:
         """The arguments of ``Backend.trainer``."""

@@ -23,14 +23,15 @@ def recognize(folder: Path) -> bool:
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """The settings may change how the model decodes (``settings.DECODING``), and bring vocabularies."""
     with port_errors(CheckpointError, ValueError):
-        checkpoint = read_checkpoint(folder)
+        checkpoint = read_checkpoint(folder, finite=False)  # what is not finite is the proof's to refuse
         config = build_config(checkpoint.config.to_dict(), settings, {})
         Checkpoint(config=config, weights=checkpoint.weights).check()
     words = {name: getattr(checkpoint, name) for name in VOCABULARIES}
     return PortedModel(
         config=config,
         weights=checkpoint.weights,
-        optimizer=checkpoint.optimizer,
+        # Its moments belong to the weights after the last step, which are not those of the best epoch.
+        optimizer=None if checkpoint.last else checkpoint.optimizer,
         notes=(PROGRESS,) if checkpoint.trainer else (),
         **{**words, **vocabularies(settings)},
     )

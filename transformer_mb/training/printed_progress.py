@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..training import Progress, TrainingState
-from ..training.state import EpochRecord
+from .progress import Progress
+from .state import EpochRecord, TrainingState
 
 LINES = 20  # where there is no terminal, about this many epochs get a line
 
 
 def described(record: EpochRecord, epochs: int) -> str:
-    return f"epoch {record.epoch}/{epochs}  loss {record.loss:.4f}  {record.tokens_per_second:,.0f} tokens/s"
+    measured = ""
+    if record.validation_loss is not None:
+        measured = f"validation loss {record.validation_loss:.4f}, perplexity {record.perplexity:.2f}  "
+    return f"epoch {record.epoch}/{epochs}  loss {record.loss:.4f}  {measured}{record.tokens_per_second:,.0f} tokens/s"
 
 
 class Lines(Progress):

@@ -1,0 +1,51 @@
+"""What ``train`` tells when it is done: lines for people, and a dictionary for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..evaluation import Evaluation
+    from ..training import Trained
+    from ..training.job import Job
+
+
+def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
+    """The loss, the speed of what was trained now, and what the validation measured."""
+    from ..training.state import perplexity
+
+    state, recipe = trained.state, job.recipe
+    # Of a mean over steps, or of a smoothed one, exp is no perplexity.
+    is_cross_entropy = recipe.normalization == "tokens" and not recipe.label_smoothing
+    of_training = f", perplexity {perplexity(state.loss):.2f}" if is_cross_entropy else ""
+    yield f"loss {state.loss:.4f}{of_training}, {trained.tokens_per_second:,.1f} tokens/s ({job.place})"
+    if state.is_stopped_early(recipe.early_stopping):
+        yield f"stopped early at epoch {state.epoch}: {recipe.early_stopping} epochs without a lower validation loss"
+    best, last = trained.best, trained.history[-1]
+    if best is not None and last.validation_loss is not None:
+        yield f"validation loss {last.validation_loss:.4f}, perplexity {last.perplexity:.2f}, at epoch {last.epoch}"
+        kept = "which is kept" if recipe.keep == "best" else "while the last epoch is kept"
+        lowest = f"best validation loss {best.validation_loss:.4f}, perplexity {best.perplexity:.2f}"
+        yield f"{lowest}, at epoch {best.epoch}, {kept}"
+
+
+def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, Any]:
+    """Losses are those of the history; ``validation`` holds the scores of the model that is kept."""
+    best = trained.best
+    return {
+        "folder": str(trained.folder),
+        **job.described["run"],
+        "device": job.backend.device_name,
+        "epoch": trained.state.epoch,
+        "step": trained.state.step,
+        "stopped_early": trained.state.is_stopped_early(job.recipe.early_stopping),
+        "tokens_per_second": trained.tokens_per_second,
+        "best_epoch": None if best is None else best.epoch,
+        "history": [{**record._asdict(), "perplexity": record.perplexity} for record in trained.history],
+        "validation": None if scores is None else scores.to_dict(),
+        "corpus": trained.corpus.to_dict(),
+        "preset": job.described["preset"],
+        "training": job.recipe.to_dict(),
+        "model": job.config.to_dict(),
+    }

@@ -1,0 +1,162 @@
+"""``train``: from sentence pairs to a model that translates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from ..backend import Backend
+from ..data import Pairs
+from ..errors import ConfigError, DataError
+from ..fields import check_names
+from ..option_words import BOTH_SIDES, OF_VOCABULARIES
+from ..translation import Translator
+from .corpus import CorpusCounts
+from .job import Given, Job, prepare
+from .loop import train_model
+from .printed_progress import training_progress
+from .progress import Progress
+from .settings import CONFIG_FIELDS, RECIPE_FIELDS, Settings
+from .state import EpochRecord, TrainingState
+
+Source = str | PathLike[str] | Iterable[tuple[str, str]]
+MODEL_OPTIONS = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What a training leaves.
+
+    Attributes:
+        translator: the model that is kept, with its vocabularies; corpus: the counts of what it learned from.
+        state: where training stands, with the ``history`` of all epochs.
+        tokens_per_second: target tokens, of what was trained now; 0 where nothing was.
+        folder: where the checkpoint is, or None.
+    """
+
+    translator: Translator
+    corpus: CorpusCounts
+    state: TrainingState
+    tokens_per_second: float
+    folder: Path | None
+
+    @property
+    def model(self) -> Any:
+        """The native model: the one of the best epoch where it is known, else of the last."""
+        return self.translator.model
+
+    @property
+    def history(self) -> list[EpochRecord]:
+        return self.state.history
+
+    @property
+    def best(self) -> EpochRecord | None:
+        """The epoch with the lowest validation loss; None without validation."""
+        return self.state.best
+
+
+def train(
+    data: Source | None,
+    folder: str | PathLike[str] | None = None,
+    *,
+    target: str | PathLike[str] | None = None,
+    fields: Sequence[str] | None = None,
+    validation: Source | None = None,
+    validation_target: str | PathLike[str] | None = None,
+    preset: str | None = None,
+    backend: str | Backend | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    save_every: int | None = None,
+    resume: bool = False,
+    force: bool = False,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Trained:
+    """Train a model on sentence pairs, and save it.
+
+    Args:
+        data: a file as ``data.read_pairs`` reads it, with ``target`` and ``fields``; or (source, target) sentences. None,
+            with ``resume``: the file that the training began with.
+        folder: where the checkpoint goes; None keeps the model in memory alone.
+        validation: likewise pairs, whose loss is measured after every epoch.
+        preset: a published architecture with its recipe (``transformer_mb.presets``).
+        backend: a name with ``device`` and ``dtype``, or a Backend, which has its own; None: as the training began, else
+            ``TRANSFORMER_MB_BACKEND``, else numpy.
+        save_every: epochs between two checkpoints, 10 by default; the last epoch and Ctrl-C save in any case.
+        resume: continue the training in ``folder``; what is not given stays as it was. force: replace a checkpoint there.
+        verbose: print what the ``train`` command prints. progress: what to call instead.
+        options: any field of TransformerConfig but those of the vocabularies, ``num_layers`` and ``num_heads`` for both
+            sides, and any field of TrainingRecipe (docs/PYTHON.md lists them).
+    Raises:
+        ConfigError, DataError, CheckpointError: naming what was expected and what was got, before any training.
+        NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C.
+    """
+    check_names("option(s) of train", options, (*MODEL_OPTIONS, *RECIPE_FIELDS))
+    named = backend if isinstance(backend, str) else None
+    if isinstance(backend, Backend) and (device is not None or dtype is not None):
+        raise ConfigError("A Backend object has its own device and dtype: give these only with a backend's name.")
+    paths = {"source": data, "target": target, "validation": validation, "validation_target": validation_target}
+    run = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype, "save_every": save_every}
+    settings = Settings(
+        model={name: value for name, value in options.items() if name in MODEL_OPTIONS},
+        training={name: value for name, value in options.items() if name in RECIPE_FIELDS},
+        data={name: fspath(value) for name, value in paths.items() if isinstance(value, str | PathLike)}
+        | ({"fields": list(fields)} if fields is not None else {}),
+        run={name: value for name, value in run.items() if value is not None},
+    )
+    given = Given(pairs=_pairs(data), validation=_pairs(validation), backend=backend if isinstance(backend, Backend) else None)
+    job = prepare(settings, given, resume=resume, force=force)
+    if verbose:
+        print(*job.corpus.lines(), job.opening(), sep="\n", flush=True)
+    return execute(job, progress or (None if verbose else Progress()))
+
+
+def _pairs(data: Source | None) -> Pairs | None:
+    if data is None or isinstance(data, str | PathLike):
+        return None
+    try:
+        pairs = data if isinstance(data, Pairs) else Pairs((source, target) for source, target in data)
+    except (TypeError, ValueError, AttributeError):
+        raise DataError("Sentence pairs must be (source, target) texts, or the path of a file, got something else.") from None
+    if not pairs:
+        raise DataError("At least one pair of sentences was expected, got none.")
+    return pairs
+
+
+def execute(job: Job, progress: Progress | None = None) -> Trained:
+    """Train and save; ``progress`` None prints it."""
+    model = job.backend.build(job.config, job.recipe.seed, job.recipe.initialization)
+    tokens, seconds = job.state.trained_tokens, job.state.train_seconds
+    with _shown(job, progress) as shown:
+        state = train_model(
+            job.backend,
+            model,
+            job.batches,
+            job.recipe,
+            folder=job.folder,
+            vocabularies=job.vocabularies,
+            resume=job.resume,
+            save_every=job.save_every,
+            data=job.described,
+            progress=shown,
+            validation=job.validation_batches,
+        )
+    return Trained(
+        translator=Translator(job.backend, model, *job.vocabularies),
+        corpus=job.corpus,
+        state=state,
+        tokens_per_second=(state.trained_tokens - tokens) / max(state.train_seconds - seconds, 1e-9),
+        folder=job.folder,
+    )
+
+
+def _shown(job: Job, progress: Progress | None) -> AbstractContextManager[Progress]:
+    if progress is not None or job.is_finished:
+        return nullcontext(progress or Progress())
+    return training_progress(job.recipe.epochs, job.recipe.epochs * len(job.batches), job.state.step)

@@ -1,0 +1,118 @@
+"""What a training is to do: a published recipe, then a file, then flags, the later overriding the earlier."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ..config import TransformerConfig
+from ..errors import ConfigError
+from ..fields import check_names
+from ..option_words import BOTH_SIDES, DATA, NONE_AS_ZERO, RUN
+from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
+from .recipe import TrainingRecipe
+
+TABLES = ("model", "training", "data")
+CONFIG_FIELDS = tuple(item.name for item in dataclasses.fields(TransformerConfig))
+RECIPE_FIELDS = tuple(item.name for item in dataclasses.fields(TrainingRecipe))
+
+
+@dataclass
+class Settings:
+    """Tables as a file has them: ``model`` (configuration fields; ``num_layers`` and ``num_heads`` of both sides),
+    ``training`` (recipe fields), ``data`` and ``run`` (``option_words.DATA`` and ``RUN``; the latter at the top level)."""
+
+    model: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    run: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in BOTH_SIDES:
+            if name in self.model:
+                self.model = _on_both_sides(self.model, name)
+
+    def over(self, other: Settings) -> Settings:
+        """These settings, and the other's where these say nothing."""
+        return Settings(**{item.name: {**getattr(other, item.name), **getattr(self, item.name)} for item in fields(self)})
+
+    @property
+    def preset(self) -> str | None:
+        name = self.run.get("preset")
+        return check_name(name) if name else None
+
+    def recipe(self) -> TrainingRecipe:
+        """The preset's recipe with what was changed."""
+        published = RECIPES[self.preset] if self.preset else {}
+        changed = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in self.training.items()}
+        return TrainingRecipe.from_dict({**published, **changed})
+
+    def shares_embeddings(self) -> bool:
+        """Whether both sides are to have one vocabulary, as the settings or the preset say."""
+        return bool({**ARCHITECTURES[self.preset or "d2l"], **self.model}.get("share_embeddings"))
+
+    def config(self, **from_data: Any) -> TransformerConfig:
+        """The configuration for vocabularies of the sizes and special ids in ``from_data``."""
+        check_names("field(s) of [model]", self.model, (*BOTH_SIDES, *CONFIG_FIELDS))
+        architecture = self.model.get("architecture", "encoder_decoder")
+        if architecture != "encoder_decoder":
+            raise ConfigError(f"architecture must be encoder_decoder to be trained on sentence pairs, got {architecture!r}.")
+        if fixed := sorted(set(self.model) & set(from_data)):
+            raise ConfigError(f"[model] must leave out {', '.join(fixed)}: the vocabularies decide.")
+        return PRESETS[self.preset or "d2l"](**from_data, **self.model)
+
+
+def _on_both_sides(model: Mapping[str, Any], name: str) -> dict[str, Any]:
+    rest = {other: value for other, value in model.items() if other != name}
+    both = {f"{side}_{name}": model[name] for side in ("encoder", "decoder")}
+    if other := [f"{side} = {rest[side]}" for side in both if rest.get(side, model[name]) != model[name]]:
+        raise ConfigError(f"{name} says it of both sides, got {name} = {model[name]} beside {' and '.join(other)}.")
+    return {**rest, **both}
+
+
+def read_toml(path: Path) -> Settings:
+    """Raises ConfigError that names what is unknown or wrong."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no configuration file {path}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} must be TOML, but it is not: {error}.") from None
+    check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN))
+    for name in TABLES:
+        if not isinstance(tables.setdefault(name, {}), dict):
+            raise ConfigError(f"{path}: {name} must be a table, got {tables[name]!r}.")
+    _move(tables["data"], "pipeline", tables["training"], path)  # each may stand in either place
+    _move(tables["model"], "preset", tables, path)
+    settings = Settings(**{name: tables[name] for name in TABLES}, run={name: tables[name] for name in RUN if name in tables})
+    _check_data(settings, path)
+    return settings
+
+
+def _move(table: dict[str, Any], name: str, place: dict[str, Any], path: Path) -> None:
+    if name in table and place.setdefault(name, table[name]) != table.pop(name):
+        raise ConfigError(f"{path}: {name} must be said once, got {place[name]!r} and another.")
+
+
+def _check_data(settings: Settings, path: Path) -> None:
+    check_names(f"key(s) of [data] in {path}", settings.data, (*DATA, "pipeline"))
+    texts = {**{f"data.{name}": value for name, value in settings.data.items() if name != "fields"}, **settings.run}
+    for name, value in texts.items():
+        kind = int if name == "save_every" else str
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, got {value!r}.")
+
+
+def from_checkpoint(trainer: Mapping[str, Any]) -> Settings:
+    """The settings that a training was begun with, from its trainer.json."""
+    data = trainer.get("data") or {}
+    run = {"preset": data.get("preset"), **(data.get("run") or {})}
+    return Settings(
+        training=dict(trainer.get("recipe") or {}),
+        data={name: value for name, value in data.items() if name in DATA},
+        run={name: value for name, value in run.items() if name in RUN},
+    )
