@@ -189,8 +189,8 @@ def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, capsys, monk
 
 
 WRONG = {
-    "backend": (["--backends", "caffe"], "A backend must be one of numpy, torch"),
-    "dtype": (["--dtype", "float8"], "A dtype must be one of float64, float32, bfloat16, float16, got float8"),
+    "backend": (["--backends", "caffe"], "--backends must name some of numpy, torch"),
+    "dtype": (["--dtype", "float8"], "--dtype must name some of float64, float32, bfloat16, float16, got 'float8'"),
     "cases": (["--backends", "numpy", "--cases", "nothing"], "No cell was selected"),
     "python": (["--python", "torch"], "--python must be NAME=VALUE, got 'torch'"),
     "data": (["--backends", "numpy", "--data", "missing.tsv"], "missing.tsv"),

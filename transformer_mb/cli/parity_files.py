@@ -45,7 +45,7 @@ class Files:
         return {option: path for option, path in files.items() if path is not None}
 
     def check(self, plan: Plan, force: bool) -> None:
-        """Make the folders. Raises OSError where nothing can be written, ParityError where somebody's file is."""
+        """Make the folders. Raises ParityError where nothing can be written, or where somebody's file is."""
         from ..errors import ParityError
         from ..figures.style import require_matplotlib
         from ..files.whole_file import check_writable
@@ -58,10 +58,14 @@ class Files:
             )
         if self.report is not None and plan.draws:
             require_matplotlib()
-        places = [*self.by_option.values(), *([self.dump / "inputs and outputs"] if self.dump else [])]
-        for path in places:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            check_writable(path)
+        places = {**self.by_option, **({"--dump": self.dump / "a model's folder"} if self.dump else {})}
+        for option, path in places.items():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                check_writable(path)
+            except OSError as error:
+                given = path if option in ("--json", "--junit") else path.parent
+                raise ParityError(f"{option} must be a place that can be written, got {given}: {error.strerror}.") from None
 
     def _missed(self, plan: Plan) -> list[tuple[str, Path]]:
         found = [(option, path) for option, path in self.by_option.items() if _is_missed(path, EARLIER[option])]
@@ -97,16 +101,17 @@ class Files:
         from ..figures.files import save_figure
         from ..parity.verdict.bands import TIMES
 
-        # Of a run that was interrupted as much as there is: to compute the rest takes longer than anybody waits.
-        losses = plan.recording.losses if outcome.interrupted is None else plan.recording.recorded
         for dtype in plan.draws:
             if curves := dict(plan.free[dtype].curves):
+                # Of a run that was interrupted as much as there is: to compute the rest takes longer than anybody waits.
+                losses = plan.recording.losses if outcome.interrupted is None else plan.recording.recorded
                 save_figure(divergence_figure(dtype, curves, losses, TIMES), report / CURVES.format(dtype))
 
 
 def _is_missed(path: Path, earlier: str) -> bool:
     """Whether something is there that this command has not written: a file that holds anything else."""
-    if not path.is_file() or not path.stat().st_size:
+    stream = path.absolute().parts[1] in ("dev", "proc")  # /dev/stdout, where a shell has opened whatever it leads to
+    if stream or not path.is_file() or not path.stat().st_size:
         return False
     with path.open("rb") as file:
         return not re.match(earlier, file.read(READ).decode("utf-8", errors="replace"))
