@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from transformer_mb.parity.cells import EXPECTED, PASSED
+from transformer_mb.parity.column import by_the_table
 from transformer_mb.parity.computing.computations import COMPUTATIONS
-from transformer_mb.parity.matrix import by_the_table
 from transformer_mb.parity.rows import layer_cases, model_cases
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments, optimizer_experiments

@@ -11,6 +11,7 @@ from transformer_mb.parity.controls.answers import Replay, kinds, spoil
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
+from transformer_mb.parity.rows import hand_over
 from transformer_mb.parity.rows.hand_over import HandOverRun, HandOverStart
 from transformer_mb.parity.rows.training import FreeRunning
 from transformer_mb.parity.rows.training_job import Recording, make_job
@@ -73,19 +74,26 @@ def test_W1_an_answer_is_refused_as_a_whole(kind):
         check_answer(got, EXPECTED, "float32")
 
 
+@pytest.fixture
+def handed_over_early(monkeypatch):
+    """What is refused is refused at once: how long is trained before and after does not matter."""
+    monkeypatch.setattr(hand_over, "HANDED_OVER_AT", 10)
+    monkeypatch.setattr(hand_over, "CONTINUED", 4)
+
+
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
-def test_W1_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype):
+def test_W1_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype, handed_over_early):
     """From NumPy to itself, in this process; ``test_controls`` plants them into the answers of all other rows."""
     ask = reference.answer if dtype == "float64" else reference.baseline
     recording = Recording(make_job(None, 0))
     start, free = HandOverStart(recording, dtype), FreeRunning(recording, dtype)
-    hand_over = HandOverRun(start, free, ["numpy", "other"])
+    run = HandOverRun(start, free, ["numpy", "other"])
     judged(start, "numpy", ask)
     start.losses["other"], start.states["other"] = start.losses["numpy"], start.states["numpy"]
     free.one_step_errors |= {"numpy": 1e-15, "other": 1e-15}  # of a run that is not made here
     replay = Replay(ask)
-    assert [result.status for result in judged(hand_over, "numpy", replay)] == ["passed", "passed"]
-    controls = list(spoil(hand_over, "numpy", replay))
+    assert [result.status for result in judged(run, "numpy", replay)] == ["passed", "passed"]
+    controls = list(spoil(run, "numpy", replay))
     assert [control for control in controls if not control.caught] == []
     assert {control.row for control in controls} == {row.name for row in LADDER.values() if row.made_of}
     numbers, arrays = zip(*(control.control.split(" (")[0].split(" in ") for control in controls), strict=True)
@@ -93,7 +101,7 @@ def test_W1_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype):
     assert {"loss", "gradient", "weights", "slots.m", "slots.v", "losses"} == set(arrays)
 
 
-def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from():
+def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from(handed_over_early):
     recording = Recording(make_job(None, 0))
     start = HandOverStart(recording, "float64")
 

@@ -47,7 +47,7 @@ def test_a_missing_attention_scale_is_named(name, worker):
     model = forward_only("d2l")
     results = {result.row: result.status for result in model.run(name, ask)}
     assert results["model forward"] == "failed" and can_bisect(model)
-    tree = bisect(model, ask)
+    _, tree = bisect(model, ask)
     (first,) = [line for line in tree.splitlines() if line.endswith("<-- first to differ")]
     assert first.strip().startswith(f"x {CROSS}: own ")
     # What comes after it is right by itself and wrong by inheritance.
@@ -59,13 +59,13 @@ def test_a_missing_attention_scale_is_named(name, worker):
 def test_other_architectures_are_walked_too(case, torch):
     path = "decoder.blks.block0.ffn"
     ask = with_mistake(perturbed(f"weights.{path}.dense2.weight"), torch.ask)
-    tree = bisect(experiment(case, "float32"), ask)
+    _, tree = bisect(experiment(case, "float32"), ask)
     (first,) = [line for line in tree.splitlines() if line.endswith("<-- first to differ")]
     assert f"x {path}: own" in first
 
 
 def test_a_model_that_is_right_has_no_arrow(torch):
-    tree = bisect(experiment("d2l"), torch.ask)
+    _, tree = bisect(experiment("d2l"), torch.ask)
     assert "<--" not in tree and "every sublayer is right by itself" in tree
 
 
@@ -75,7 +75,7 @@ def test_a_wrong_backward_pass_is_told_by_its_gradients(torch):
         name = f"gradient.{CROSS}.W_v.weight"
         return {**answer, name: 2.0 * answer[name]} if name in answer else answer
 
-    tree = bisect(experiment("d2l"), ask)
+    _, tree = bisect(experiment("d2l"), ask)
     assert "every sublayer is right by itself" in tree and f"gradient of {CROSS}.W_v.weight" in tree
 
 

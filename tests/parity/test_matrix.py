@@ -11,7 +11,7 @@ import pytest
 
 from transformer_mb.cli.main import main
 from transformer_mb.divergences import Divergence
-from transformer_mb.parity import matrix
+from transformer_mb.parity import column, matrix
 from transformer_mb.parity.cells import Cell
 from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
@@ -80,15 +80,15 @@ def test_at_least_twenty_steps_are_sampled(plan):
 
 
 def test_a_matrix_that_executes_less_than_it_planned_does_not_hold(monkeypatch):
-    results = matrix._results
-    monkeypatch.setattr(matrix, "_results", lambda *arguments: list(results(*arguments))[:1])
+    results = column._results
+    monkeypatch.setattr(column, "_results", lambda *arguments: list(results(*arguments))[:1])
     outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="*: ffn relu*", dtypes=PLAIN_DTYPES))
     assert not outcome.failed and outcome.executed < outcome.planned and not outcome.holds
 
 
 def with_divergence(monkeypatch, case):
     row = Divergence("numpy", case, "not yet theirs", "planted by a test", "none")
-    monkeypatch.setattr(matrix, "DIVERGENCES", (row,))
+    monkeypatch.setattr(column, "DIVERGENCES", (row,))
     outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*", dtypes=PLAIN_DTYPES))
     return outcome
 
@@ -133,13 +133,13 @@ def test_W11_a_named_column_without_cells_fails(capsys, faulty_backends):
 
 def test_W11_what_a_built_in_backend_must_offer_is_not_its_own_word(monkeypatch):
     """A worker that greets without a dtype is asked for it all the same."""
-    true = matrix.Worker
+    true = column.Worker
 
     class Shrunken(true):
         def _greeting(self):
             return {**super()._greeting(), "dtypes": []}
 
-    monkeypatch.setattr(matrix, "Worker", Shrunken)
+    monkeypatch.setattr(column, "Worker", Shrunken)
     outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*"))
     assert {result.dtype for result in outcome.results} == set(PLAIN_DTYPES) and outcome.holds
 
@@ -182,15 +182,15 @@ def test_S5_4_and_S5_5_whatever_a_backend_says_breaks_no_document(tmp_path, caps
 
 
 def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(matrix, "run_matrix", lambda *arguments, **options: pytest.fail("it ran"))
+    monkeypatch.setattr(matrix, "run_plan", lambda *arguments, **options: pytest.fail("it ran"))
     for option, wrong in (("--json", tmp_path), ("--junit", tmp_path)):
         assert main(["parity", "--backends", "numpy", option, str(wrong)]) == 2
         assert "Is a directory" in capsys.readouterr().err
 
 
 WRONG = {
-    "backend": (["--backends", "caffe"], "A backend must be one of numpy, torch"),
-    "dtype": (["--dtype", "float8"], "A dtype must be one of float64, float32, bfloat16, float16, got float8"),
+    "backend": (["--backends", "caffe"], "--backends must name some of numpy, torch"),
+    "dtype": (["--dtype", "float8"], "--dtype must name some of float64, float32, bfloat16, float16, got 'float8'"),
     "cases": (["--backends", "numpy", "--cases", "nothing"], "No cell was selected"),
     "python": (["--python", "torch"], "--python must be NAME=VALUE, got 'torch'"),
     "data": (["--backends", "numpy", "--data", "missing.tsv"], "missing.tsv"),

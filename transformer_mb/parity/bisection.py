@@ -88,8 +88,11 @@ def _read(config: TransformerConfig, run: Runner, addnorm: str, X: np.ndarray) -
     return run(addnorm, "sublayer_input", [X]) if config.norm_position == "pre" else X
 
 
-def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> str:
-    """The sublayers of a failed model as text. ``dump``: inputs and outputs of every sublayer go there as safetensors."""
+def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> tuple[str, str]:
+    """What differs first in a failed model, in a few words, and all its sublayers as text.
+
+    ``dump``: inputs and outputs of every sublayer go there as safetensors.
+    """
     request = _forward(experiment.request)
     nodes = examine(request, ask, dump)
     first = next((node.path for node in nodes if node.failed), None)
@@ -97,7 +100,8 @@ def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> str:
     if first is None:
         lines.append("every sublayer is right by itself: the difference is in how they are joined, or in the backward pass")
         lines += _worst_gradients(experiment, ask)
-    return "\n".join(lines)
+    # Without a sublayer the same gradients are off.
+    return first or "; ".join(line.partition(":")[0] for line in lines[len(nodes) :]), "\n".join(lines)
 
 
 def _forward(request: Request) -> Request:

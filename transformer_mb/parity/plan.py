@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from pathlib import Path
+from dataclasses import replace
 
-from ..registry import EVERY_DTYPE, PLAIN_DTYPES
+from ..registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 from .cells import Cell, Experiment
 from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
@@ -17,35 +15,14 @@ from .rows.models import model_experiments, optimizer_experiments
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, stepwise_experiments
 from .rows.training_job import Recording, make_job
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What was asked for.
-
-    Args:
-        cases: a pattern of cells' ids (``row: case [dtype]``), such as ``*cross-attention*``; several with | between.
-        controls: plant the negative controls too.
-        data: the pairs of the training job; None is the built-in corpus.
-    """
-
-    dtypes: Sequence[str] = EVERY_DTYPE
-    cases: str | None = None
-    seed: int = 0
-    controls: bool = False
-    data: Path | None = None
-
-    def takes(self, cell: Cell) -> bool:
-        # Brackets stand for themselves, so that an id can be pasted.
-        patterns = ("*",) if self.cases is None else self.cases.replace("[", "[[]").split("|")
-        return cell.dtype in self.dtypes and any(fnmatchcase(cell.id, pattern.strip()) for pattern in patterns)
+from .selection import Selection, check_patterns, matches
 
 
 class Plan:
     """All experiments of a selection, in the order in which they run, and what they share."""
 
     def __init__(self, selection: Selection, backends: list[str]):
-        self.selection = selection
+        self.selection, self.backends = selection, backends
         self.job = make_job(selection.data, selection.seed)
         self.recording = Recording(self.job)
         self.free: dict[str, FreeRunning] = {}
@@ -97,3 +74,22 @@ class Plan:
         """What is to be executed for a backend that has these dtypes."""
         cells = [cell for e in self.experiments for cell in e.cells(backend)]
         return [cell for cell in cells if cell.dtype in dtypes and self.selection.takes(cell)]
+
+    def check(self) -> None:
+        """Raises ParityError when a pattern of the selection takes no cell."""
+        if self.selection.cases is not None and not all(map(self._takes_one, self.selection.patterns)):
+            ids = Plan(replace(self.selection, cases=None, controls=False), self.backends).ids(self.selection.dtypes)
+            wider = replace(self.selection, cases=None, controls=False, dtypes=EVERY_DTYPE)
+            check_patterns(self.selection.patterns, ids, Plan(wider, [*self.backends, *BUILT_IN]).ids(EVERY_DTYPE))
+
+    def _takes_one(self, pattern: str) -> bool:
+        return any(matches(pattern, name) for name in self.ids(self.selection.dtypes))
+
+    def ids(self, dtypes: Sequence[str]) -> list[str]:
+        """Of all cells that some backend with these dtypes is to execute, in the order in which they run."""
+        return list(dict.fromkeys(cell.id for backend in self.backends for cell in self.cells(backend, dtypes)))
+
+    @property
+    def draws(self) -> list[str]:
+        """The dtypes in which backends train by themselves, so that there are curves to draw."""
+        return [dtype for dtype, free in self.free.items() if free in self.experiments]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,12 @@ from ..files.whole_file import replaced_file
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .ladder import LADDER
-from .matrix import Outcome
+from .outcome import Outcome
 
 
 def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The run for programs to read."""
-    caught = sum(control.caught for control in outcome.controls)
+    caught = len(outcome.controls) - len(outcome.missed)
     return {
         "cells": outcome.executed,
         "planned": outcome.planned,
@@ -28,6 +29,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "expected_failures": outcome.count(EXPECTED),
         "controls": {"planted": len(outcome.controls), "caught": caught},
         "idle": outcome.idle,
+        "interrupted": interruption(outcome),
         "seconds": round(outcome.seconds, 1),
         "versions": {label: greeting.get("version") for label, greeting in outcome.backends.items()},
         "devices": {label: greeting.get("device") for label, greeting in outcome.backends.items()},
@@ -37,8 +39,23 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "settings": dict(settings),
         "results": [_finite(vars(result)) for result in outcome.results],
         "control_results": [vars(control) for control in outcome.controls],
-        "bisections": outcome.bisections,
+        "bisections": {f"{one.backend}, {one.cell}": one.tree for one in outcome.differences},
     }
+
+
+def interruption(outcome: Outcome) -> str | None:
+    """How a run was ended before its end, in a few words; None for one that was not."""
+    ended = outcome.interrupted
+    if ended is None:
+        return None
+    if isinstance(ended, KeyboardInterrupt | SystemExit):
+        # As a shell counts a process that a signal has ended.
+        number = signal.SIGINT if isinstance(ended, KeyboardInterrupt) else int(ended.code or 0) - 128
+        name = next((one.name for one in signal.Signals if one == number), str(ended))
+        how = f"by {name}"
+    else:
+        how = f"by {type(ended).__name__}: {ended}"
+    return f"Interrupted {how} after {outcome.executed:,} of {outcome.planned:,} cells"
 
 
 def _finite(fields: dict[str, Any]) -> dict[str, Any]:
@@ -48,12 +65,17 @@ def _finite(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_junit(path: Path, outcome: Outcome) -> None:
-    """One test case per cell, as CI servers read them."""
+    """One test case per cell, as CI servers read them; what else keeps the run from holding is an error of its own."""
+    errors = {f"{one.control} in {one.row}: {one.case} [{one.dtype}], {one.backend}": one.reason for one in outcome.missed}
+    errors |= {sentence.partition(" executed")[0]: sentence for sentence in outcome.idle}
+    if (interrupted := interruption(outcome)) is not None:
+        errors["the whole run"] = interrupted
     suite = ElementTree.Element(
         "testsuite",
         name="parity",
-        tests=str(len(outcome.results)),
+        tests=str(len(outcome.results) + len(errors)),
         failures=str(len(outcome.failed)),
+        errors=str(len(errors)),
         time=f"{outcome.seconds:.1f}",
     )
     for result in outcome.results:
@@ -66,6 +88,9 @@ def write_junit(path: Path, outcome: Outcome) -> None:
             ElementTree.SubElement(case, "skipped", message=printable(f"expected failure: {result.reason}"))
         else:
             ElementTree.SubElement(case, "system-out").text = printable(result.reason)
+    for name, reason in errors.items():
+        case = ElementTree.SubElement(suite, "testcase", classname="parity", name=printable(name))
+        ElementTree.SubElement(case, "error", message=printable(reason))
     with replaced_file(path) as file:
         ElementTree.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
 
@@ -116,9 +141,14 @@ def markdown(run: Mapping[str, Any]) -> str:
     for (row, dtype), cells in _grouped(run["results"]).items():
         lines.append(f"| {row} | {dtype} | {' | '.join(_columns(cells, backends))} |")
     controls = run["controls"]
-    versions = ", ".join(f"{name} {version} on {run['devices'][name]}" for name, version in run["versions"].items())
+    versions = ", ".join(
+        f"{name} {version} on {run['devices'][name]}" if version else f"{name} did not start"
+        for name, version in run["versions"].items()
+    )
     versions = table_cell(versions)
     counts = f"{run['cells']:,} cells, {run['passed']:,} passed, {run['failed']} failed"
     caught = f"{controls['caught']} of {controls['planted']} negative controls caught"
     summary = f"{counts}, {run['expected_failures']} expected failures; {caught}; {run['seconds']:.0f} s."
+    if run.get("interrupted"):
+        summary += f" {table_cell(run['interrupted'])}."
     return "\n".join([*lines, "", summary, f"Versions: {versions}.", ""])

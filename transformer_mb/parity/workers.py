@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,10 @@ class WorkerSpec:
 class Worker:
     """A process that computes for one backend; every way in which it can fail is a WorkerError with the reason."""
 
-    def __init__(self, spec: WorkerSpec, folder: Path, timeout: float = TIMEOUT):
+    def __init__(
+        self, spec: WorkerSpec, folder: Path, timeout: float = TIMEOUT, on_start: Callable[[Worker], None] = lambda worker: None
+    ):
+        """``on_start`` is told when the process runs; the framework that it then imports may take long."""
         self.spec = spec
         started_in = folder / spec.label
         started_in.mkdir(parents=True)
@@ -75,6 +79,7 @@ class Worker:
             timeout=timeout,
         )
         self.kill, self.stop = self.gateway.kill, self.gateway.stop
+        on_start(self)
         try:
             self.greeting = self._greeting()
         except WorkerError:
@@ -106,6 +111,11 @@ class Worker:
         return (
             f"install it with `{self.spec.python or sys.executable} -m pip install --editable '{source}[{self.spec.backend}]'`."
         )
+
+    @property
+    def dead(self) -> str | None:
+        """How it ended, once a request has found that it has."""
+        return self.gateway.dead
 
     def ask(self, request: Request) -> dict[str, Any]:
         """The arrays that the backend computes. Raises WorkerError when it cannot, or has died."""

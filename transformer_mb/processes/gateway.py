@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-import execnet
-
-from ..errors import WorkerError
+from ..errors import ParityError, WorkerError
 from .ending import ending, hung, with_last_lines
 from .environment import SETTINGS
 
@@ -21,8 +23,30 @@ if stderr:
     os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
 sys.path[:] = [entry for entry in sys.path if entry]
 import importlib
+if stderr:
+    importlib.import_module("transformer_mb.processes.parent").end_with_parent(os.getppid())
 importlib.import_module(module).serve(channel, *arguments)
 """
+
+
+def require_execnet() -> None:
+    """Raises ParityError with the line that installs it."""
+    try:
+        import execnet  # noqa: F401
+    except ImportError:
+        raise ParityError(
+            "Workers need execnet, which is not installed. Install it with: pip install 'transformer_mb[parity]'."
+        ) from None
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """A process that is started inside the block does not notice Ctrl-C: whoever started it decides about its end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Gateway:
@@ -36,11 +60,14 @@ class Gateway:
     """
 
     def __init__(self, name: str, address: str, module: str, arguments: tuple[Any, ...], stderr: Path | None, timeout: float):
+        import execnet
+
         self.name, self.stderr, self.timeout = name, stderr, timeout
         self.dead: str | None = None
         self.group = execnet.Group()
         try:
-            self.connection = self.group.makegateway(address)
+            with _deaf_to_ctrl_c():
+                self.connection = self.group.makegateway(address)
             self.channel = self.connection.remote_exec(START)
             self.channel.send((stderr and str(stderr), SETTINGS, module, arguments))
         except Exception as error:  # execnet's own errors share no base class
@@ -63,10 +90,12 @@ class Gateway:
         except EOFError:
             self._fail(self._ending())
         except self.channel.RemoteError as error:
-            self._fail(f"could not begin: {str(error).strip().splitlines()[-1]}")
+            reason = str(error).strip().splitlines()[-1]
+            ours = re.sub(r"^transformer_mb\.errors\.\w+: ", "", reason)  # says enough by itself
+            self._fail(f"could not begin: {ours}")
 
     def _fail(self, what: str) -> NoReturn:
-        self.dead = f"The worker of {self.name} {what}."
+        self.dead = f"The worker of {self.name} {what.removesuffix('.')}."
         raise WorkerError(self.dead)
 
     @property

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -17,8 +15,8 @@ from ..errors import TransformerMBError, WorkerError
 from ..files.staging import staged
 from .ending import TIMEOUT, ending, hung
 from .messages import Arrays, Message, get, put
+from .parent import end_with_parent
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # The process works in a temporary folder, where it would not find a checkout that is not installed.
 START = """
 import sys
@@ -73,7 +71,7 @@ def _run(arguments: list[str], folder: Path, environment: Mapping[str, str], tim
 
 def answer(function: str, folder: str, parent: str, name: str) -> None:
     """What the new process does."""
-    _end_with(int(parent))
+    end_with_parent(int(parent))
     module, attribute = function.split(":")
     run = getattr(importlib.import_module(module), attribute)
     try:
@@ -83,11 +81,3 @@ def answer(function: str, folder: str, parent: str, name: str) -> None:
     except OSError as error:
         arrays, facts = {}, {"error": f"{name}: {error.strerror or error}."}
     put(Path(folder), "out", arrays, facts)
-
-
-def _end_with(parent: int) -> None:
-    """Be killed when the process that waits for the answer is; only Linux offers that."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it has ended before it was asked
-            os._exit(1)

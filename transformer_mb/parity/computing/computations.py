@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import lru_cache
@@ -64,7 +66,7 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 def part(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods."""
-    owner = _part(_model(backend, spec["config"], arrays), spec["path"])
+    owner = _part(_kept_model(backend, spec["config"], arrays), spec["path"])
     called = getattr(owner, spec["method"]) if spec["method"] else owner
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
     output = backend.apply(called, *with_arrays(spec["inputs"], arrays), **call)
@@ -162,6 +164,25 @@ COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
 def _model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
     native = backend.create_empty(TransformerConfig.from_dict(dict(config)))
     backend.set_weights(native, under("weights", arrays))
+    return native
+
+
+_kept: list[tuple[Backend, str, Any]] = []
+
+
+def _kept_model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
+    """The model of the last call, if it is the same: its parts are asked for one by one, and each is compiled once."""
+    weights = under("weights", arrays)
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+    for name in sorted(weights):
+        digest.update(f"{name} {weights[name].dtype} {weights[name].shape}".encode())
+        digest.update(np.ascontiguousarray(weights[name]).tobytes())
+    key = digest.hexdigest()
+    for owner, kept, native in list(_kept):
+        if owner is backend and kept == key:
+            return native
+    native = _model(backend, config, arrays)
+    _kept[:] = [(backend, key, native)]
     return native
 
 

@@ -44,9 +44,9 @@ class HandOverStart:
     def run(self, backend: str, ask: Ask) -> list[Result]:
         job = self.recording.job
         steps = HANDED_OVER_AT + CONTINUED
-        expected = named(f"state {HANDED_OVER_AT}", self.recording.state(HANDED_OVER_AT))
         try:
             got = ask(job.run(self.dtype, 0, steps, rounded_arrays(job.start, self.dtype), [HANDED_OVER_AT]))
+            expected = named(f"state {HANDED_OVER_AT}", self.recording.state(HANDED_OVER_AT))
             check_answer(got, {"losses": np.empty(steps), **expected}, self.dtype)
         except (Unusable, WorkerError) as error:
             self.refused[backend] = str(error)

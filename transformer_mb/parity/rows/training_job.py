@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +62,28 @@ class Job:
 
 def make_job(data: Path | None, seed: int) -> Job:
     """The book's job on a file of pairs; without one, on the built-in corpus."""
-    from ...data import Batches, build_vocabularies, demo_pairs, pair_ids, read_pairs
+    if data is None:
+        return _built_in_job(seed)
+    from ...data import read_pairs
+
+    return _job(data.name, read_pairs(data, num_examples=PAIRS), seed)
+
+
+@lru_cache(maxsize=1)
+def _built_in_job(seed: int) -> Job:
+    from ...data import demo_pairs
+
+    return _job("built-in corpus", demo_pairs()[0][:PAIRS], seed)
+
+
+def _job(name: str, pairs: Sequence[tuple[str, str]], seed: int) -> Job:
+    from ...data import Batches, build_vocabularies, pair_ids
 
     recipe = TrainingRecipe(**RECIPES["d2l"])
-    pairs = demo_pairs()[0][:PAIRS] if data is None else read_pairs(data, num_examples=PAIRS)
     vocabularies = build_vocabularies(pairs, "d2l", min_freq=recipe.min_freq)
     config = d2l(*map(len, vocabularies))
     weights = {name: value.astype(np.float32).astype(np.float64) for name, value in initial_weights(config, seed).items()}
     batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
-    name = "built-in corpus" if data is None else data.name
     return Job(name, config, recipe.trainer_options(), weights, _stacked(batches, recipe.batch_size))
 
 
@@ -103,6 +117,11 @@ class Recording:
     @property
     def losses(self) -> np.ndarray:
         return np.concatenate([self._part(number)["losses"] for number in range(STEPS // SAMPLED_EVERY)])
+
+    @property
+    def recorded(self) -> np.ndarray:
+        """As many losses as have been asked for; nothing is computed for it."""
+        return np.concatenate([np.empty(0), *(part["losses"] for part in list(self.parts))])
 
     def state(self, step: int) -> dict[str, np.ndarray]:
         return self.job.start if step == 0 else under(f"state {step}", self._part(step // SAMPLED_EVERY - 1))

@@ -1,0 +1,311 @@
+"""The matrix as a new user meets it: which cells, how it fails, what it leaves, and with which status it ends."""
+
+import importlib.abc
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from transformer_mb.cli.parity_columns import worker_specs
+from transformer_mb.cli.parity_progress import Progress
+from transformer_mb.parity import matrix
+from transformer_mb.parity.cells import Cell, Result
+from transformer_mb.registry import PLAIN_DTYPES
+
+ONE = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
+
+
+@pytest.fixture
+def never_runs(monkeypatch):
+    monkeypatch.setattr(matrix, "run_plan", lambda *arguments, **options: pytest.fail("it ran"))
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Packages that cannot be imported, as if they were not installed."""
+
+    class Missing(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path, target=None):
+            if name in self.names:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    def hide(*names):
+        missing = Missing()
+        missing.names = names
+        for name in names:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.setattr(sys, "meta_path", [missing, *sys.meta_path])
+
+    return hide
+
+
+def test_M1_an_id_as_it_is_printed_selects_its_cell(cli):
+    outcome = cli("parity", "--backends", "numpy", "--cases", "layer forward: encoder [float64]")
+    assert outcome.status == 0 and "1 of 1 cells executed: 1 passed" in outcome.out
+
+
+def test_M1_list_prints_the_ids_of_a_selection_and_runs_none(cli, never_runs, without):
+    without("execnet")
+    listed = cli("parity", "--backends", "numpy,torch", "--list", "--cases", "*: ffn relu*", "--dtype", "float32,bfloat16")
+    assert listed.status == 0 and listed.err == ""
+    assert listed.out.splitlines()[:2] == ["layer forward: ffn relu [float32]", "layer gradients: ffn relu [float32]"]
+    assert all(line.endswith(("[float32]", "[bfloat16]")) for line in listed.out.splitlines())
+    pasted = "|".join(listed.out.splitlines())
+    assert cli("parity", "--backends", "torch", "--list", "--cases", pasted).out == listed.out
+    assert "hand-over, first step: from torch [float64]" in cli("parity", "--backends", "numpy,torch", "--list").out
+
+
+NOTHING = {
+    "layer norm": "with stars, '*layer norm*' matches 'layer forward: layer norm [float64]'",
+    "layer forwrd: encodr [float64]": "near to it is 'layer forward: encoder [float64]'",
+    "layer forwad": "near to it is '*layer forward*'",
+    "hand-over*": "but only others have 'hand-over, first step: from torch [float64]'",
+    "qqqq": "ids, such as 'layer forward: layer norm [float64]'",
+    "layer forward: ffn relu*|layer nrom": "'layer nrom' must match",
+}
+
+
+@pytest.mark.parametrize("pattern", NOTHING)
+def test_M1_a_pattern_that_takes_nothing_suggests_what_would(pattern, fails, never_runs):
+    arguments = ("parity", "--backends", "numpy", "--dtype", ",".join(PLAIN_DTYPES), "--cases", pattern)
+    message = fails(*arguments)
+    assert "No cell was selected" in message and NOTHING[pattern] in message
+
+
+def test_M6_a_worker_that_cannot_start_is_told_in_one_line(cli, tmp_path):
+    arguments = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer*: ffn *", "--dtype", "float64")
+    outcome = cli(*arguments, "--json", tmp_path / "j.json", "--junit", tmp_path / "j.xml")
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith("FAILED")]
+    words = "The worker of numpy could not begin: The device of backend numpy must be one of cpu, got 'cuda'."
+    assert outcome.status == 1
+    assert line == f"FAILED numpy, 10 cells (layer forward: ffn relu [float64], ...): {words}"
+    run, suite = json.loads((tmp_path / "j.json").read_text()), ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert run["failed"] == len(run["results"]) == 10 and suite.get("failures") == suite.get("tests") == "10"
+
+
+def test_M6_what_depends_on_a_missing_worker_is_one_line_too(cli, tmp_path):
+    missing = ",".join(f"numpy@{label}={tmp_path / label}" for label in "ab")
+    outcome = cli("parity", "--backends", "numpy@a", "--python", missing, "--cases", "hand-over*", "--dtype", "float64")
+    lines = [line for line in outcome.out.splitlines() if line.startswith("FAILED")]
+    why = "left no state to continue from: The worker of numpy@b could not be started: [Errno 2] No such file or directory"
+    assert outcome.status == 1 and len(lines) == 2
+    whose = "FAILED numpy@a, 2 cells (hand-over, first step: from numpy@b [float64], ...)"
+    assert any(line.startswith(f"{whose}: numpy@b {why}") for line in lines)
+
+
+WRONG_DEVICES = {
+    (
+        "--device",
+        "cpu,cuda",
+    ): "--device must be one device for all columns, and NAME=DEVICE for a single one, got 'cpu', 'cuda'.",
+    ("--device", "cpu", "--device", "cuda"): "got 'cpu', 'cuda'.",
+    ("--device", ""): "--device must be one device for all columns",
+    ("--device", "tensorflow=cpu"): "--device must name columns of this run (numpy), got tensorflow.",
+    ("--device", "numpy=cpu,numpy=cuda"): "--device must give numpy once, got 'cpu' and 'cuda'.",
+}
+
+
+@pytest.mark.parametrize("options", list(WRONG_DEVICES), ids=" ".join)
+def test_M6_a_device_that_nothing_would_use_is_refused(options, fails, never_runs):
+    assert WRONG_DEVICES[options] in fails(*ONE, *options)
+
+
+def test_M6_commas_separate_in_every_option():
+    specs = worker_specs(
+        ["numpy", "torch,jax"], PLAIN_DTYPES, ["cpu,torch=cuda"], ["torch=/a,b/python,jax@old=/c"], ["numpy=one,jax=two"]
+    )
+    found = {spec.label: (spec.python, spec.ssh, spec.device) for spec in specs}
+    assert found == {
+        "numpy": (None, "one", "cpu"),
+        "torch": ("/a,b/python", None, "cuda"),
+        "jax": (None, "two", "cpu"),
+        "jax@old": ("/c", None, "cpu"),
+    }
+
+
+def test_M7_one_cause_is_drawn_once_and_every_model_has_its_folder(cli, tmp_path, faulty_backends):
+    names = ("d2l", "gelu, halves", "d2l, one token", "encoder alone")
+    cases = "|".join(f"model forward: {name} [float64]" for name in names)
+    outcome = cli("parity", "--backends", "moved_epsilon", "--cases", cases, "--dump", tmp_path / "dump")
+    lines = outcome.out.splitlines()
+    arrows = [line.split(":")[0].strip() for line in lines if line.endswith("<-- first to differ")]
+    assert outcome.status == 1 and arrows == ["x encoder.blks.block0.addnorm1", "x encoder.embed"]
+    others = "model forward: gelu, halves [float64]; model forward: d2l, one token [float64]"
+    assert f"2 more of moved_epsilon differ from the same place on: {others}" in lines
+    dumped = {folder.name: len(list(folder.iterdir())) for folder in (tmp_path / "dump" / "moved_epsilon").iterdir()}
+    assert set(dumped) == {f"model forward, {name}, float64" for name in names} and all(dumped.values())
+
+
+STATUSES = {
+    "a cell failed": (1, ("parity", "--backends", "nan", *ONE[3:])),
+    "a package is not there": (1, ("parity", "--backends", "absent", *ONE[3:])),
+    "a backend was mistyped": (2, ("parity", "--backends", "nunpy", *ONE[3:])),
+    "no backend": (2, ("parity", "--backends", ",", *ONE[3:])),
+    "nothing for a backend": (2, ("parity", "--backends", "", *ONE[3:])),
+    "no dtype": (2, (*ONE, "--dtype", ",")),
+    "no cell": (2, ("parity", "--backends", "numpy", "--cases", "")),
+    "no number": (2, (*ONE, "--jobs", "many")),
+}
+
+
+@pytest.mark.parametrize("what", STATUSES)
+def test_M12_the_status_tells_what_failed_from_a_wrong_call(what, cli, faulty_backends):
+    status, arguments = STATUSES[what]
+    outcome = cli(*arguments)
+    assert outcome.status == status and "but ." not in outcome.err
+    assert ("FAILED" in outcome.out) == (status == 1)
+
+
+def test_M12_the_help_says_every_status(cli):
+    words = " ".join(cli("parity", "--help").out.split())
+    assert all(text in words for text in ("Exit status: 0 all cells", "1 a cell failed", "2 the call was wrong", "130 Ctrl-C"))
+
+
+def test_C4_without_execnet_the_install_line_is_told(fails, without):
+    without("execnet")
+    assert "pip install 'transformer_mb[parity]'" in fails(*ONE)
+
+
+def test_C4_without_matplotlib_curves_are_refused_before_the_work(cli, fails, without, never_runs, tmp_path, monkeypatch):
+    without("matplotlib")
+    free = ("parity", "--backends", "numpy", "--cases", "free-running: * [float64]", "--report", tmp_path / "report")
+    assert "pip install 'transformer_mb[report]'" in fails(*free)
+    assert not (tmp_path / "report").exists()
+    monkeypatch.undo()
+    without("matplotlib")
+    assert cli(*ONE, "--report", tmp_path / "report").status == 0  # a table needs no matplotlib
+
+
+def test_F3_places_are_tried_before_the_work(fails, never_runs, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for option, place, words in (
+        ("--report", "/proc/x", "--report must be a place that can be written, got /proc/x: No such file"),
+        ("--dump", "/proc/x", "--dump must be a place that can be written, got /proc/x: No such file"),
+        ("--json", tmp_path, f"--json must be a place that can be written, got {tmp_path}: Is a directory."),
+        ("--report", tmp_path / "file", "--report must be a place that can be written"),
+        ("--dump", tmp_path / "file", "--dump must be a place that can be written"),
+    ):
+        assert words in fails(*ONE, option, place)
+    same = tmp_path / "result"
+    assert "--json and --junit must be two places" in fails(*ONE, "--json", same, "--junit", same)
+
+
+def test_F3_earlier_results_are_replaced_and_nothing_else_without_force(cli, fails, tmp_path):
+    places = {"--json": tmp_path / "a" / "run.json", "--junit": tmp_path / "run.xml", "--report": tmp_path / "report"}
+    files = [*(places[option] for option in ("--json", "--junit")), places["--report"] / "matrix.md"]
+    options = [word for pair in places.items() for word in pair]
+    assert cli(*ONE, *options).status == 0
+    first = [file.stat().st_ino for file in files]
+    assert cli(*ONE, *options).status == 0
+    assert all(file.stat().st_ino != before for file, before in zip(files, first, strict=True))
+    for option, file in zip(places, files, strict=True):
+        file.write_text("what somebody wrote")
+        assert "--force replaces it" in fails(*ONE, option, places[option])
+        assert file.read_text() == "what somebody wrote"
+        assert cli(*ONE, option, places[option], "--force").status == 0 and "somebody" not in file.read_text()
+
+
+def test_F3_a_result_of_another_option_is_somebodys_file(fails, cli, tmp_path, never_runs):
+    (tmp_path / "run.json").write_text('{"cells": 1}')
+    assert "--junit must be new" in fails(*ONE, "--junit", tmp_path / "run.json")
+
+
+def run_until(line, arguments, tmp_path):
+    """A run in a process group of its own, once a line of its standard error begins with these words."""
+    files = [word for kind in ("json", "junit", "report") for word in (f"--{kind}", str(tmp_path / kind))]
+    command = [sys.executable, "-m", "transformer_mb", "parity", *arguments, *files]
+    with open(tmp_path / "out", "w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    for told in process.stderr:
+        if told.startswith(line):
+            return process
+    raise AssertionError(f"it never said {line!r}")
+
+
+def nobody_is_left(group):
+    for _ in range(50):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+ENDINGS = {"Ctrl-C": (os.killpg, signal.SIGINT, 130), "SIGTERM to the group": (os.killpg, signal.SIGTERM, 143)}
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+def test_F1_an_interrupted_run_keeps_what_was_measured(how, tmp_path, faulty_backends):
+    """Beside a worker that hangs, which takes the 600 seconds of its timeout."""
+    send, number, status = ENDINGS[how]
+    cases = ("--backends", "numpy,hanging", "--cases", "layer forward: ffn*", "--dtype", "float64", "--jobs", "2")
+    process = run_until("numpy: 5 cells judged", cases, tmp_path)
+    began = time.monotonic()
+    send(process.pid, number)
+    assert process.wait(30) == status and time.monotonic() - began < 5.0  # measured: 0.2 s to 0.6 s
+    assert nobody_is_left(process.pid)
+    words = f"Interrupted by {number.name} after 5 of 10 cells"
+    run = json.loads((tmp_path / "json").read_text())
+    assert run["interrupted"] == words and (run["passed"], run["failed"]) == (5, 0)
+    suite = ElementTree.parse(tmp_path / "junit").getroot()
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+    assert next(suite.iter("error")).get("message") == words
+    assert words in (tmp_path / "report" / "matrix.md").read_text()
+    said = (tmp_path / "out").read_text()
+    assert words in said and "5 of 10 cells executed: 5 passed, 0 failed" in said and "layer forward" in said
+
+
+def test_F1_what_numpy_is_computing_here_is_not_waited_for(tmp_path):
+    """The reference's trainings, of several seconds each; told to the parent alone."""
+    process = run_until("1 cells in numpy", ("--backends", "numpy", "--cases", "free-running: *64]"), tmp_path)
+    time.sleep(1.0)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130 and time.monotonic() - began < 3.0
+    assert nobody_is_left(process.pid)
+    assert json.loads((tmp_path / "json").read_text())["interrupted"] == "Interrupted by SIGINT after 0 of 1 cells"
+
+
+def results(label, count):
+    cell = Cell("layer forward", "x", "float64")
+    return [Result(*cell, label, "failed" if number == 0 else "passed", "") for number in range(count)]
+
+
+def test_F1_in_a_pipe_a_run_says_how_it_goes(capsys):
+    with Progress() as progress:
+        progress.planned({"numpy": 1000, "torch": 662})
+        for result in results("numpy", 40):
+            progress.result(result)
+        progress.told -= 60.0
+        progress.result(results("torch", 1)[0])
+        progress.column_ends("numpy")
+    progress.column_ends("torch")
+    assert capsys.readouterr().err.splitlines() == [
+        "1,662 cells in numpy, torch",
+        "41 of 1,662 cells, 2 failed, 0 s; torch: layer forward: x [float64]",
+        "numpy: 40 cells judged, 1 failed; in all 41 of 1,662 cells, 2 failed, 0 s",
+    ]
+
+
+def test_F1_on_a_terminal_there_is_a_total():
+    class Status:
+        def update(self, text):
+            self.text = text.plain
+
+        def stop(self):
+            pass
+
+        start = stop
+
+    progress = Progress()
+    progress.status = Status()
+    with progress:
+        progress.planned({"numpy": 1000})
+        progress.result(results("numpy", 2)[1])
+    assert progress.status.text == "1 of 1,000 cells, 0 failed, 0 s; numpy: layer forward: x [float64]"

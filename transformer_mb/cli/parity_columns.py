@@ -1,0 +1,89 @@
+"""The columns of a parity run from the options that name backends, devices, interpreters and hosts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..parity.workers import WorkerSpec
+
+
+def names(option: str, given: Sequence[str] | None, known: Sequence[str], everything: Sequence[str]) -> list[str]:
+    """What an option lists, by commas or by being repeated; ``everything`` where it is not given.
+
+    Raises ParityError for a list without a name, and for names that are not ``known`` before their @.
+    """
+    from ..errors import ParityError
+
+    if given is None:
+        return list(everything)
+    listed = [name for value in given for name in _split(value)]
+    if not listed:
+        raise ParityError(f"{option} must name at least one of {', '.join(known)}, got {', '.join(map(repr, given))}.")
+    if unknown := [name for name in listed if name.partition("@")[0] not in known]:
+        raise ParityError(f"{option} must name some of {', '.join(known)}, got {', '.join(map(repr, unknown))}.")
+    return list(dict.fromkeys(listed))
+
+
+def offering(backends: Sequence[str], dtypes: Sequence[str]) -> list[str]:
+    """Those that have one of the dtypes, as far as is known before they run."""
+    from ..registry import entries
+
+    return [name for name in backends if not entries()[name].dtypes or set(dtypes) & set(entries()[name].dtypes)]
+
+
+def worker_specs(
+    backends: Sequence[str] | None,
+    dtypes: Sequence[str],
+    devices: Sequence[str] = (),
+    pythons: Sequence[str] = (),
+    hosts: Sequence[str] = (),
+) -> list[WorkerSpec]:
+    """One per column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for."""
+    from ..errors import ParityError
+    from ..parity.workers import WorkerSpec
+    from ..registry import entries, installed
+
+    python, ssh = _assigned("--python", _split_before_names(pythons)), _assigned("--ssh", _split_before_names(hosts))
+    labels = names("--backends", backends, list(entries()), offering(installed(), dtypes))
+    labels += names("--python and --ssh", [*python, *ssh] or None, list(entries()), ())
+    everywhere, own = _devices([device for value in devices for device in _split(value) or [value]])
+    if other := [label for label in own if label not in labels]:
+        raise ParityError(f"--device must name columns of this run ({', '.join(labels)}), got {', '.join(other)}.")
+    return [WorkerSpec(label, python.get(label), ssh.get(label), own.get(label, everywhere)) for label in dict.fromkeys(labels)]
+
+
+def _devices(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """The device of all columns, and those of single ones."""
+    from ..errors import ParityError
+
+    everywhere = [device for device in given if "=" not in device]
+    if len(set(everywhere)) > 1 or "" in everywhere:
+        raise ParityError(
+            f"--device must be one device for all columns, and NAME=DEVICE for a single one, got {', '.join(map(repr, given))}."
+        )
+    return next(iter(everywhere), None), _assigned("--device", [device for device in given if "=" in device])
+
+
+def _assigned(option: str, values: Sequence[str]) -> dict[str, str]:
+    from ..errors import ParityError
+
+    pairs: dict[str, str] = {}
+    for value in values:
+        name, _, right = value.partition("=")
+        if not name or not right:
+            raise ParityError(f"{option} must be NAME=VALUE, got {value!r}.")
+        if pairs.setdefault(name, right) != right:
+            raise ParityError(f"{option} must give {name} once, got {pairs[name]!r} and {right!r}.")
+    return pairs
+
+
+def _split(value: str) -> list[str]:
+    return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def _split_before_names(values: Sequence[str]) -> list[str]:
+    """At the commas that a NAME= follows: a path may hold others."""
+    return [part.strip() for value in values for part in re.split(r",(?=[\w.+@ -]+=)", value)]

@@ -1,0 +1,117 @@
+"""What a parity run writes, and what is there already: found out before the work.
+
+A result is measured anew and again, by CI under the same name: an earlier result of this command is replaced. Any other
+file that holds something stays, unless ``--force`` is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .reporting import write_json
+
+if TYPE_CHECKING:
+    from ..parity.outcome import Outcome
+    from ..parity.plan import Plan
+
+TABLE, CURVES = "matrix.md", "free-running-{}.png"
+# How what this command writes begins.
+EARLIER = {
+    "--json": r'{\s*"cells":',
+    "--junit": r'(<\?xml[^>]*>\s*)?<testsuite name="parity"',
+    "--report": r"\| row \| dtype \|",
+}
+READ = 200  # bytes
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where results go; None is nowhere."""
+
+    json_file: Path | None = None
+    junit: Path | None = None
+    report: Path | None = None
+    dump: Path | None = None
+
+    @property
+    def by_option(self) -> dict[str, Path]:
+        """The file that decides whether an option's place may be written."""
+        table = self.report and self.report / TABLE
+        files = {"--json": self.json_file, "--junit": self.junit, "--report": table}
+        return {option: path for option, path in files.items() if path is not None}
+
+    def check(self, plan: Plan, force: bool) -> None:
+        """Make the folders. Raises ParityError where nothing can be written, or where somebody's file is."""
+        from ..errors import ParityError
+        from ..figures.style import require_matplotlib
+        from ..files.whole_file import check_writable
+
+        self._check_names()
+        if missed := [] if force else self._missed(plan):
+            option, path = missed[0]
+            raise ParityError(
+                f"{option} must be new, or hold an earlier result of this option, but {path} does not; --force replaces it."
+            )
+        if self.report is not None and plan.draws:
+            require_matplotlib()
+        places = {**self.by_option, **({"--dump": self.dump / "a model's folder"} if self.dump else {})}
+        for option, path in places.items():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                check_writable(path)
+            except OSError as error:
+                given = path if option in ("--json", "--junit") else path.parent
+                raise ParityError(f"{option} must be a place that can be written, got {given}: {error.strerror}.") from None
+
+    def _missed(self, plan: Plan) -> list[tuple[str, Path]]:
+        found = [(option, path) for option, path in self.by_option.items() if _is_missed(path, EARLIER[option])]
+        if self.report is not None and not (self.report / TABLE).exists():  # curves of ours lie beside a table
+            curves = [self.report / CURVES.format(dtype) for dtype in plan.draws]
+            found += [("--report", path) for path in curves if path.exists()]
+        return found
+
+    def _check_names(self) -> None:
+        from ..errors import ParityError
+
+        places: dict[Path, str] = {}
+        for option, path in (*self.by_option.items(), *([("--dump", self.dump)] if self.dump else [])):
+            other = places.setdefault(path.resolve(), option)
+            if other != option and not path.is_char_device():
+                raise ParityError(f"{other} and {option} must be two places, got {path} for both.")
+
+    def write(self, outcome: Outcome, plan: Plan, settings: Mapping[str, Any]) -> None:
+        from ..parity.report import markdown, to_json, write_junit
+
+        run = to_json(outcome, settings)
+        write_json(self.json_file, run)
+        if self.junit is not None:
+            write_junit(self.junit, outcome)
+        if self.report is not None:
+            from ..files.whole_file import write_whole
+
+            write_whole(self.report / TABLE, markdown(run))
+            self._draw(outcome, plan, self.report)
+
+    def _draw(self, outcome: Outcome, plan: Plan, report: Path) -> None:
+        from ..figures.curves import divergence_figure
+        from ..figures.files import save_figure
+        from ..parity.verdict.bands import TIMES
+
+        for dtype in plan.draws:
+            if curves := dict(plan.free[dtype].curves):
+                # Of a run that was interrupted as much as there is: to compute the rest takes longer than anybody waits.
+                losses = plan.recording.losses if outcome.interrupted is None else plan.recording.recorded
+                save_figure(divergence_figure(dtype, curves, losses, TIMES), report / CURVES.format(dtype))
+
+
+def _is_missed(path: Path, earlier: str) -> bool:
+    """Whether something is there that this command has not written: a file that holds anything else."""
+    stream = path.absolute().parts[1] in ("dev", "proc")  # /dev/stdout, where a shell has opened whatever it leads to
+    if stream or not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        return not re.match(earlier, file.read(READ).decode("utf-8", errors="replace"))

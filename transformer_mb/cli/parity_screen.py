@@ -1,0 +1,70 @@
+"""What a parity run says at its end: the table, each failure once, and the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..printable import printable
+
+if TYPE_CHECKING:
+    from ..parity.cells import Result
+    from ..parity.outcome import Difference, Outcome
+
+SHOWN = 25  # failures in full; the JSON file has all
+
+
+def show(outcome: Outcome, labels: Sequence[str], every_case: bool) -> None:
+    from rich.console import Console
+
+    from ..parity.report import interruption, table
+
+    console = Console(width=None if Console().is_terminal else 160)
+    console.print(table(outcome.results, labels, every_case))
+    lines = _failures(outcome)
+    for (backend, _), differences in outcome.causes().items():
+        lines += _where(backend, differences)
+    for missed in outcome.missed:
+        cell = f"{missed.row}: {missed.case} [{missed.dtype}]"
+        lines.append(f"MISSED {missed.control} in {missed.backend}, {cell}: {missed.reason}")
+    lines += [f"FAILED {sentence}" for sentence in outcome.idle]
+    if (interrupted := interruption(outcome)) is not None:
+        lines.append(f"{interrupted}: what is said here is of these cells alone")
+    print("\n".join([*map(printable, lines), _counts(outcome)]))
+
+
+def _failures(outcome: Outcome) -> list[str]:
+    """One line per reason: what keeps a worker from answering fails all its cells."""
+    failures = outcome.failures()
+    lines = [f"FAILED {_whose(results)}: {reason}" for reason, results in failures.items()]
+    left = sum(len(results) for results in list(failures.values())[SHOWN:])
+    return [*lines[:SHOWN], *([f"... and {left} more cells; --json has them all"] if left else [])]
+
+
+def _whose(results: Sequence[Result]) -> str:
+    backends = ", ".join(dict.fromkeys(result.backend for result in results))
+    if len(results) == 1:
+        return f"{backends}, {results[0].cell.id}"
+    return f"{backends}, {len(results)} cells ({results[0].cell.id}, ...)"
+
+
+def _where(backend: str, differences: Sequence[Difference]) -> list[str]:
+    """The first of several that differ for the same cause in full, the others by their ids."""
+    first, *others = differences
+    lines = [f"Where {backend}, {first.cell} first differs:", *first.tree.splitlines()]
+    if others:
+        ids = "; ".join(other.cell for other in others)
+        lines.append(f"{len(others)} more of {backend} differ from the same place on: {ids}")
+    return lines
+
+
+def _counts(outcome: Outcome) -> str:
+    from ..parity.cells import EXPECTED, PASSED
+
+    near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
+    caught = len(outcome.controls) - len(outcome.missed)
+    return (
+        f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "
+        f"failed, {outcome.count(EXPECTED)} expected failures; {near_ties} near-ties; "
+        f"{caught} of {len(outcome.controls)} negative controls caught; TF32 off; {outcome.seconds:.0f} s"
+    )

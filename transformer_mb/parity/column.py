@@ -1,0 +1,165 @@
+"""One backend from its start to its end: its cells, where its failed models first differ, and its negative controls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..divergences import DIVERGENCES
+from ..errors import WorkerError
+from ..registry import PLAIN_DTYPES, entries
+from .bisection import bisect, can_bisect
+from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result
+from .computing.messages import Request
+from .controls.answers import Replay, spoil
+from .outcome import Difference
+from .run import Run
+from .verdict.answers import judged
+from .workers import Worker, WorkerSpec
+
+# Who ends the run may end its workers too: seconds in which we learn of it before a death counts as the worker's own.
+GRACE = 0.3
+
+
+class Column:
+    """What needs the others' results waits for them. ``dtypes`` are those that it must offer, until its worker says more."""
+
+    def __init__(self, spec: WorkerSpec, run: Run):
+        self.spec, self.shared, self.label = spec, run, spec.label
+        self.dtypes = list(entries()[spec.backend].dtypes or PLAIN_DTYPES)
+        self.worker: Worker | None = None
+        self.unable: str | None = None  # why nothing can be asked of it
+
+    def run(self) -> None:
+        shared = self.shared
+        with shared.places:
+            shared.check()
+            self._start()
+            self._experiments(after=False)
+            for experiment in self._planted_apart():
+                self._controls(experiment, Replay(self._ask))
+            shared.watcher.column_ends(self.label)
+        shared.barrier.wait()
+        with shared.places:
+            self._experiments(after=True)
+        if self.worker is not None:
+            self.worker.stop()
+        self._note_idleness()
+
+    def _start(self) -> None:
+        try:
+            self.worker = Worker(self.spec, self.shared.folder, self.shared.timeout, self.shared.started)
+        except WorkerError as error:
+            self._wait_for_the_end()
+            self.unable = str(error)
+            self.shared.note(self.label, {"error": self.unable})
+            return
+        # What it must offer, and what it offers beside that.
+        self.dtypes = list({*entries()[self.spec.backend].dtypes, *self.worker.greeting["dtypes"]})
+        self.shared.note(self.label, {**self.worker.greeting, "device_asked_for": self.spec.device})
+        self.shared.will_execute({self.label: self.dtypes})
+
+    def _wait_for_the_end(self) -> None:
+        """A worker has died; if that is because the run ends, it is no failure of its cells."""
+        self.shared.stopped.wait(GRACE)
+        self.shared.check()
+
+    def _ask(self, request: Request) -> Mapping[str, np.ndarray]:
+        self.shared.check()
+        if self.unable is not None or self.worker is None:
+            raise WorkerError(self.unable or "it did not start")
+        try:
+            return self.worker.ask(request)
+        except WorkerError:
+            if self.worker.dead is not None:
+                self._wait_for_the_end()
+                self.unable = self.worker.dead
+            raise
+
+    def _note_idleness(self) -> None:
+        """A column may not choose to have nothing to do."""
+        reasons, outcome = [], self.shared.outcome
+        if not any(result.backend == self.label for result in outcome.results):
+            reasons.append(f"{self.label} executed no cell: it offers {', '.join(self.dtypes) or 'no dtype'}.")
+        if self.shared.plan.selection.controls and not any(control.backend == self.label for control in outcome.controls):
+            reasons.append(f"No negative control ran in {self.label}: they need {' or '.join(PLAIN_DTYPES)}.")
+        self.shared.note_idleness(self.label, reasons)
+
+    def _experiments(self, after: bool) -> None:
+        takes = self.shared.plan.selection.takes
+        for experiment in self.shared.plan.experiments:
+            if experiment.after != after or experiment.dtype not in self.dtypes:
+                continue
+            self.shared.check()
+            planned = [cell for cell in experiment.cells(self.label) if takes(cell)]
+            replay = Replay(self._ask)
+            results = [result for result in _results(experiment, self.label, replay) if takes(result.cell)]
+            self.shared.add(planned, results)
+            if failed := [result for result in results if result.status == FAILED]:
+                self._bisect(experiment, failed[0])
+            # At once, while what is compiled for the experiment is still there.
+            self._controls(experiment, replay)
+
+    def _bisect(self, experiment: Experiment, failed: Result) -> None:
+        """Where a failed model first differs."""
+        if self.unable is not None or not can_bisect(experiment):
+            return
+        dump = self.shared.dump and self.shared.dump / self.label / dumped(failed.cell)
+        try:
+            cause, tree = bisect(experiment, self._ask, dump)
+        except WorkerError:
+            return  # the cell has said it already
+        self.shared.add_difference(Difference(self.label, failed.cell.id, cause, tree))
+
+    def _planted_apart(self) -> list[Experiment]:
+        """What is run for its negative controls alone."""
+        return [experiment for experiment in self.shared.plan.controls if experiment not in self.shared.plan.experiments]
+
+    def _controls(self, experiment: Experiment, replay: Replay) -> None:
+        """Mistakes in what is asked, then numbers that are not finite in what was answered."""
+        for control in self.shared.plan.controls.get(experiment, ()):
+            try:
+                result = control.run(experiment, self.label, self._ask)
+            except Exception as error:  # the backend's failure: this mistake was not put to the verdict
+                cell = Cell(control.row, control.case, experiment.dtype)
+                result = ControlResult(control.name, *cell, self.label, False, str(error))
+            self.shared.add_controls([result])
+        if experiment in self.shared.plan.spoiled:
+            try:
+                self.shared.add_controls(spoil(experiment, self.label, replay))
+            except Exception as error:
+                cell = experiment.cells(self.label)[0]
+                result = ControlResult("numbers that are not finite", *cell, self.label, False, str(error))
+                self.shared.add_controls([result])
+
+
+def dumped(cell: Cell) -> str:
+    """The name of a folder for a cell, of characters that every file system and artifact store takes."""
+    name = ", ".join(cell)
+    return "".join(character if character.isalnum() or character in " ,.-_+@" else "_" for character in name)
+
+
+def _results(experiment: Experiment, label: str, ask: Ask) -> Iterable[Result]:
+    """The results of an experiment, or the failure of all its cells; known divergences by their table."""
+    began = time.perf_counter()
+    try:
+        results = judged(experiment, label, ask)
+    except Exception as error:  # an answer that nothing could be computed from is the backend's failure, not the run's
+        known = isinstance(error, WorkerError)
+        text = str(error) if known else f"The answer could not be judged: {type(error).__name__}: {error}"
+        results = [Result(*cell, label, FAILED, text) for cell in experiment.cells(label)]
+    seconds = (time.perf_counter() - began) / (len(results) or 1)
+    return [by_the_table(replace(result, seconds=seconds)) for result in results]
+
+
+def by_the_table(result: Result) -> Result:
+    """Known divergences are strict: one that has gone fails until its row is removed."""
+    name = result.backend.partition("@")[0]
+    row = next((row for row in DIVERGENCES if row.backend == name and row.case == result.cell.id), None)
+    if row is None:
+        return result
+    status = {PASSED: SURPRISING, FAILED: EXPECTED}[result.status]
+    return replace(result, status=status, reason=f"{result.reason}; {row.kind}: {row.reason} ({row.link})")

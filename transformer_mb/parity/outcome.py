@@ -1,0 +1,88 @@
+"""What a run has found, and how much of it there was to find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .cells import FAILED, SURPRISING, ControlResult, Result
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a failed model first differs: ``cause`` in a few words, ``tree`` with every sublayer."""
+
+    backend: str
+    cell: str
+    cause: str
+    tree: str
+
+
+@dataclass
+class Outcome:
+    """The result of a run.
+
+    Args:
+        planned_cells: by column, how many cells were to be executed.
+        backends: by column, what its worker said of itself, or the error with which it did not start.
+        idle: columns that did nothing of what was asked, and why, one sentence each.
+        interrupted: what ended the run before its end, such as KeyboardInterrupt; what it had found till then is here.
+    """
+
+    results: list[Result] = field(default_factory=list)
+    controls: list[ControlResult] = field(default_factory=list)
+    planned_cells: dict[str, int] = field(default_factory=dict)
+    executed: int = 0
+    seconds: float = 0.0
+    backends: dict[str, dict[str, Any]] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    interrupted: BaseException | None = None
+
+    @property
+    def planned(self) -> int:
+        return sum(self.planned_cells.values())
+
+    def count(self, *statuses: str) -> int:
+        return sum(result.status in statuses for result in self.results)
+
+    @property
+    def failed(self) -> list[Result]:
+        return [result for result in self.results if result.status in (FAILED, SURPRISING)]
+
+    @property
+    def missed(self) -> list[ControlResult]:
+        return [control for control in self.controls if not control.caught]
+
+    @property
+    def holds(self) -> bool:
+        complete = self.interrupted is None and 0 < self.executed == self.planned == len(self.results)
+        return complete and not self.failed and not self.idle and not self.missed
+
+    def failures(self) -> dict[str, list[Result]]:
+        """What failed by its reason: a worker that did not start, or that has died, gives all its cells the same."""
+        grouped: dict[str, list[Result]] = {}
+        for result in self.failed:
+            grouped.setdefault(result.reason, []).append(result)
+        return grouped
+
+    def causes(self) -> dict[tuple[str, str], list[Difference]]:
+        """What was found in failed models, by backend and cause."""
+        grouped: dict[tuple[str, str], list[Difference]] = {}
+        for difference in self.differences:
+            grouped.setdefault((difference.backend, difference.cause), []).append(difference)
+        return grouped
+
+
+class Watcher:
+    """Is told how a run goes, by several threads. This one does not care."""
+
+    def planned(self, cells: Mapping[str, int]) -> None:
+        """By column, how many cells there are to execute; it is told again when a worker offers more or less."""
+
+    def result(self, result: Result) -> None:
+        """A cell was judged."""
+
+    def column_ends(self, label: str) -> None:
+        """A column has done what is its own; hand-overs may follow."""

@@ -1,0 +1,99 @@
+"""What the columns of a run share. Each computes in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .cells import Cell, ControlResult, Result
+from .outcome import Difference, Outcome, Watcher
+from .plan import Plan
+from .workers import Worker
+
+
+class Stopped(BaseException):
+    """The run was abandoned: what a column is still computing is not wanted any more."""
+
+
+@dataclass
+class Run:
+    """A run in the making. Once it is abandoned, nothing more comes into its outcome.
+
+    Args:
+        folder: where workers start. timeout: of one answer, in seconds. dump: see ``run_matrix``.
+        places: as many as there are workers that may compute at the same time.
+        barrier: where each column waits for the results of all others.
+    """
+
+    plan: Plan
+    folder: Path
+    timeout: float
+    dump: Path | None
+    watcher: Watcher
+    places: threading.Semaphore
+    barrier: threading.Barrier
+    outcome: Outcome = field(default_factory=Outcome)
+    workers: list[Worker] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def check(self) -> None:
+        """Raises Stopped when the run was abandoned."""
+        if self.stopped.is_set():
+            raise Stopped
+
+    def abandon(self) -> None:
+        """End the workers: what is still being asked of them, nobody waits for."""
+        with self.lock:
+            self.stopped.set()
+        self.barrier.abort()
+        for worker in self.workers:
+            worker.kill()
+
+    def started(self, worker: Worker) -> None:
+        """A worker's process runs; it may take long to greet."""
+        with self.lock:
+            self.workers.append(worker)
+        if self.stopped.is_set():
+            worker.kill()
+
+    def will_execute(self, dtypes: Mapping[str, Sequence[str]]) -> None:
+        """Columns have these dtypes, as far as is known yet."""
+        cells = {label: len(self.plan.cells(label, own)) for label, own in dtypes.items()}
+        with self.lock:
+            self.check()
+            self.outcome.planned_cells |= cells
+            planned = dict(self.outcome.planned_cells)
+        self.watcher.planned(planned)
+
+    def note(self, label: str, greeting: dict[str, Any]) -> None:
+        with self.lock:
+            self.check()
+            self.outcome.backends[label] = greeting
+
+    def add(self, planned: Sequence[Cell], results: Sequence[Result]) -> None:
+        with self.lock:
+            self.check()
+            self.outcome.executed += len({result.cell for result in results} & set(planned))
+            self.outcome.results += results
+        for result in results:
+            self.watcher.result(result)
+
+    def add_controls(self, controls: Iterable[ControlResult]) -> None:
+        for control in controls:
+            with self.lock:
+                self.check()
+                self.outcome.controls.append(control)
+
+    def add_difference(self, difference: Difference) -> None:
+        with self.lock:
+            self.check()
+            self.outcome.differences.append(difference)
+
+    def note_idleness(self, label: str, reasons: Sequence[str]) -> None:
+        with self.lock:
+            self.check()
+            self.outcome.idle += reasons

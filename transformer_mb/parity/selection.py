@@ -1,0 +1,75 @@
+"""Which cells were asked for: patterns of their ids, and what else an id that is none may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import ParityError
+from ..registry import EVERY_DTYPE
+from .cells import Cell
+
+LIKE, SHOWN = 0.6, 3  # how alike an id is that is suggested, and how many are
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was asked for.
+
+    Args:
+        cases: ids of cells as they are printed (``row: case [dtype]``), or patterns of them in which * stands for any
+            text and ? for one character, such as ``*cross-attention*``; several with | between. Brackets stand for
+            themselves, so that an id can be pasted. None takes all.
+        controls: plant the negative controls too.
+        data: the pairs of the training job; None is the built-in corpus.
+    """
+
+    dtypes: Sequence[str] = EVERY_DTYPE
+    cases: str | None = None
+    seed: int = 0
+    controls: bool = False
+    data: Path | None = None
+
+    @cached_property
+    def patterns(self) -> tuple[str, ...]:
+        return ("*",) if self.cases is None else tuple(pattern.strip() for pattern in self.cases.split("|"))
+
+    def takes(self, cell: Cell) -> bool:
+        return cell.dtype in self.dtypes and any(matches(pattern, cell.id) for pattern in self.patterns)
+
+
+def matches(pattern: str, name: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def check_patterns(patterns: Sequence[str], ids: Sequence[str], others: Sequence[str]) -> None:
+    """Raises ParityError for a pattern that takes nothing, and says what it may have meant.
+
+    Args:
+        ids: of the cells that the columns and dtypes of this run have. others: of those that other runs have.
+    """
+    empty = [pattern for pattern in patterns if not any(matches(pattern, name) for name in ids)]
+    if empty:
+        raise ParityError(f"No cell was selected: {'; '.join(_meant(pattern, ids, others) for pattern in empty)}.")
+
+
+def _meant(pattern: str, ids: Sequence[str], others: Sequence[str]) -> str:
+    if elsewhere := [name for name in others if matches(pattern, name)]:
+        return f"{pattern!r} must match a cell of these backends and dtypes, but only others have {_few(elsewhere)}"
+    words = f"{pattern!r} must match one of {len(ids)} ids"
+    if around := [name for name in ids if pattern.strip("*") and matches(f"*{pattern.strip('*')}*", name)]:
+        return f"{words}; with stars, '*{pattern.strip('*')}*' matches {_few(around)}"
+    # A whole id that was mistyped, or the row or the case in one.
+    parts = dict.fromkeys(part for name in ids for part in (name, *name.partition(" [")[0].split(": ", 1)))
+    near = get_close_matches(pattern.strip("*"), parts, n=SHOWN, cutoff=LIKE)
+    suggested = " or ".join(repr(part if part in ids else f"*{part}*") for part in near)
+    return f"{words}; near to it is {suggested}" if near else f"{words}, such as {_few(ids)}"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(map(repr, names[:SHOWN])) + more
