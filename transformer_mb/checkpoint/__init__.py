@@ -1,5 +1,6 @@
 """The canonical checkpoint: a folder that every backend reads and writes."""
 
+from .files import read_config
 from .model import Checkpoint, check_destination, fill_folder, load, read_checkpoint, save, write_checkpoint
 
-__all__ = ["Checkpoint", "check_destination", "fill_folder", "load", "read_checkpoint", "save", "write_checkpoint"]
+__all__ = ["Checkpoint", "check_destination", "fill_folder", "load", "read_checkpoint", "read_config", "save", "write_checkpoint"]

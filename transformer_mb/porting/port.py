@@ -15,6 +15,7 @@ from .files.destination import check_destination, put_in_place, real_place
 from .files.sources import Source, read_source
 from .files.targets import Target, find_target, write_target
 from .formats import FORMATS
+from .loading import loading_of
 from .origins import origins
 from .proof.proving import prove
 from .report import PortReport
@@ -57,7 +58,7 @@ def port(
     for place in {named, destination}:
         _check_companion(source, target, place)
     with _stage(destination) as stage:
-        report = _ported(source, target, stage / destination.name, destination, settings)
+        report = _ported(source, target, stage / destination.name, (named, destination), settings)
         if not report.holds:
             raise ProofError(
                 f"The port of {source_path} to {to} does not hold, and nothing is written: {'; '.join(report.proof.failures)}."
@@ -104,7 +105,11 @@ def _check_companion(source: Source, target: Target, destination: Path) -> None:
         )
 
 
-def _ported(source: Source, target: Target, place: Path, destination: Path, settings: Mapping[str, Any]) -> PortReport:
+def _ported(
+    source: Source, target: Target, place: Path, destinations: tuple[Path, Path], settings: Mapping[str, Any]
+) -> PortReport:
+    """``destinations``: as the user calls it, and where that is."""
+    named, destination = destinations
     with system_errors(f"{destination} cannot be written"):
         dropped = write_target(source.model, target, place, settings)
     proof = prove(source, target, place, settings)
@@ -117,6 +122,7 @@ def _ported(source: Source, target: Target, place: Path, destination: Path, sett
         tensors=len(source.model.weights),
         numbers=sum(array.size for array in source.model.weights.values()),
         optimizer=kept,
+        loading=loading_of(source.model, target, settings, named, kept),
         notes=(*source.model.notes, *dropped),
         origins=origins(source.model, source.native, settings),
         proof=proof,

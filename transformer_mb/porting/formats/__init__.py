@@ -44,7 +44,15 @@ class Format:
 FORMATS = {
     row.name: row
     for row in (
-        Format(name="torch", title="PyTorch .pt", suffix=".pt", optimizer=True, requires=("torch",), backend="torch"),
+        Format(
+            name="torch",
+            title="PyTorch .pt",
+            suffix=".pt",
+            optimizer=True,
+            requires=("torch",),
+            backend="torch",
+            companion=".optimizer.pt",
+        ),
         Format(
             name="paddle", title="Paddle .pdparams", suffix=".pdparams", optimizer=True, backend="paddle", companion=".pdopt"
         ),

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...config import TransformerConfig
 from ...errors import PortError
+from ..families.d2l import names_ours
 from ..families.inferred_fields import inferred_fields
 from ..families.naming_schemes import canonical_name, is_matrix
 from ..model import NativeFile, PortedModel
@@ -56,6 +57,8 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
 
     Raises PortError where the tensors are those of D2L's classes and nothing but the settings says otherwise.
     """
+    if names_ours(native):
+        return "D2L's own classes have other names"
     theirs = differing(model.config, native.format)
     shown = inferred_fields(model.weights, model.config.to_dict())
     chosen = {name: value for name, value in theirs.items() if name not in shown}

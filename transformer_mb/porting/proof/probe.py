@@ -57,6 +57,12 @@ def run_backend(backend, config: TransformerConfig, weights: Arrays, batch: Arra
     """The outputs of a backend's own model with these weights."""
     native = backend.create_empty(config)
     backend.set_weights(native, weights)
+    return run_model(backend, native, batch)
+
+
+def run_model(backend, native, batch: Arrays) -> dict[str, np.ndarray]:
+    """The outputs of a model of a backend."""
+    config: TransformerConfig = native.config
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     outputs = {}
     if config.has_encoder:

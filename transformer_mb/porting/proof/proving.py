@@ -12,6 +12,7 @@ import numpy as np
 from ..families import FAMILIES
 from ..files.sources import Source
 from ..files.targets import Target
+from ..loading import loading_of
 from ..model import Arrays, PortedModel
 from . import agreement
 from .greedy_tokens import token_differences
@@ -58,7 +59,8 @@ def prove(source: Source, target: Target, place: Path, settings: Mapping[str, An
         comparison = compared_export(model, target.family, place)
     else:
         result = read_back(target, place)
-        got, result_ran = run_result(result, target.family, target.format, place, batch)
+        lines = loading_of(model, target, settings, place.resolve(), optimizer=False).lines
+        got, result_ran = run_result(result, target.family, target.format, place, batch, lines)
         comparison = compared_file(model, result, target)
     return _compared(model, batch, (expected, source_ran), (got, result_ran), comparison)
 
