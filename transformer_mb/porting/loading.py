@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..config import TransformerConfig
 from .families import DEFAULT, d2l
 from .files.config_beside import beside
@@ -54,13 +56,13 @@ ROWS: dict[str, Loading] = {
     ),
     "paddle": Loading(
         into=_ours("paddle"),
-        lines=("import paddle", READ_CONFIG, _import("paddle"), FROM_CONFIG, "model.set_state_dict(paddle.load({path}))")
+        lines=("import paddle", READ_CONFIG, _import("paddle"), FROM_CONFIG, "model.set_state_dict({paddle_tensors})")
         + ("model.eval()",),
     ),
     "mxnet": Loading(
         into=_ours("mxnet"),
         lines=(_import("mxnet", "  # before mxnet itself, which fails on NumPy 1.24 or later without it"),)
-        + (READ_CONFIG, FROM_CONFIG, "model.load_parameters({path})"),
+        + (READ_CONFIG, FROM_CONFIG, "model.load_parameters({path}, cast_dtype=True)"),
     ),
     "keras": Loading(
         into=_ours("tensorflow"),
@@ -97,10 +99,13 @@ ROWS: dict[str, Loading] = {
         lines=("import transformers", "model = transformers.BertModel.from_pretrained({path}, add_pooling_layer={pooler})"),
     ),
 }
+# Paddle takes no array of another dtype than the parameter's.
+PADDLE_TENSORS = "paddle.load({path})"
+PADDLE_CAST = "{{name: array.astype('float32') for name, array in paddle.load({path}).items()}}"
 # Of exports, by architecture.
 ONNX_SIDE = "{side} = onnxruntime.InferenceSession({{path}} + '/{side}.onnx')"
 ENCODER, DECODER = (ONNX_SIDE.format(side=side) for side in ("encoder", "decoder"))
-TRANSLATE = "# model.translate_batch([tokens], beam_size=1, min_decoding_length=0, max_input_length=0) is our greedy decoding"
+TRANSLATE = "# model.translate_batch([tokens], beam_size=1, min_decoding_length=0, max_input_length=0) decodes as our greedy does"
 EXPORT_ROWS: dict[tuple[str, str], Loading] = {
     ("onnx", "encoder_decoder"): Loading(
         into="onnxruntime", lines=("import onnxruntime", ENCODER, DECODER, "model = encoder, decoder")
@@ -129,6 +134,8 @@ def loading_of(model: PortedModel, target: Target, settings: Mapping[str, Any], 
         "config": repr(str(beside(place))),
         "companion": repr(str(place.with_suffix((FORMATS[target.format].companion if target.format else None) or ".none"))),
     }
+    same = all(array.dtype == np.float32 for array in model.weights.values())
+    fields["paddle_tensors"] = (PADDLE_TENSORS if same else PADDLE_CAST).format(**fields)
     lines = (*row.lines, *(row.optimizer if optimizer else ()))
     return Loading(into=row.into, lines=tuple(line.format(**fields) for line in lines))
 

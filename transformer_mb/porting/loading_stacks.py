@@ -39,7 +39,7 @@ ROWS = {
         "{encoder_num_layers}, norm={norm})",
         final_norm="paddle.nn.LayerNorm({num_hiddens})",
         dictionary="paddle.nn.LayerDict",
-        load=("model.set_state_dict(paddle.load({path}))", "model.eval()"),
+        load=("model.set_state_dict({paddle_tensors})", "model.eval()"),
         other_epsilon=(
             "for layer in model.sublayers(include_self=True):",
             "    if isinstance(layer, paddle.nn.LayerNorm): layer._epsilon = {norm_eps}",
@@ -49,7 +49,7 @@ ROWS = {
 
 
 def stack_lines(model: PortedModel, framework: str) -> tuple[str, ...]:
-    """Templates with ``{path}`` in them."""
+    """Templates with ``{path}`` or ``{paddle_tensors}`` in them."""
     config, row = model.config, ROWS[framework]
     fields = {**config.to_dict(), "pre": config.norm_position == "pre"}
     fields["norm"] = row.final_norm.format(**fields) if config.final_norm else None

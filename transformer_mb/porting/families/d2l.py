@@ -98,7 +98,7 @@ def _check_layout(weights: Arrays) -> None:
         if bias is not None and array.ndim == 2 and bias.shape != (array.shape[0],) and bias.shape == (array.shape[1],):
             raise PortError(
                 f"{name} must lie [out, in], got {list(array.shape)} with a bias of {bias.shape[0]}: the Linear weights "
-                'of this file lie the other way round. Say "linear_layout": "in_out" (or "out_in") in --config.'
+                'of this file lie the other way round. Say "linear_layout": "in_out" (or "out_in") in the settings.'
             )
 
 
@@ -110,6 +110,14 @@ def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> 
     weights = under_each_name(config, model.weights) if scheme.shared == "each" else model.weights
     optimizer = model.optimizer and renamed_moments(model.optimizer, native)
     return NativeFile(format=format_name, tensors=native(weights), optimizer=optimizer, settings=config.to_dict())
+
+
+def check_block_names(format_name: str, settings: Mapping[str, Any]) -> None:
+    """Refuse names for blocks that our own reader would not know again."""
+    scheme, block = _scheme(format_name, settings)
+    canonical = "encoder.blks.block3.ffn.dense1.weight"
+    if block is not None and canonical_name(native_name(canonical, scheme, block), format_name).name != canonical:
+        raise PortError(f"block_names must be d2l, {{i}}, block{{i}} or the like, which can be read back, got {block!r}.")
 
 
 def is_ours(format_name: str, settings: Mapping[str, Any]) -> bool:

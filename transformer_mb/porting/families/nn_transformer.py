@@ -42,7 +42,7 @@ NEEDED = {
 NEEDED_OF_DECODERS = {"decoder_attention_bias": True, "final_norm": True}
 STAND_IN_NOTE = (
     "The file holds no embeddings: unit vectors stand in, token i being axis i, and {outputs} come out unprojected. Name the "
-    "tensors with source_embedding, target_embedding and output in --config if the file has them."
+    "tensors with source_embedding, target_embedding and output in the settings if the file has them."
 )
 AROUND_NOTE = (
     "The file holds the stacks, not the module around them: embeddings, positions and output were computed by this "

@@ -13,7 +13,7 @@ class Format:
     """A container.
 
     Attributes:
-        suffix: of the files that users give it. title: for tables and messages.
+        suffix: of the files that users give it; ``needs_suffix``: the framework's loader takes no other. title: for tables and messages.
         writable: whether there is a ``write``. optimizer: whether Adam's state travels in it.
         requires: packages beyond the core that reading or writing it takes.
         backend: whose framework's own file it is; None is NumPy's.
@@ -30,6 +30,7 @@ class Format:
     backend: str | None = None
     companion: str | None = None
     records: bool = False
+    needs_suffix: bool = False
 
     @property
     def module(self) -> Any:
@@ -64,6 +65,7 @@ FORMATS = {
             requires=("h5py",),
             backend="tensorflow",
             records=True,
+            needs_suffix=True,
         ),
         Format(name="flax", title="flax msgpack", suffix=".msgpack", optimizer=True, requires=("msgpack",), backend="jax"),
         Format(name="npz", title="NumPy .npz", suffix=".npz", optimizer=True),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..exports.ctranslate2 import adds_source_eos
 from ..families import FAMILIES
 from ..files.sources import Source
 from ..files.targets import Target
@@ -48,7 +49,8 @@ class Proof:
 def prove(source: Source, target: Target, place: Path, settings: Mapping[str, Any]) -> Proof:
     """Run both sides and compare; the result is what was written at ``place``."""
     model = source.model
-    batch = probe_batch(model.config)
+    ended = target.name == "ctranslate2" and adds_source_eos(model)
+    batch = probe_batch(model.config, ended=ended)
     expected, source_ran = run_source(model, FAMILIES[source.family], source.native, batch, settings)
     if target.family.kind == "export":
         got, result_ran = run_export(model.config, target.family, place, batch)
