@@ -130,9 +130,9 @@ def test_another_models_optimizer_is_not_left_beside_a_model_without(model, tmp_
 def test_a_folder_is_not_replaced_by_a_file_nor_the_other_way(model, tmp_path):
     (tmp_path / "out" / "folder").mkdir()
     (tmp_path / "out" / "file").write_text("words")
-    with pytest.raises(PortError, match="not even --force"):
+    with pytest.raises(PortError, match="not even force"):
         tmb.port(model, tmp_path / "out" / "folder", to="npz", force=True)
-    with pytest.raises(PortError, match="not even --force"):
+    with pytest.raises(PortError, match="not even force"):
         tmb.port(model, tmp_path / "out" / "file", to="canonical", force=True)
     with pytest.raises(PortError, match="must be there, but it is not"):
         tmb.port(model, tmp_path / "nowhere" / "file", to="npz")
@@ -141,10 +141,10 @@ def test_a_folder_is_not_replaced_by_a_file_nor_the_other_way(model, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"to": "nonesuch"}, "--to must be one of torch, paddle, .*got 'nonesuch'"),
-        ({"to": "npz", "from_": "nonesuch"}, "--from must be one of"),
+        ({"to": "nonesuch"}, "to must be one of torch, paddle, .*got 'nonesuch'"),
+        ({"to": "npz", "from_": "nonesuch"}, "from must be one of"),
         ({"to": "npz", "config": {"number_of_heads": 4}}, "Unknown setting.s.: number_of_heads. There are: "),
-        ({"to": "tensorflow"}, "--to must be one of"),
+        ({"to": "tensorflow"}, "to must be one of"),
     ],
 )
 def test_arguments_that_mean_nothing(model, tmp_path, arguments, words):
@@ -203,7 +203,7 @@ def test_inspect_says_what_is_odd(tmp_path):
     assert main(["inspect", str(tmp_path / "odd.npz"), "--json", str(tmp_path / "odd.json")]) == 0
     found = json.loads((tmp_path / "odd.json").read_text())
     odd = " ".join(found["odd"])
-    assert found["family"] is None and "a holds 1 numbers that are not finite" in odd
+    assert found["family"] is None and "a holds 1 number that is not finite" in odd
     assert "holds int64" in odd and "c is zero throughout" in odd and "must be those of torch" in odd
 
 

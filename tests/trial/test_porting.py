@@ -13,7 +13,7 @@ from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import encode_pairs
 from transformer_mb.errors import PortError
 from transformer_mb.files.tensors import read_tensors, write_tensors
-from transformer_mb.porting.files.targets import find_target, write_target
+from transformer_mb.porting.files.targets import find_target
 from transformer_mb.porting.model import NativeFile, PortedModel
 from transformer_mb.porting.proof.reference_runs.ctranslate2 import GREEDY, ONE_THREAD
 
@@ -221,4 +221,3 @@ def test_W4_names_for_blocks_are_never_ignored(small, tmp_path):
 def test_W4_other_names_are_not_said_to_be_ours(small, tmp_path):
     report = tmb.port(small, tmp_path / "m.pdparams", to="paddle", config={"block_names": "d2l"})
     assert "as the settings ask; ours are not" in report.loading.into and report.loading.lines == ()
-    assert find_target("npz").format == "npz" and write_target is not None

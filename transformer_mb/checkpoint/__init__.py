@@ -3,4 +3,13 @@
 from .files import read_config
 from .model import Checkpoint, check_destination, fill_folder, load, read_checkpoint, save, write_checkpoint
 
-__all__ = ["Checkpoint", "check_destination", "fill_folder", "load", "read_checkpoint", "read_config", "save", "write_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "check_destination",
+    "fill_folder",
+    "load",
+    "read_checkpoint",
+    "read_config",
+    "save",
+    "write_checkpoint",
+]

@@ -21,112 +21,183 @@ from .formats import FORMATS
 from .loading_stacks import stack_lines, what_is_left
 from .model import PortedModel
 
-READ_CONFIG = "from transformer_mb.checkpoint import read_config"
-FROM_CONFIG = "model = EncoderDecoder.from_config(read_config({config}))"
-FROM_TEXT = "model = EncoderDecoder.from_config(TransformerConfig.from_json(text))"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
-    """``into`` is the class that loads it; ``lines`` are Python, complete; ``optimizer`` follow where its state is there too."""
+    """``into`` is the class that loads it; ``lines`` are complete Python; ``optimizer`` follow where its state is there too."""
 
     into: str
     lines: tuple[str, ...]
     optimizer: tuple[str, ...] = ()
 
 
-def _ours(framework: str) -> str:
-    return f"transformer_mb.backends.{framework}.EncoderDecoder"
+def _row(into: str, lines: str, optimizer: str = "") -> Loading:
+    return Loading(into=into, lines=tuple(lines.strip().splitlines()), optimizer=tuple(optimizer.strip().splitlines()))
 
 
-def _import(framework: str, why: str = "") -> str:
-    return f"from transformer_mb.backends.{framework} import EncoderDecoder{why}"
-
-
-ROWS: dict[str, Loading] = {
-    "canonical": Loading(
-        into="the EncoderDecoder of every backend",
-        lines=("import transformer_mb as tmb", "model = tmb.load({path}, backend='numpy')  # or another backend"),
+ROWS = {
+    "canonical": _row(
+        "the EncoderDecoder of every backend",
+        """
+import transformer_mb as tmb
+model = tmb.load({path}, backend='numpy')  # or another backend
+""",
     ),
-    "torch": Loading(
-        into=_ours("torch"),
-        lines=("import torch", READ_CONFIG, _import("torch"), FROM_CONFIG, "model.load_state_dict(torch.load({path}))")
-        + ("model.eval()",),
-        optimizer=("optimizer = torch.optim.Adam(model.parameters())", "optimizer.load_state_dict(torch.load({companion}))"),
+    "torch": _row(
+        "transformer_mb.backends.torch.EncoderDecoder",
+        """
+import torch
+from transformer_mb.checkpoint import read_config
+from transformer_mb.backends.torch import EncoderDecoder
+model = EncoderDecoder.from_config(read_config({config}))
+model.load_state_dict(torch.load({path}))
+model.eval()
+""",
+        """
+optimizer = torch.optim.Adam(model.parameters())
+optimizer.load_state_dict(torch.load({companion}))
+""",
     ),
-    "paddle": Loading(
-        into=_ours("paddle"),
-        lines=("import paddle", READ_CONFIG, _import("paddle"), FROM_CONFIG, "model.set_state_dict({paddle_tensors})")
-        + ("model.eval()",),
+    "paddle": _row(
+        "transformer_mb.backends.paddle.EncoderDecoder",
+        """
+import paddle
+from transformer_mb.checkpoint import read_config
+from transformer_mb.backends.paddle import EncoderDecoder
+model = EncoderDecoder.from_config(read_config({config}))
+model.set_state_dict({paddle_tensors})
+model.eval()
+""",
     ),
-    "mxnet": Loading(
-        into=_ours("mxnet"),
-        lines=(_import("mxnet", "  # before mxnet itself, which fails on NumPy 1.24 or later without it"),)
-        + (READ_CONFIG, FROM_CONFIG, "model.load_parameters({path}, cast_dtype=True)"),
+    "mxnet": _row(
+        "transformer_mb.backends.mxnet.EncoderDecoder",
+        """
+from transformer_mb.backends.mxnet import EncoderDecoder  # before mxnet itself, which fails on NumPy 1.24 or later without it
+from transformer_mb.checkpoint import read_config
+model = EncoderDecoder.from_config(read_config({config}))
+model.load_parameters({path}, cast_dtype=True)
+""",
     ),
-    "keras": Loading(
-        into=_ours("tensorflow"),
-        lines=("import h5py", "from transformer_mb import TransformerConfig", _import("tensorflow"))
-        + ("text = h5py.File({path}).attrs['transformer_mb.config']", FROM_TEXT, "model.load_weights({path})"),
+    "keras": _row(
+        "transformer_mb.backends.tensorflow.EncoderDecoder",
+        """
+import h5py
+from transformer_mb import TransformerConfig
+from transformer_mb.backends.tensorflow import EncoderDecoder
+text = h5py.File({path}).attrs['transformer_mb.config']
+model = EncoderDecoder.from_config(TransformerConfig.from_json(text))
+model.load_weights({path})
+""",
     ),
-    "flax": Loading(
-        into=_ours("jax"),
-        lines=("from flax import nnx, serialization", READ_CONFIG, _import("jax"), FROM_CONFIG)
-        + ("params = nnx.state(model, nnx.Param)",)
-        + ("nnx.replace_by_pure_dict(params, serialization.msgpack_restore(open({path}, 'rb').read())['params'])",)
-        + ("nnx.update(model, params)", "model.eval()"),
+    "flax": _row(
+        "transformer_mb.backends.jax.EncoderDecoder",
+        """
+from flax import nnx, serialization
+from transformer_mb.checkpoint import read_config
+from transformer_mb.backends.jax import EncoderDecoder
+model = EncoderDecoder.from_config(read_config({config}))
+params = nnx.state(model, nnx.Param)
+nnx.replace_by_pure_dict(params, serialization.msgpack_restore(open({path}, 'rb').read())['params'])
+nnx.update(model, params)
+model.eval()
+""",
     ),
-    "npz": Loading(
-        into=_ours("numpy"),
-        lines=("import numpy as np", "import transformer_mb as tmb", READ_CONFIG)
-        + ("backend = tmb.get_backend('numpy')  # or another backend", "model = backend.create_empty(read_config({config}))")
-        + ("weights = {{name: array for name, array in np.load({path}).items() if not name.startswith('optimizer.')}}",)
-        + ("backend.set_weights(model, weights)",),
+    "npz": _row(
+        "transformer_mb.backends.numpy.EncoderDecoder",
+        """
+import numpy as np
+import transformer_mb as tmb
+from transformer_mb.checkpoint import read_config
+backend = tmb.get_backend('numpy')
+model = backend.create_empty(read_config({config}))
+backend.set_weights(model, {{name: array for name, array in np.load({path}).items() if not name.startswith('optimizer.')}})
+model.eval()
+""",
     ),
-    "safetensors": Loading(
-        into=_ours("torch"),
-        lines=("from safetensors import safe_open", "from safetensors.torch import load_model")
-        + ("from transformer_mb import TransformerConfig", _import("torch"))
-        + ("text = safe_open({path}, 'pt').metadata()['transformer_mb.config']", FROM_TEXT)
-        + ("load_model(model, {path})", "model.eval()"),
+    "safetensors": _row(
+        "transformer_mb.backends.torch.EncoderDecoder",
+        """
+from safetensors import safe_open
+from safetensors.torch import load_model
+from transformer_mb import TransformerConfig
+from transformer_mb.backends.torch import EncoderDecoder
+text = safe_open({path}, 'pt').metadata()['transformer_mb.config']
+model = EncoderDecoder.from_config(TransformerConfig.from_json(text))
+load_model(model, {path})
+model.eval()
+""",
     ),
-    "marian": Loading(
-        into="transformers.MarianMTModel",
-        lines=("import transformers", "model = transformers.MarianMTModel.from_pretrained({path})"),
+    "marian": _row(
+        "transformers.MarianMTModel",
+        """
+import transformers
+model = transformers.MarianMTModel.from_pretrained({path})
+""",
     ),
-    "bert": Loading(
-        into="transformers.BertModel",
-        lines=("import transformers", "model = transformers.BertModel.from_pretrained({path}, add_pooling_layer={pooler})"),
+    "bert": _row(
+        "transformers.BertModel",
+        """
+import transformers
+model = transformers.BertModel.from_pretrained({path}, add_pooling_layer={pooler})
+""",
     ),
 }
 # Paddle takes no array of another dtype than the parameter's.
 PADDLE_TENSORS = "paddle.load({path})"
 PADDLE_CAST = "{{name: array.astype('float32') for name, array in paddle.load({path}).items()}}"
 # Of exports, by architecture.
-ONNX_SIDE = "{side} = onnxruntime.InferenceSession({{path}} + '/{side}.onnx')"
-ENCODER, DECODER = (ONNX_SIDE.format(side=side) for side in ("encoder", "decoder"))
-TRANSLATE = "# model.translate_batch([tokens], beam_size=1, min_decoding_length=0, max_input_length=0) decodes as our greedy does"
-EXPORT_ROWS: dict[tuple[str, str], Loading] = {
-    ("onnx", "encoder_decoder"): Loading(
-        into="onnxruntime", lines=("import onnxruntime", ENCODER, DECODER, "model = encoder, decoder")
+EXPORT_ROWS = {
+    ("onnx", "encoder_decoder"): _row(
+        "onnxruntime",
+        """
+import onnxruntime
+encoder = onnxruntime.InferenceSession({path} + '/encoder.onnx')
+decoder = onnxruntime.InferenceSession({path} + '/decoder.onnx')
+model = encoder, decoder
+""",
     ),
-    ("onnx", "encoder"): Loading(into="onnxruntime", lines=("import onnxruntime", ENCODER, "model = encoder")),
-    ("onnx", "decoder"): Loading(into="onnxruntime", lines=("import onnxruntime", DECODER, "model = decoder")),
-    ("ctranslate2", "encoder_decoder"): Loading(
-        into="ctranslate2.Translator", lines=("import ctranslate2", "model = ctranslate2.Translator({path})", TRANSLATE)
+    ("onnx", "encoder"): _row(
+        "onnxruntime",
+        """
+import onnxruntime
+model = onnxruntime.InferenceSession({path} + '/encoder.onnx')
+""",
     ),
-    ("ctranslate2", "encoder"): Loading(
-        into="ctranslate2.Encoder", lines=("import ctranslate2", "model = ctranslate2.Encoder({path})")
+    ("onnx", "decoder"): _row(
+        "onnxruntime",
+        """
+import onnxruntime
+model = onnxruntime.InferenceSession({path} + '/decoder.onnx')
+""",
     ),
-    ("ctranslate2", "decoder"): Loading(
-        into="ctranslate2.Generator", lines=("import ctranslate2", "model = ctranslate2.Generator({path})")
+    ("ctranslate2", "encoder_decoder"): _row(
+        "ctranslate2.Translator",
+        """
+import ctranslate2
+model = ctranslate2.Translator({path})
+# model.translate_batch([tokens], beam_size=1, min_decoding_length=0, max_input_length=0) decodes as greedy does
+""",
+    ),
+    ("ctranslate2", "encoder"): _row(
+        "ctranslate2.Encoder",
+        """
+import ctranslate2
+model = ctranslate2.Encoder({path})
+""",
+    ),
+    ("ctranslate2", "decoder"): _row(
+        "ctranslate2.Generator",
+        """
+import ctranslate2
+model = ctranslate2.Generator({path})
+""",
     ),
 }
 
 
 def loading_of(model: PortedModel, target: Target, settings: Mapping[str, Any], place: Any, optimizer: bool) -> Loading:
     """What ``place`` is for, with its lines filled in; no lines where ``settings`` ask for names that are not ours."""
-    row = _row(model, target, settings)
+    row = _row_of(model, target, settings)
     place = Path(place)
     fields = {
         **{name: repr(value) for name, value in model.config.to_dict().items()},
@@ -140,7 +211,7 @@ def loading_of(model: PortedModel, target: Target, settings: Mapping[str, Any], 
     return Loading(into=row.into, lines=tuple(line.format(**fields) for line in lines))
 
 
-def _row(model: PortedModel, target: Target, settings: Mapping[str, Any]) -> Loading:
+def _row_of(model: PortedModel, target: Target, settings: Mapping[str, Any]) -> Loading:
     config: TransformerConfig = model.config
     if target.family.kind == "export":
         return EXPORT_ROWS[target.name, config.architecture]

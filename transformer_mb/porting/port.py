@@ -38,7 +38,8 @@ def port(
 
     Args:
         source_path: any readable file or folder; ``from_`` names its format or family, None recognizes it.
-        destination: a new file or folder; the folders above it are made. to: a format, a family or an export (see the tables of ``porting``).
+        destination: a new file or folder; the folders above it are made.
+        to: a format, a family or an export (see the tables of ``porting``).
         config: what no weight file holds: a mapping, or a JSON or TOML file (see ``settings``).
         force: replace a destination that is there: a file, or a folder of the kind that is written.
         report_file: where the report goes as JSON; where that cannot be written, neither is the destination.

@@ -56,5 +56,8 @@ class PortReport:
             lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]
             lines += [f"greedy tokens: {' '.join(map(str, row))}" for row in proof.tokens]
         lines += origin_lines(self.origins, verbose, proved=True)
-        lines += [f"for {self.loading.into}{':' if self.loading.lines else ''}", *(f"    {line}" for line in self.loading.lines)]
+        lines += [
+            f"for {self.loading.into}{':' if self.loading.lines else ''}",
+            *(f"    {line}" for line in self.loading.lines),
+        ]
         return [*lines, *(f"note: {note}" for note in self.notes)]

@@ -25,7 +25,8 @@ EXTRA = {
     "target_vocabulary": "likewise",
     "ignore": "names of tensors to leave out, or what such names begin with",
     "linear_layout": "`out_in` or `in_out`, where the container does not tell",
-    "block_names": "how the result is to call its blocks, such as `block{i}`; `d2l`: all names as in D2L's own classes (Keras: of Keras 2)",
+    "block_names": "how the result is to call its blocks, such as `block{i}`; `d2l`: all names as in D2L's own classes "
+    "(of Keras 2)",
     "keras_version": "`2` has `keras` written for Keras 2",
     "source_embedding": "the name of this layer around torch.nn.Transformer or paddle.nn.Transformer",
     "target_embedding": "likewise",
@@ -116,8 +117,8 @@ def build_config(
     given = given_fields(settings, sides)
     if wrong := _differing({name: value for name, value in of_source.items() if name not in DECODING}, given):
         raise PortError(
-            f"The settings contradict what the source itself shows or records: {wrong}. Leave them out of the settings; of what a "
-            f"source records only {' and '.join(DECODING)} can be changed."
+            f"The settings contradict what the source itself shows or records: {wrong}. Leave them out of the settings; of "
+            f"what a source records only {' and '.join(DECODING)} can be changed."
         )
     fields = {**assumed, **of_source, **given}
     missing = [f"{side}_num_heads" for side in sides if f"{side}_num_heads" not in fields]

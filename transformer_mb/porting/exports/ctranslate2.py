@@ -70,9 +70,10 @@ def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], 
 
 def adds_source_eos(model: PortedModel) -> bool:
     """Whether the engine itself ends each source, as we do with text: it knows one end token, by its name, for both sides."""
-    end = model.config.eos_id
-    ends = [vocabulary.entries[end : end + 1] for vocabulary in (model.source_vocabulary, model.target_vocabulary) if vocabulary]
-    return model.config.architecture == "encoder_decoder" and len(ends) == 2 and ends[0] == ends[1] != ()
+    source, target, end = model.source_vocabulary, model.target_vocabulary, model.config.eos_id
+    if model.config.architecture != "encoder_decoder" or source is None or target is None or end >= len(source):
+        return False
+    return source.entries[end] == target.entries[end]
 
 
 def tokens_of(vocabulary: Vocabulary | None, size: int) -> list[str]:

@@ -50,7 +50,7 @@ def check_names(settings: Mapping[str, Any], target: Target) -> None:
     """Refuse settings about names where the target has names of its own, and names that nobody could read back."""
     own = [setting for setting in ("block_names", "keras_version") if setting in settings]
     if own and (target.format is None or target.family is not DEFAULT):
-        raise PortError(f"{own[0]} is for a container of this project's own tensors, but the names of {target.title} are fixed.")
+        raise PortError(f"{own[0]} is for a container of this project's own tensors, but {target.title} has fixed names.")
     if "keras_version" in settings and target.format != "keras":
         raise PortError(f"keras_version is for keras, got it for {target.name}.")
     if target.format is not None and target.family is DEFAULT:
@@ -79,9 +79,14 @@ def _dropped(model: PortedModel, target: Target, optimizer: bool, vocabularies: 
     notes = []
     if model.optimizer is not None and not optimizer:
         notes.append(f"The optimizer's state was dropped: it travels in {', '.join(CARRYING)}, not in {target.name}.")
-    if target.name == "canonical" and model.config.architecture == "encoder_decoder" and None in (
-        model.source_vocabulary,
-        model.target_vocabulary,
+    if (
+        target.name == "canonical"
+        and model.config.architecture == "encoder_decoder"
+        and None
+        in (
+            model.source_vocabulary,
+            model.target_vocabulary,
+        )
     ):
         notes.append(
             "Vocabularies did not come along, without which no text can be translated: name them in the settings (config) as "

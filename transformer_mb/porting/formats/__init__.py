@@ -13,7 +13,8 @@ class Format:
     """A container.
 
     Attributes:
-        suffix: of the files that users give it; ``needs_suffix``: the framework's loader takes no other. title: for tables and messages.
+        suffix: of the files that users give it; ``needs_suffix``: the framework's loader takes no other.
+        title: for tables and messages.
         writable: whether there is a ``write``. optimizer: whether Adam's state travels in it.
         requires: packages beyond the core that reading or writing it takes.
         backend: whose framework's own file it is; None is NumPy's.

@@ -66,8 +66,8 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
         listed = "; ".join(f"{name} is {value} there, not {getattr(model.config, name)}" for name, value in chosen.items())
         raise PortError(
             f"The tensors are those of D2L's own classes, which compute something else than the settings say: {listed}. Leave "
-            'these out of the settings; or say "trained_by": "transformer_mb" if the file is of a model of this project or of code '
-            "of your own that does compute so, which is then taken on trust."
+            'these out of the settings; or say "trained_by": "transformer_mb" if the file is of a model of this project or of '
+            "code of your own that does compute so, which is then taken on trust."
         )
     if theirs:
         listed = ", ".join(f"{name} = {getattr(model.config, name)}" for name in theirs)
