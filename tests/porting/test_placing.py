@@ -233,7 +233,7 @@ def test_L4_a_folder_under_the_name_of_a_file_is_refused_before_anything_changes
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_W12_nothing_stale_stays_that_the_new_model_could_take_for_its_own(filled, tmp_path, unproven, kind):
+def test_nothing_stale_stays_that_the_new_model_could_take_for_its_own(filled, tmp_path, unproven, kind):
     """Whatever a reader of that kind looks for, beside what is nobody's."""
     stale = {
         "canonical": FILES,
