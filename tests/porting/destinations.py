@@ -34,7 +34,8 @@ def model_for(target: str, number: int) -> PortedModel:
         backend = tmb.get_backend("numpy")
         model = PortedModel(config=config, weights=backend.get_weights(backend.build(config)))
     weights = {name: array * np.float32(1 + number / 8) for name, array in model.weights.items()}
-    moments = {f"{slot}.{name}": np.full_like(array, number + 1) for slot in ("m", "v") for name, array in weights.items()}
+    numbered = list(enumerate(weights.items()))
+    moments = {f"{slot}.{name}": np.full_like(a, number + 1 + i / 128) for slot in ("m", "v") for i, (name, a) in numbered}
     return replace(model, weights=weights, optimizer={"step": np.array(number + 1), **moments})
 
 

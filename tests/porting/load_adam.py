@@ -16,10 +16,10 @@ def of_torch(file, output):
     from torch import nn
 
     saved = torch.load(file, weights_only=True)
-    parameters = nn.ParameterDict({name.replace(".", "/"): nn.Parameter(t) for name, t in saved["model"].items()})
-    optimizer = torch.optim.Adam([parameters[name.replace(".", "/")] for name in saved["model"]])
-    optimizer.load_state_dict(saved["optimizer"])
-    torch.save({"model": saved["model"], "optimizer": optimizer.state_dict()}, output)
+    parameters = nn.ParameterDict({name.replace(".", "/"): nn.Parameter(t) for name, t in saved.items()})
+    optimizer = torch.optim.Adam([parameters[name.replace(".", "/")] for name in saved])
+    optimizer.load_state_dict(torch.load(Path(file).with_suffix(".optimizer.pt"), weights_only=True))
+    torch.save({"model": saved, "optimizer": optimizer.state_dict()}, output)
 
 
 def of_paddle(file, output):

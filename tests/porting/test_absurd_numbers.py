@@ -101,6 +101,6 @@ def test_S5_7_a_shape_that_no_array_has(tmp_path):
 @pytest.mark.parametrize("names", ["{i}{j}", "{i", "{i}}", "block", "{i.real}", "{i:>9999}", 5])
 def test_S5_7_names_of_blocks_that_are_no_pattern(good, names):
     model = read_source(good / "npz", None, {"num_heads": 2}).model
-    with pytest.raises(PortError, match="block_names must be a text with {i} and no other braces in it"):
+    with pytest.raises(PortError, match="block_names must be d2l, or a text with {i} and no other braces in it"):
         d2l.write(model, "npz", {"block_names": names})
     assert "encoder.blks.layer1x.attention.W_q.weight" in d2l.write(model, "npz", {"block_names": "layer{i}x"}).tensors

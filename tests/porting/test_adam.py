@@ -75,7 +75,7 @@ CARRIED = {
 
 
 @pytest.mark.parametrize("name", CARRIED)
-def test_W6_moments_go_to_the_tensors_that_they_belong_to(name, saved):
+def test_moments_go_to_the_tensors_that_they_belong_to(name, saved):
     found, true, notes = read_moments(saved, name)
     assert set(found) == set(true)
     same = ("chosen",)  # other betas, other moments: those of the file itself
@@ -100,13 +100,13 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_W6_a_state_that_leaves_them_open_is_left_out_and_says_why(name, saved):
+def test_a_state_that_leaves_them_open_is_left_out_and_says_why(name, saved):
     found, _, notes = read_moments(saved, name)
     assert found == {}
     assert re.search(f"The optimizer's state was left out: .*{LEFT_OUT[name]}", notes)
 
 
-def test_W6_layer_wise_groups_arrive_in_the_model(saved):
+def test_layer_wise_groups_arrive_in_the_model(saved):
     _, true, _ = read_moments(saved, "named groups")
     model = read_source(saved / "named groups.pt", None, {"num_heads": 2}).model
     assert not [key for key in true if not np.array_equal(model.optimizer[key], true[key])]

@@ -26,7 +26,7 @@ def rounded(array):
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 1e6])
-def test_W7_a_scale_changes_nothing(scale):
+def test_a_scale_changes_nothing(scale):
     exact = logits(scale)
     wrong = exact.copy()
     wrong[1, 2, 3] *= 1.01
@@ -38,7 +38,7 @@ def test_W7_a_scale_changes_nothing(scale):
 
 @pytest.mark.parametrize("huge", [-1e4, -1e5, -1e9])
 @pytest.mark.parametrize("where", [(..., 7), (2, 3, 7)], ids=["a column", "one token"])
-def test_W7_one_large_number_hides_nothing(huge, where):
+def test_one_large_number_hides_nothing(huge, where):
     exact = logits()
     exact[where] = huge
     wrong = exact + np.where(exact == huge, 0.0, 1e-2)
@@ -49,7 +49,7 @@ def test_W7_one_large_number_hides_nothing(huge, where):
     assert agreement.error(only, exact, SENTENCES) > 1e-4
 
 
-def test_W7_zero_in_theory_is_no_failure_and_zero_throughout_is_exact():
+def test_zero_in_theory_is_no_failure_and_zero_throughout_is_exact():
     exact = logits()
     exact[..., 4] = 0.0
     noisy = exact + 1e-7 * np.random.default_rng(1).normal(size=exact.shape)
@@ -58,7 +58,7 @@ def test_W7_zero_in_theory_is_no_failure_and_zero_throughout_is_exact():
     assert agreement.error(exact, exact * 0, SENTENCES) == np.inf
 
 
-def test_W7_what_is_not_finite_is_no_agreement():
+def test_what_is_not_finite_is_no_agreement():
     exact = logits()
     for odd in (np.nan, np.inf, -np.inf):
         wrong = exact.copy()
@@ -77,7 +77,7 @@ def masked_model():
     return PortedModel(config=config, weights=weights)
 
 
-def test_W7_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkeypatch):
+def test_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkeypatch):
     write_target(masked_model(), find_target("canonical"), tmp_path / "ck", {})
     true, calls = running.run_reference, []
 
@@ -95,7 +95,7 @@ def test_W7_a_wrong_number_of_heads_shows_beside_a_masked_token(tmp_path, monkey
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["encoder", "logits"])
-def test_W7_numbers_that_are_not_finite_are_said_in_words(tmp_path, monkeypatch, odd, name):
+def test_numbers_that_are_not_finite_are_said_in_words(tmp_path, monkeypatch, odd, name):
     """On both sides alike: two NaN are no agreement."""
     write_target(masked_model(), find_target("canonical"), tmp_path / "ck", {})
     true = running.run_reference
@@ -111,7 +111,7 @@ def test_W7_numbers_that_are_not_finite_are_said_in_words(tmp_path, monkeypatch,
         tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz")
 
 
-def test_W7_a_near_tie_is_excused_by_its_own_rows_and_tokens_alone():
+def test_a_near_tie_is_excused_by_its_own_rows_and_tokens_alone():
     model = masked_model()
     batch = probe_batch(model.config)
     expected = run_reference(model, batch)
@@ -127,7 +127,7 @@ def test_W7_a_near_tie_is_excused_by_its_own_rows_and_tokens_alone():
     assert token_differences(model, batch, expected, other)[0]
 
 
-def test_W7_tokens_of_tiny_logits_must_be_the_same():
+def test_tokens_of_tiny_logits_must_be_the_same():
     model = masked_model()
     small = {name: array * 1e-8 if name.startswith("decoder.dense") else array for name, array in model.weights.items()}
     model = PortedModel(config=model.config, weights=small)
@@ -138,7 +138,7 @@ def test_W7_tokens_of_tiny_logits_must_be_the_same():
     assert token_differences(model, batch, expected, other)[1]
 
 
-def test_W4_the_probe_sees_far_positions_types_and_the_pooler():
+def test_the_probe_sees_far_positions_types_and_the_pooler():
     config = tmb.TransformerConfig(
         architecture="encoder", source_vocab_size=11, num_hiddens=8, token_types=3, pooler=True, position="learned", max_len=100
     )
@@ -150,7 +150,7 @@ def test_W4_the_probe_sees_far_positions_types_and_the_pooler():
 
 
 @pytest.mark.parametrize("max_len", [1, 2, 7, 8, 9])
-def test_W4_short_models_have_room_for_their_tokens(max_len):
+def test_short_models_have_room_for_their_tokens(max_len):
     config = masked_model().config.replace(max_len=max_len)
     model = PortedModel(config=config, weights=masked_model().weights)
     outputs = run_reference(model, probe_batch(config))

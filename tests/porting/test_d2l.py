@@ -66,7 +66,7 @@ def check_back(folder, framework, tmp_path):
     """Into a file that D2L's own class loads, which then gives the same logits to the last bit."""
     place, expected = canonical(folder, d2l_models.FILES[framework], tmp_path / "canonical")
     file = tmp_path / d2l_models.FILES[framework]
-    write_target(read_source(place, None, {}).model, find_target(TARGETS[framework]), file, {"keras_version": 2})
+    write_target(read_source(place, None, {}).model, find_target(TARGETS[framework]), file, {"block_names": "d2l"})
     run_program("d2l_models.py", "load", framework, file, tmp_path / "back.npz")
     with np.load(tmp_path / "back.npz") as found:
         assert np.array_equal(found["logits"], expected)

@@ -28,7 +28,7 @@ def greedy(model, batch):
     return backend.greedy(native, batch["source"], batch["source_valid_lens"], STEPS)
 
 
-def test_W8_suppressed_tokens_are_never_generated_here_either(references):
+def test_suppressed_tokens_are_never_generated_here_either(references):
     """Against ``generate`` of the folder as its users have it; the end token among bad words changes nothing there."""
     reference, without = references["suppressing"], references["published"]
     assert json.loads((reference.folder / "generation_config.json").read_text())["suppress_tokens"]
@@ -55,7 +55,7 @@ CHANGING = {
 
 
 @pytest.mark.parametrize("name", CHANGING)
-def test_W8_decoding_that_changes_tokens_is_refused_until_it_is_agreed(name, folder):
+def test_decoding_that_changes_tokens_is_refused_until_it_is_agreed(name, folder):
     spoil(folder, "generation_config.json", **{name: CHANGING[name]})
     with pytest.raises(PortError, match=f'{name} = .*other tokens.*"drop_decoding": \\["{name}"\\]'):
         marian.read(folder, {})
@@ -73,13 +73,13 @@ def test_W8_decoding_that_changes_tokens_is_refused_until_it_is_agreed(name, fol
         ({"suppress_tokens": 5}, "suppress_tokens must be a list of token ids, got 5"),
     ],
 )
-def test_W8_tokens_that_the_two_files_give_otherwise(changes, words, folder):
+def test_tokens_that_the_two_files_give_otherwise(changes, words, folder):
     spoil(folder, "generation_config.json", **changes)
     with pytest.raises(PortError, match=words):
         marian.read(folder, {"drop_decoding": []})
 
 
-def test_W8_what_whoever_decodes_chooses_is_noted_and_neutral_values_are_not(folder):
+def test_what_whoever_decodes_chooses_is_noted_and_neutral_values_are_not(folder):
     neutral = {"repetition_penalty": 1.0, "do_sample": False, "min_length": 0, "num_beams": 1, "return_dict_in_generate": True}
     spoil(folder, "generation_config.json", **neutral, eos_token_id=[0], transformers_version="5.23.0")
     assert not [note for note in marian.read(folder, {}).notes if "generation_config" in note]
@@ -91,7 +91,7 @@ def test_W8_what_whoever_decodes_chooses_is_noted_and_neutral_values_are_not(fol
         marian.read(folder, {"drop_decoding": ["min_length"]})
 
 
-def test_W8_settings_in_the_config_of_an_older_folder(folder):
+def test_settings_in_the_config_of_an_older_folder(folder):
     """config.json counts where there is no generation_config.json, as it does for ``transformers``."""
     spoil(folder, "config.json", no_repeat_ngram_size=3, bad_words_ids=[[6]])
     assert marian.read(folder, {}).config == SMALL

@@ -42,7 +42,7 @@ def plant(monkeypatch, engine, change):
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_W4_weights_that_change_in_an_export_are_seen_twice(checkpoint, tmp_path, monkeypatch, engine, change):
+def test_weights_that_change_in_an_export_are_seen_twice(checkpoint, tmp_path, monkeypatch, engine, change):
     """In what is stored, and in what the engine computes."""
     name, changed = CHANGES[change]
     plant(monkeypatch, engine, lambda weights: {**weights, name: changed(weights[name])})
@@ -52,7 +52,7 @@ def test_W4_weights_that_change_in_an_export_are_seen_twice(checkpoint, tmp_path
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_W4_one_bit_that_no_output_shows_is_seen(checkpoint, tmp_path, monkeypatch, engine):
+def test_one_bit_that_no_output_shows_is_seen(checkpoint, tmp_path, monkeypatch, engine):
     name = "decoder.blks.block1.attention2.W_v.weight"
 
     def one_bit(weights):
@@ -76,14 +76,14 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_W4_every_weight_is_found_and_nothing_else(checkpoint, tmp_path, engine, kind):
+def test_every_weight_is_found_and_nothing_else(checkpoint, tmp_path, engine, kind):
     config = KINDS[kind]
     report = tmb.port(checkpoint(config), tmp_path / "out", to=engine)
     assert set(report.proof.checksums) == set(parameter_shapes(config)) and not report.proof.changed
     assert ("pooled" in report.proof.errors) == config.pooler
 
 
-def test_W4_what_cannot_be_explained_is_a_failure(checkpoint, tmp_path, monkeypatch):
+def test_what_cannot_be_explained_is_a_failure(checkpoint, tmp_path, monkeypatch):
     true = onnx.encoder_graph
 
     def with_more(model):
@@ -96,14 +96,14 @@ def test_W4_what_cannot_be_explained_is_a_failure(checkpoint, tmp_path, monkeypa
         tmb.port(checkpoint(CONFIGS["d2l"]), tmp_path / "out", to="onnx")
 
 
-def test_W4_weights_beside_an_onnx_file_are_read_too(checkpoint, tmp_path, monkeypatch):
+def test_weights_beside_an_onnx_file_are_read_too(checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(onnx, "LARGEST", 1000)
     report = tmb.port(checkpoint(CONFIGS["d2l"].replace(num_hiddens=32)), tmp_path / "out", to="onnx")
     assert (tmp_path / "out" / "encoder.onnx.data").exists() and len(report.proof.checksums) == report.tensors
 
 
 @pytest.mark.parametrize("content", [b"", b"\x06\0\0\0", b"\x05\0\0\0" + bytes(9), b"\x06\0\0\0\xff\xff" + bytes(99)])
-def test_W4_a_damaged_model_bin(tmp_path, content):
+def test_a_damaged_model_bin(tmp_path, content):
     (tmp_path / "model.bin").write_bytes(content)
     with pytest.raises(ValueError):
         ctranslate2_stored.read_variables(tmp_path / "model.bin")

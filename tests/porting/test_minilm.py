@@ -202,7 +202,7 @@ def test_S5_2_a_narrow_folder_computes_in_float32(name, references):
     assert error(got, reference.proof["encoder"], np.indices(got.shape[:-1])[0].reshape(-1)) <= LIMIT
 
 
-def test_W3_what_a_folder_records_is_not_overruled(tmp_path):
+def test_what_a_folder_records_is_not_overruled(tmp_path):
     model = small_bert()
     bert.write(model, tmp_path)
     for said in ({"num_heads": 1}, {"norm_eps": 0.1}):

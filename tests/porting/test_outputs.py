@@ -108,7 +108,7 @@ def test_the_report_of_a_port_as_json(model, tmp_path):
 HALVED = """
 import sys, torch
 made = torch.load(sys.argv[1], weights_only=True)
-torch.save({name: tensor.to(torch.bfloat16) for name, tensor in made["model"].items()}, sys.argv[2])
+torch.save({name: tensor.to(torch.bfloat16) for name, tensor in made.items()}, sys.argv[2])
 """
 
 

@@ -204,7 +204,7 @@ def test_L4_a_folder_of_another_kind_is_not_replaced(filled, tmp_path, to):
         (place / "README.md").write_text("mine")
         before = content(tmp_path)
         source = source_for(to, 1, tmp_path.parent / f"{tmp_path.name}source")
-        with pytest.raises(PortError, match=f"{kind} must hold a .*, got a .*: not even --force replaces that"):
+        with pytest.raises(PortError, match=f"{kind} must hold a .*, got a .*: not even force replaces that"):
             tmb.port(source, place, to=to, force=True)
         assert content(tmp_path) == before
 
@@ -212,7 +212,7 @@ def test_L4_a_folder_of_another_kind_is_not_replaced(filled, tmp_path, to):
 def test_L4_a_folder_of_other_things_is_not_replaced(models, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "diary.txt").write_text("mine")
-    with pytest.raises(PortError, match=r"got something else \(diary.txt\): not even --force"):
+    with pytest.raises(PortError, match=r"got something else \(diary.txt\): not even force"):
         tmb.port(models[0], tmp_path / "notes", to="canonical", force=True)
     assert os.listdir(tmp_path / "notes") == ["diary.txt"]
 
@@ -233,7 +233,7 @@ def test_L4_a_folder_under_the_name_of_a_file_is_refused_before_anything_changes
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_W12_nothing_stale_stays_that_the_new_model_could_take_for_its_own(filled, tmp_path, unproven, kind):
+def test_nothing_stale_stays_that_the_new_model_could_take_for_its_own(filled, tmp_path, unproven, kind):
     """Whatever a reader of that kind looks for, beside what is nobody's."""
     stale = {
         "canonical": FILES,

@@ -36,7 +36,7 @@ def test_the_report_of_a_port(model, tmp_path):
 
 def test_a_port_that_a_framework_itself_proves(model, tmp_path):
     report = tmb.port(model, tmp_path / "out" / "model.params", to="mxnet")
-    assert report.proof.result_ran == "our mxnet backend (mxnet 1.9.1)"
+    assert report.proof.result_ran == "our mxnet backend (mxnet 1.9.1), loaded by the lines below"
     assert 0.0 < report.proof.errors["logits"] <= 1e-5
     assert any("optimizer's state was dropped" in note for note in report.notes)
 
@@ -130,21 +130,19 @@ def test_another_models_optimizer_is_not_left_beside_a_model_without(model, tmp_
 def test_a_folder_is_not_replaced_by_a_file_nor_the_other_way(model, tmp_path):
     (tmp_path / "out" / "folder").mkdir()
     (tmp_path / "out" / "file").write_text("words")
-    with pytest.raises(PortError, match="not even --force"):
+    with pytest.raises(PortError, match="not even force"):
         tmb.port(model, tmp_path / "out" / "folder", to="npz", force=True)
-    with pytest.raises(PortError, match="not even --force"):
+    with pytest.raises(PortError, match="not even force"):
         tmb.port(model, tmp_path / "out" / "file", to="canonical", force=True)
-    with pytest.raises(PortError, match="must be there, but it is not"):
-        tmb.port(model, tmp_path / "nowhere" / "file", to="npz")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"to": "nonesuch"}, "--to must be one of torch, paddle, .*got 'nonesuch'"),
-        ({"to": "npz", "from_": "nonesuch"}, "--from must be one of"),
+        ({"to": "nonesuch"}, "to must be one of torch, paddle, .*got 'nonesuch'"),
+        ({"to": "npz", "from_": "nonesuch"}, "from must be one of"),
         ({"to": "npz", "config": {"number_of_heads": 4}}, "Unknown setting.s.: number_of_heads. There are: "),
-        ({"to": "tensorflow"}, "--to must be one of"),
+        ({"to": "tensorflow"}, "to must be one of"),
     ],
 )
 def test_arguments_that_mean_nothing(model, tmp_path, arguments, words):
@@ -180,7 +178,7 @@ def test_the_commands(model, tmp_path, capfd):
     assert main(["port", str(model), str(out), "--to", "npz", "--json", str(tmp_path / "report.json")]) == 0
     text = capfd.readouterr().out
     assert "logits 0.0e+00 (at most 1e-05); greedy tokens of 4 sentences the same" in text and "proof holds" in text
-    assert "encoder.embedding.weight" not in text and len(text.splitlines()) < 12
+    assert "encoder.embedding.weight" not in text and len(text.splitlines()) < 15
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["holds"] and len(report["proof"]["checksums"]) == report["tensors"]
     assert main(["port", str(model), str(out), "--to", "npz", "--force", "--verbose"]) == 0
@@ -203,7 +201,7 @@ def test_inspect_says_what_is_odd(tmp_path):
     assert main(["inspect", str(tmp_path / "odd.npz"), "--json", str(tmp_path / "odd.json")]) == 0
     found = json.loads((tmp_path / "odd.json").read_text())
     odd = " ".join(found["odd"])
-    assert found["family"] is None and "a holds 1 numbers that are not finite" in odd
+    assert found["family"] is None and "a holds 1 number that is not finite" in odd
     assert "holds int64" in odd and "c is zero throughout" in odd and "must be those of torch" in odd
 
 

@@ -131,7 +131,7 @@ def test_what_the_stacks_cannot_be_is_refused_all_at_once(tmp_path):
 
 
 def test_the_number_of_heads_must_be_given(made):
-    with pytest.raises(PortError, match="The number of heads is in no weight file.*--config"):
+    with pytest.raises(PortError, match="The number of heads is in no weight file.*into the settings"):
         read_source(made("paddle") / "transformer_post.pdparams", None, {})
 
 

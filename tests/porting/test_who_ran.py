@@ -42,7 +42,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("said", "words"), REFUSED)
 @pytest.mark.parametrize("framework", ["mxnet", pytest.param("torch", marks=pytest.mark.long)])
-def test_W2_what_d2l_never_computes_is_refused_for_its_files(d2l_made, tmp_path, framework, said, words):
+def test_what_d2l_never_computes_is_refused_for_its_files(d2l_made, tmp_path, framework, said, words):
     file = d2l_made(framework) / d2l_models.FILES[framework]
     with pytest.raises(PortError, match=f"those of D2L's own classes, which compute something else .*{words}.*trained_by"):
         tmb.port(file, tmp_path / "out", to="canonical", config={**HEADS, **said})
@@ -50,15 +50,16 @@ def test_W2_what_d2l_never_computes_is_refused_for_its_files(d2l_made, tmp_path,
 
 
 @pytest.mark.parametrize("heads", [2, 4, 1])
-def test_W2_the_number_of_heads_is_all_that_is_taken_on_trust(d2l_made, tmp_path, heads):
+def test_the_number_of_heads_is_all_that_is_taken_on_trust(d2l_made, tmp_path, heads):
     """No tensor shows it, and D2L's classes need to be told too."""
     report = tmb.port(d2l_made("mxnet") / "model.params", tmp_path / "out", to="canonical", config={"num_heads": heads})
     assert report.proof.source_ran == f"d2l {importlib.metadata.version('d2l')} on mxnet 1.9.1"
     assert report.origins["given"] == {"encoder_num_heads": heads, "decoder_num_heads": heads}
-    assert f"given, taken on trust: encoder_num_heads = {heads}, decoder_num_heads = {heads}" in report.lines()
+    said = f"given, taken on trust: encoder_num_heads = {heads}, decoder_num_heads = {heads}"
+    assert f"proved for what is {said}" in report.lines()
 
 
-def test_W2_d2l_itself_shows_what_is_read_wrongly(d2l_made, tmp_path, monkeypatch):
+def test_d2l_itself_shows_what_is_read_wrongly(d2l_made, tmp_path, monkeypatch):
     """The mapping of names is on trial too: here keys and values change places in our reading."""
     from transformer_mb.porting.families import d2l
 
@@ -75,7 +76,7 @@ def test_W2_d2l_itself_shows_what_is_read_wrongly(d2l_made, tmp_path, monkeypatc
         tmb.port(d2l_made("mxnet") / "model.params", tmp_path / "out", to="canonical", config=HEADS)
 
 
-def test_W2_trained_by_is_an_explicit_word(d2l_made, tmp_path):
+def test_trained_by_is_an_explicit_word(d2l_made, tmp_path):
     file, said = d2l_made("mxnet") / "model.params", {**HEADS, "activation": "gelu"}
     report = tmb.port(file, tmp_path / "out", to="canonical", config={**said, "trained_by": "transformer_mb"})
     assert report.proof.source_ran == "our mxnet backend (mxnet 1.9.1) (D2L's own classes have no activation = gelu)"
@@ -83,7 +84,7 @@ def test_W2_trained_by_is_an_explicit_word(d2l_made, tmp_path):
         tmb.port(file, tmp_path / "other", to="canonical", config={**said, "trained_by": "me"})
 
 
-def test_W2_a_file_that_is_not_of_the_book_is_run_by_our_backend(tmp_path):
+def test_a_file_that_is_not_of_the_book_is_run_by_our_backend(tmp_path):
     """Its own tensors show it: nothing has to be said."""
     model = small("d2l", final_norm=True, norm_position="pre")
     write_target(model, find_target("mxnet"), tmp_path / "m.params", {})
@@ -93,7 +94,7 @@ def test_W2_a_file_that_is_not_of_the_book_is_run_by_our_backend(tmp_path):
     assert "D2L's own classes have no norm_position = pre, final_norm = True" in report.proof.source_ran
 
 
-def test_W2_without_the_package_the_report_says_so(tmp_path, monkeypatch):
+def test_without_the_package_the_report_says_so(tmp_path, monkeypatch):
     model = small("d2l")
     write_target(model, find_target("npz"), tmp_path / "m.npz", {})
     source = read_source(tmp_path / "m.npz", None, {})
@@ -183,7 +184,7 @@ def test_D3_a_pickle_that_our_reader_takes_is_never_unpickled(tmp_path, monkeypa
     assert source.model.config and "path" not in seen[0]
 
 
-def test_W2_stacks_are_run_by_their_framework_and_what_is_around_them_by_us(tmp_path):
+def test_stacks_are_run_by_their_framework_and_what_is_around_them_by_us(tmp_path):
     write_target(stacks(), find_target("paddle_transformer"), tmp_path / "m.pdparams", {})
     report = tmb.port(tmp_path / "m.pdparams", tmp_path / "out", to="canonical")
     assert (

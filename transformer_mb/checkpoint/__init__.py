@@ -1,5 +1,6 @@
 """The canonical checkpoint: a folder that every backend reads and writes."""
 
+from .files import read_config
 from .model import (
     Checkpoint,
     check_destination,
@@ -18,6 +19,7 @@ __all__ = [
     "fill_folder",
     "load",
     "read_checkpoint",
+    "read_config",
     "save",
     "write_checkpoint",
 ]

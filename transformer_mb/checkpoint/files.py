@@ -59,8 +59,9 @@ def read_object(path: Path) -> dict[str, Any]:
     return value
 
 
-def read_config(path: Path) -> TransformerConfig:
-    return config_of(read_object(path), path)
+def read_config(path: Any) -> TransformerConfig:
+    """The configuration in a checkpoint's config.json, or in the one beside a ported file. Raises CheckpointError."""
+    return config_of(read_object(Path(path)), Path(path))
 
 
 def config_of(described: dict[str, Any], path: Path) -> TransformerConfig:

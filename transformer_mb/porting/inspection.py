@@ -12,7 +12,8 @@ import numpy as np
 from ..errors import PortError
 from .families import FAMILIES
 from .files.sources import read_file, read_source, recognized_family, resolved, without_ignored
-from .model import Arrays, NativeFile, PortedModel
+from .model import NativeFile, PortedModel
+from .odd_numbers import odd_numbers
 from .origins import Origins, origins
 
 
@@ -61,18 +62,5 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
         optimizer=optimizer is not None,
         config=model.config.to_dict() if model else None,
         origins=origins(model, native, settings) if model else {},
-        odd=(*notes, *_odd_numbers(tensors)),
+        odd=(*notes, *odd_numbers(tensors)),
     )
-
-
-def _odd_numbers(arrays: Arrays) -> list[str]:
-    """Tensors that no trained model has."""
-    odd = []
-    for name, array in arrays.items():
-        if array.dtype.kind != "f":
-            odd.append(f"{name} holds {array.dtype.name}, no fractions.")
-        elif not np.isfinite(array).all():
-            odd.append(f"{name} holds {int((~np.isfinite(array)).sum())} numbers that are not finite.")
-        elif array.size and not array.any() and array.ndim > 1:
-            odd.append(f"{name} is zero throughout.")
-    return odd

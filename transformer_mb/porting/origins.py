@@ -37,17 +37,21 @@ def origins(model: PortedModel, native: NativeFile | None, settings: Mapping[str
     return fields
 
 
-def origin_lines(origins: Origins, verbose: bool = True) -> list[str]:
-    """One line for each origin that has fields; what the source records is counted, or listed where ``verbose``."""
+def origin_lines(origins: Origins, verbose: bool = True, proved: bool = False) -> list[str]:
+    """One line for each origin that has fields; what the source records is counted, or listed where ``verbose``.
+
+    ``proved``: beneath a proof, which holds for what was given and assumed, and would for other values of these.
+    """
     titles = {
         "given": "given, taken on trust",
         "recorded": "recorded by the source",
-        "assumed": "assumed, for nothing says otherwise (--config does)",
+        "assumed": "assumed, for nothing says otherwise (config can)",
     }
     lines = []
     for origin, fields in origins.items():
         listed = ", ".join(f"{name} = {value}" for name, value in fields.items())
         if origin == "recorded" and not verbose:
             listed = f"{len(fields)} fields"
-        lines += [f"{titles[origin]}: {listed}"] if fields else []
+        title = f"proved for what is {titles[origin]}" if proved and origin != "recorded" else titles[origin]
+        lines += [f"{title}: {listed}"] if fields else []
     return lines

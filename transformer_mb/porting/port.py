@@ -11,10 +11,12 @@ from typing import Any
 from ..errors import PortError, ProofError
 from ..files.staging import staged
 from ..files.whole_file import check_writable, replaced_file
-from .files.destination import check_destination, put_in_place, real_place
+from .files.destination import check_destination, check_suffix, made_parents, put_in_place, real_place
 from .files.sources import Source, read_source
-from .files.targets import Target, find_target, write_target
+from .files.targets import Target, check_names, find_target, write_target
 from .formats import FORMATS
+from .loading import loading_of
+from .odd_numbers import not_finite
 from .origins import origins
 from .proof.proving import prove
 from .report import PortReport
@@ -36,7 +38,8 @@ def port(
 
     Args:
         source_path: any readable file or folder; ``from_`` names its format or family, None recognizes it.
-        destination: a new file or folder. to: a format, a family or an export (see the tables of ``porting``).
+        destination: a new file or folder; the folders above it are made.
+        to: a format, a family or an export (see the tables of ``porting``).
         config: what no weight file holds: a mapping, or a JSON or TOML file (see ``settings``).
         force: replace a destination that is there: a file, or a folder of the kind that is written.
         report_file: where the report goes as JSON; where that cannot be written, neither is the destination.
@@ -48,16 +51,18 @@ def port(
     settings = dict(config) if isinstance(config, Mapping) else read_settings(None if config is None else Path(config))
     check_settings(settings)
     target = find_target(to)
+    check_names(settings, target)
     source_path, named = Path(source_path), Path(destination)
     destination = real_place(named)
     report_file = None if report_file is None else Path(report_file)
+    check_suffix(destination, target)
     check_destination(destination, target, force)
-    _check_report_file(report_file, destination)
-    source = read_source(source_path, from_, settings)
-    for place in {named, destination}:
-        _check_companion(source, target, place)
     with _stage(destination) as stage:
-        report = _ported(source, target, stage / destination.name, destination, settings)
+        _check_report_file(report_file, destination)
+        source = read_source(source_path, from_, settings)
+        for place in {named, destination}:
+            _check_companion(source, target, place)
+        report = _ported(source, target, stage / destination.name, (named, destination), settings)
         if not report.holds:
             raise ProofError(
                 f"The port of {source_path} to {to} does not hold, and nothing is written: {'; '.join(report.proof.failures)}."
@@ -87,8 +92,10 @@ def _report_written(path: Path | None, report: PortReport) -> Iterator[None]:
 
 @contextmanager
 def _stage(destination: Path) -> Iterator[Path]:
+    """Where the result is made, beside its place, whose folders are made too: before any work, and gone if none comes of it."""
     with ExitStack() as kept:
         with system_errors(f"{destination.parent} cannot be written to"):
+            kept.enter_context(made_parents(destination))
             stage = kept.enter_context(staged(destination.parent))
         yield stage
 
@@ -104,7 +111,11 @@ def _check_companion(source: Source, target: Target, destination: Path) -> None:
         )
 
 
-def _ported(source: Source, target: Target, place: Path, destination: Path, settings: Mapping[str, Any]) -> PortReport:
+def _ported(
+    source: Source, target: Target, place: Path, destinations: tuple[Path, Path], settings: Mapping[str, Any]
+) -> PortReport:
+    """``destinations``: as the user calls it, and where that is."""
+    named, destination = destinations
     with system_errors(f"{destination} cannot be written"):
         dropped = write_target(source.model, target, place, settings)
     proof = prove(source, target, place, settings)
@@ -117,7 +128,8 @@ def _ported(source: Source, target: Target, place: Path, destination: Path, sett
         tensors=len(source.model.weights),
         numbers=sum(array.size for array in source.model.weights.values()),
         optimizer=kept,
-        notes=(*source.model.notes, *dropped),
+        loading=loading_of(source.model, target, settings, named, kept),
+        notes=(*not_finite(source.model.weights), *source.model.notes, *dropped),
         origins=origins(source.model, source.native, settings),
         proof=proof,
     )

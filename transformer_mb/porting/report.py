@@ -6,13 +6,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from .loading import Loading
 from .origins import Origins, origin_lines
 from .proof.proving import LIMIT, Proof
 
 
 @dataclass(frozen=True, kw_only=True)
 class PortReport:
-    """``source_kind`` and ``kind`` name format and family; ``origins`` as in ``origins``; ``notes`` are one sentence each."""
+    """``source_kind`` and ``kind`` name format and family; ``loading`` says what the result is for and the lines that load it
+    there; ``origins`` as in ``origins``; ``notes`` are one sentence each."""
 
     source: Path
     destination: Path
@@ -21,6 +23,7 @@ class PortReport:
     tensors: int
     numbers: int
     optimizer: bool
+    loading: Loading
     origins: Origins
     notes: tuple[str, ...]
     proof: Proof
@@ -52,5 +55,9 @@ class PortReport:
         if verbose:
             lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]
             lines += [f"greedy tokens: {' '.join(map(str, row))}" for row in proof.tokens]
-        lines += origin_lines(self.origins, verbose)
+        lines += origin_lines(self.origins, verbose, proved=True)
+        lines += [
+            f"for {self.loading.into}{':' if self.loading.lines else ''}",
+            *(f"    {line}" for line in self.loading.lines),
+        ]
         return [*lines, *(f"note: {note}" for note in self.notes)]

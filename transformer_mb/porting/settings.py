@@ -25,8 +25,9 @@ EXTRA = {
     "target_vocabulary": "likewise",
     "ignore": "names of tensors to leave out, or what such names begin with",
     "linear_layout": "`out_in` or `in_out`, where the container does not tell",
-    "block_names": "how `--to` is to call the blocks, such as `block{i}`",
-    "keras_version": "`2` has `--to keras` write for Keras 2",
+    "block_names": "how the result is to call its blocks, such as `block{i}`; `d2l`: all names as in D2L's own classes "
+    "(of Keras 2)",
+    "keras_version": "`2` has `keras` written for Keras 2",
     "source_embedding": "the name of this layer around torch.nn.Transformer or paddle.nn.Transformer",
     "target_embedding": "likewise",
     "source_positions": "likewise, of learned positions",
@@ -116,15 +117,15 @@ def build_config(
     given = given_fields(settings, sides)
     if wrong := _differing({name: value for name, value in of_source.items() if name not in DECODING}, given):
         raise PortError(
-            f"The settings contradict what the source itself shows or records: {wrong}. Leave them out of --config; of what a "
-            f"source records only {' and '.join(DECODING)} can be changed."
+            f"The settings contradict what the source itself shows or records: {wrong}. Leave them out of the settings; of "
+            f"what a source records only {' and '.join(DECODING)} can be changed."
         )
     fields = {**assumed, **of_source, **given}
     missing = [f"{side}_num_heads" for side in sides if f"{side}_num_heads" not in fields]
     if missing:
         raise PortError(
             f"The number of heads is in no weight file and must be given: put num_heads (or {' and '.join(missing)}), a "
-            f'divisor of {fields.get("num_hiddens")}, into a file such as {{"num_heads": 4}} and name it with --config.'
+            f'divisor of {fields.get("num_hiddens")}, into the settings (config), such as {{"num_heads": 4}}.'
         )
     for side in {"encoder", "decoder"} - set(sides):
         fields.setdefault(f"{side}_num_heads", fields[f"{sides[0]}_num_heads"])

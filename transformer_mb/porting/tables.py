@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .exports import EXPORTS
 from .families import DEFAULT, FAMILIES
 from .formats import FORMATS
+from .loading import EXPORT_ROWS, ROWS
 from .settings import EXTRA
 
 BEGIN, END = "<!-- formats: made from transformer_mb/porting -->\n", "<!-- end -->"
@@ -14,14 +15,24 @@ BEGIN, END = "<!-- formats: made from transformer_mb/porting -->\n", "<!-- end -
 
 def formats_table() -> str:
     """What ``--to`` and ``--from`` may name."""
-    rows = [("`canonical`", "the checkpoint folder above", "yes", "yes", "yes")]
+    rows = [("`canonical`", "the checkpoint folder above", "yes", _into("canonical"), "yes")]
     for row in FORMATS.values():
-        rows.append((f"`{row.name}`", row.title, "yes", _yes(row.writable), _yes(row.optimizer)))
+        rows.append((f"`{row.name}`", row.title, "yes", _into(row.name) if row.writable else "no", _yes(row.optimizer)))
     for family in FAMILIES.values():
         if family.name not in ("canonical", DEFAULT.name):
-            rows.append((f"`{family.name}`", family.title, "yes", "yes", _yes(family.kind == "tensors")))
-    rows += [(f"`{export.name}`", export.title, "no", "yes", "no") for export in EXPORTS.values()]
-    return _table(("name", "what", "read", "written", "Adam's state"), rows)
+            into = _into(family.name) if family.name in ROWS else "that class, its embeddings and output beside it"
+            rows.append((f"`{family.name}`", family.title, "yes", into, _yes(family.kind == "tensors")))
+    rows += [
+        (f"`{name}`", EXPORTS[name].title, "no", EXPORT_ROWS[name, architecture].into, "no")
+        for name, architecture in EXPORT_ROWS
+        if architecture == "encoder_decoder"
+    ]
+    return _table(("name", "what", "read", "written for", "Adam's state"), rows)
+
+
+def _into(name: str) -> str:
+    """Without what all of our own begin with."""
+    return ROWS[name].into.replace("transformer_mb.backends.", "").replace(".EncoderDecoder", ": our `EncoderDecoder`")
 
 
 def settings_table() -> str:

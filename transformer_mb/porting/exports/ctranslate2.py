@@ -1,8 +1,9 @@
 """CTranslate2: a folder for its fast C++ engine; ``ctranslate2.Translator`` runs it (or ``Encoder``, or ``Generator``).
 
 What decoding may never produce is written into the output's bias, since the engine's model knows no such list: its
-``translate_batch`` then gives our tokens with ``beam_size=1, min_decoding_length=0, max_input_length=0``. Sources come with
-their end token. A model without vocabularies gets its ids as tokens: ``"0"``, ``"1"``, ...
+``translate_batch`` then gives our tokens with ``beam_size=1, min_decoding_length=0, max_input_length=0``. With vocabularies it
+ends each source itself (``add_source_eos``), as ``translate`` does. A model without vocabularies gets its ids as tokens,
+``"0"``, ``"1"``, ..., and its sources as they are.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def write(model: PortedModel, folder: Path) -> None:
         size = getattr(config, f"{side}_vocab_size")
         if size is not None:
             settings[f"{side}_tokens"] = tokens_of(getattr(model, f"{side}_vocabulary"), size)
+    settings["add_source_eos"] = adds_source_eos(model)
     weights = {name: np.asarray(value, np.float32) for name, value in model.weights.items()}
     worker.call(WRITER, weights, settings)
 
@@ -64,6 +66,14 @@ def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], 
     }
     same = {name: array for name, array in weights.items() if variable_of(name) in right}
     return same, sorted((set(stored) | set(expected)) - right)
+
+
+def adds_source_eos(model: PortedModel) -> bool:
+    """Whether the engine itself ends each source, as we do with text: it knows one end token, by its name, for both sides."""
+    source, target, end = model.source_vocabulary, model.target_vocabulary, model.config.eos_id
+    if model.config.architecture != "encoder_decoder" or source is None or target is None or end >= len(source):
+        return False
+    return source.entries[end] == target.entries[end]
 
 
 def tokens_of(vocabulary: Vocabulary | None, size: int) -> list[str]:

@@ -18,6 +18,8 @@ def write(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tupl
     config = TransformerConfig.from_dict(settings["config"])
     tokens = {side: settings[f"{side}_tokens"] for side in ("source", "target") if f"{side}_tokens" in settings}
     spec = specification(config, arrays, tokens)
+    if settings["add_source_eos"]:
+        spec.config.add_source_eos = True
     spec.validate()
     spec.optimize()  # a table that is in two places is stored once
     spec.save(settings["path"])

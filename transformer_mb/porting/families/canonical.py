@@ -13,7 +13,7 @@ from ..model import PortedModel
 from ..safety.port_errors import port_errors
 from ..settings import VOCABULARIES, build_config, vocabularies
 
-PROGRESS = "How far the training is (trainer.json) stays behind: the optimizer goes on, the epochs count from the start."
+PROGRESS = "How far the training is (trainer.json) stays behind: whoever goes on counts epochs from the start."
 
 
 def recognize(folder: Path) -> bool:

@@ -14,14 +14,20 @@ import numpy as np
 
 from ...config import TransformerConfig
 from ...errors import PortError
-from ...parameters import parameter_shapes
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from .inferred_fields import inferred_fields
 from .named_tensors import check_fractions, model_of
-from .naming_schemes import NAMING_SCHEMES, NamingScheme, canonical_name, is_matrix, native_name
+from .naming_schemes import D2L_SCHEMES, NAMING_SCHEMES, NamingScheme, canonical_name, is_matrix, native_name
+from .shared_tensors import OUTPUT, SOURCE, TARGET, first_names, under_each_name, under_own_names, untied
 
-# LayerNorm's default where the file comes from; what else nothing says is the book's, as TransformerConfig has it.
+# LayerNorm's default where the file comes from; what else nothing says is the book's, as TransformerConfig has it. Our own
+# models, which no other has the names of, begin with that of TransformerConfig in every framework.
 EPSILON = {"keras": 1e-3, "tensorflow": 1e-3, "flax": 1e-6}
+OURS = {
+    "keras": re.compile(r"(en|de)coder/blks/(en|de)coder_block(_\d+)?/.*/ln/vars/"),
+    "flax": re.compile(r"(.+/)?(en|de)coder/blks/\d+/.*/ln/"),
+}
+OF_D2L = "d2l"  # the value of ``block_names`` that asks for all of the names that D2L's own classes have
 UNTOLD = ("npz", "safetensors")  # containers that are of no framework, and so of no layout
 
 
@@ -41,10 +47,15 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     weights = canonical(native.tensors)
     _check_layout(weights)
     unseen = _unseen_layout(native, weights, settings)
-    weights, shared = _untied(weights, known)
-    assumed = {"norm_eps": EPSILON[native.format]} if native.format in EPSILON else {}
+    weights, shared = untied(weights, known)
+    assumed = {"norm_eps": EPSILON[native.format]} if native.format in EPSILON and not names_ours(native) else {}
     fields = inferred_fields(weights, known)
     return model_of(native, weights, fields, settings, assumed, canonical, (*unseen, *shared))
+
+
+def names_ours(native: NativeFile) -> bool:
+    """Whether the names are those of our own model and of no class of D2L's in this framework."""
+    return native.format in OURS and any(OURS[native.format].match(name) for name in native.tensors)
 
 
 def _unseen_layout(native: NativeFile, weights: Arrays, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -66,8 +77,18 @@ def _canonical(arrays: Arrays, format_name: str, layout: str | None) -> dict[str
             transposed = layout == "in_out"
         if name in weights:
             raise PortError(f"Two tensors of the file mean {name}; one of them is {native!r:.80}.")
-        weights[name] = np.ascontiguousarray(array.T) if transposed and array.ndim == 2 else array
-    return weights
+        as_is = not transposed or array.ndim != 2 or _is_table(name, array, arrays, format_name)
+        weights[name] = array if as_is else np.ascontiguousarray(array.T)
+    return under_own_names(weights, format_name)
+
+
+def _is_table(name: str, array: np.ndarray, arrays: Arrays, format_name: str) -> bool:
+    """Whether an output is the embedding's table [V, D] itself, which our model in Paddle keeps as it lies."""
+    return name == OUTPUT and any(
+        np.array_equal(array, other)
+        for native, other in arrays.items()
+        if canonical_name(native, format_name).name in (SOURCE, TARGET)
+    )
 
 
 def _check_layout(weights: Arrays) -> None:
@@ -77,53 +98,56 @@ def _check_layout(weights: Arrays) -> None:
         if bias is not None and array.ndim == 2 and bias.shape != (array.shape[0],) and bias.shape == (array.shape[1],):
             raise PortError(
                 f"{name} must lie [out, in], got {list(array.shape)} with a bias of {bias.shape[0]}: the Linear weights "
-                'of this file lie the other way round. Say "linear_layout": "in_out" (or "out_in") in --config.'
+                'of this file lie the other way round. Say "linear_layout": "in_out" (or "out_in") in the settings.'
             )
 
 
-def _untied(weights: dict[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Without the second name of a tensor that two layers share; equal to the last bit is taken for shared."""
-    notes = []
-    table = "encoder.embedding.weight" if "encoder.embedding.weight" in weights else "decoder.embedding.weight"
-    for field, second in (("share_embeddings", "decoder.embedding.weight"), ("tie_output", "decoder.dense.weight")):
-        first = (
-            table if field == "share_embeddings" or "decoder.embedding.weight" not in weights else "decoder.embedding.weight"
-        )
-        if first == second or first not in weights or second not in weights or settings.get(field) is False:
-            continue
-        if np.array_equal(weights[first], weights[second]):
-            weights = {name: array for name, array in weights.items() if name != second}
-            notes.append(f"{second} equals {first} in every bit: read as one shared tensor ({field}).")
-        elif settings.get(field):
-            raise PortError(f"{field} is set, but {second} and {first} differ.")
-    return weights, notes
-
-
 def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> NativeFile:
-    """The file that the D2L code of this framework loads; ``block_names`` of the settings changes ``blks.{i}``."""
-    version = settings.get("keras_version", 3)
+    """The file that our own model of this framework loads; ``block_names`` of the settings changes what it calls its blocks."""
+    scheme, block = _scheme(format_name, settings)
+    config = model.config
+    native = partial(_native, scheme=scheme, block=block, config=config)
+    weights = under_each_name(config, model.weights) if scheme.shared == "each" else model.weights
+    optimizer = model.optimizer and renamed_moments(model.optimizer, native)
+    return NativeFile(format=format_name, tensors=native(weights), optimizer=optimizer, settings=config.to_dict())
+
+
+def check_block_names(format_name: str, settings: Mapping[str, Any]) -> None:
+    """Refuse names for blocks that our own reader would not know again."""
+    scheme, block = _scheme(format_name, settings)
+    canonical = "encoder.blks.block3.ffn.dense1.weight"
+    if block is not None and canonical_name(native_name(canonical, scheme, block), format_name).name != canonical:
+        raise PortError(f"block_names must be d2l, {{i}}, block{{i}} or the like, which can be read back, got {block!r}.")
+
+
+def is_ours(format_name: str, settings: Mapping[str, Any]) -> bool:
+    """Whether ``write`` gives the tensors the names that our own model has."""
+    own = NAMING_SCHEMES[format_name]
+    scheme, block = _scheme(format_name, settings)
+    return scheme == own and block in (None, own.block)
+
+
+def _scheme(format_name: str, settings: Mapping[str, Any]) -> tuple[NamingScheme, str | None]:
+    version, block = settings.get("keras_version", 3), settings.get("block_names")
     if version not in (2, 3):
         raise PortError(f"keras_version must be 2 or 3, got {version!r}.")
-    scheme = NAMING_SCHEMES["keras 2" if format_name == "keras" and version == 2 else format_name]
-    block = settings.get("block_names")
+    own = NAMING_SCHEMES[format_name]
+    theirs = D2L_SCHEMES.get(format_name, own)
+    if block == OF_D2L:
+        return theirs, None
     if block is not None and not (isinstance(block, str) and "{i}" in block and not set("{}") & set(block.replace("{i}", ""))):
-        raise PortError(f"block_names must be a text with {{i}} and no other braces in it, such as block{{i}}, got {block!r}.")
-    native = partial(_native, scheme=scheme, block=block)
-    weights = with_shared_names(model.config, model.weights) if scheme.shared_names else model.weights
-    optimizer = model.optimizer and renamed_moments(model.optimizer, native)
-    return NativeFile(format=format_name, tensors=native(weights), optimizer=optimizer, settings=model.config.to_dict())
+        raise PortError(
+            "block_names must be d2l, or a text with {i} and no other braces in it, such as block{i}, got " + f"{block!r}."
+        )
+    return (theirs if format_name == "keras" and version == 2 else own), block
 
 
-def _native(arrays: Arrays, scheme: NamingScheme, block: str | None) -> dict[str, np.ndarray]:
+def _native(arrays: Arrays, scheme: NamingScheme, block: str | None, config: TransformerConfig) -> dict[str, np.ndarray]:
+    renamed = first_names(config, scheme)
+    as_is = (OUTPUT,) if scheme.table_as_is and config.tie_output else ()
     return {
-        native_name(name, scheme, block): np.ascontiguousarray(array.T) if scheme.transposed and is_matrix(name) else array
+        native_name(renamed.get(name, name), scheme, block): np.ascontiguousarray(array.T)
+        if scheme.transposed and is_matrix(name) and name not in as_is
+        else array
         for name, array in arrays.items()
     }
-
-
-def with_shared_names(config: TransformerConfig, weights: Arrays) -> dict[str, np.ndarray]:
-    """A shared tensor under each of its names, in the order of ``state_dict``."""
-    table = "encoder.embedding.weight" if config.share_embeddings else "decoder.embedding.weight"
-    shared = {"decoder.embedding.weight": table, "decoder.dense.weight": table}
-    names = parameter_shapes(config.replace(share_embeddings=False, tie_output=False))
-    return {name: weights[name if name in weights else shared[name]] for name in names}

@@ -146,7 +146,7 @@ def _dropped(path: Path, changing: Mapping[str, Any], settings: Mapping[str, Any
         agreed = json.dumps({"drop_decoding": list(changing)})
         raise PortError(
             f"{path} sets {_listed(kept)}: the ported model would decode without and give other tokens. If that is meant, "
-            f"say {agreed} in --config."
+            f"say {agreed} in the settings (config)."
         )
     return [f"{path.name} sets {_listed(changing)}: dropped, as drop_decoding says."] if changing else []
 

@@ -20,7 +20,7 @@ def check_fractions(tensors: Arrays) -> None:
     if wrong:
         raise PortError(
             f"Weights must be floating-point numbers, but {len(wrong)} tensors are not: {', '.join(wrong)}. Buffers can be "
-            "named with ignore in --config; quantised weights must be widened first."
+            "named with ignore in the settings; quantised weights must be widened first."
         )
 
 

@@ -1,7 +1,7 @@
 """One tensor, many names: how each framework writes the canonical names, and how all of these are read back.
 
-Reading knows every spelling whatever the container, since users rename; writing uses the one that the framework's own
-code of the D2L book loads.
+Reading knows every spelling whatever the container, since users rename; writing uses the one that our own model of the
+framework has, or where it is asked for that of the framework's D2L code.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, kw_only=True)
 class NamingScheme:
-    """How one framework's D2L model calls its tensors.
+    """How one framework's model calls its tensors.
 
     Attributes:
         separator: between the levels of a name. block: what stands for ``block{i}``; ``{side}`` and ``{number}``
             (empty for the first, then ``_1``) may stand in it. joined: the block is part of the level ``blks``.
         transposed: Linear weights are [in, out]. leaves: the last word by (kind, canonical last word).
-        norm_level: a level of its own below ``ln``, in its place. shared_names: a shared tensor is listed under each name.
-        side: what stands for ``encoder`` and ``decoder``.
+        norm_level: a level of its own below ``ln``, in its place. side: what stands for ``encoder`` and ``decoder``.
+        pooler: what stands for that level.
+        shared: a shared tensor has its canonical name alone (``once``), is listed under each of its names (``each``), or has
+            the first of them by the alphabet, as in frameworks that walk a model's attributes in this order (``first``).
+        table_as_is: an output that is tied to an embedding keeps the table's layout [V, D] in a file of [in, out].
     """
 
     separator: str = "."
@@ -29,8 +32,10 @@ class NamingScheme:
     transposed: bool = False
     leaves: tuple[tuple[tuple[str, str], str], ...] = ()
     norm_level: str | None = None
-    shared_names: bool = False
     side: str = "{side}"
+    pooler: str = "pooler"
+    shared: str = "once"
+    table_as_is: bool = False
 
 
 VARS = (
@@ -43,13 +48,25 @@ VARS = (
 GAMMA = ((("norm", "weight"), "gamma"), (("norm", "bias"), "beta"))
 KERNEL = ((("linear", "weight"), "kernel"), (("norm", "weight"), "scale"), (("embedding", "weight"), "embedding"))
 NAMING_SCHEMES = {
-    "torch": NamingScheme(shared_names=True),
+    "torch": NamingScheme(shared="each"),
     "npz": NamingScheme(),
     "safetensors": NamingScheme(),
-    "paddle": NamingScheme(block="{i}", transposed=True, shared_names=True),
-    "mxnet": NamingScheme(block="{i}", leaves=GAMMA, shared_names=True),
-    "keras": NamingScheme(separator="/", block="{side}_block{number}", transposed=True, leaves=VARS),
-    "keras 2": NamingScheme(
+    "paddle": NamingScheme(transposed=True, shared="each", table_as_is=True),
+    "mxnet": NamingScheme(block="{i}", leaves=GAMMA, shared="each"),
+    "keras": NamingScheme(
+        separator="/",
+        block="{side}_block{number}",
+        transposed=True,
+        leaves=VARS,
+        pooler="layers/pooler",
+        shared="first",
+    ),
+    "flax": NamingScheme(separator="/", block="{i}", transposed=True, leaves=KERNEL, shared="first"),
+}
+# What D2L's own classes call them where that is something else.
+D2L_SCHEMES = {
+    "paddle": NamingScheme(block="{i}", transposed=True, shared="each", table_as_is=True),
+    "keras": NamingScheme(  # of Keras 2
         separator="/", block="{side}_block{number}", transposed=True, leaves=VARS, side="layers/transformer_{side}"
     ),
     "flax": NamingScheme(separator="/", joined=True, transposed=True, leaves=KERNEL, norm_level="LayerNorm_0"),
@@ -140,4 +157,6 @@ def native_name(canonical: str, scheme: NamingScheme, block_names: str | None = 
         native.append(scheme.norm_level if level == "ln" and scheme.norm_level else level)
     if native[0] in ("encoder", "decoder"):
         native[0] = scheme.side.format(side=native[0])
+    elif native[0] == "pooler":
+        native[0] = scheme.pooler
     return scheme.separator.join([*native, leaf])

@@ -42,7 +42,7 @@ NEEDED = {
 NEEDED_OF_DECODERS = {"decoder_attention_bias": True, "final_norm": True}
 STAND_IN_NOTE = (
     "The file holds no embeddings: unit vectors stand in, token i being axis i, and {outputs} come out unprojected. Name the "
-    "tensors with source_embedding, target_embedding and output in --config if the file has them."
+    "tensors with source_embedding, target_embedding and output in the settings if the file has them."
 )
 AROUND_NOTE = (
     "The file holds the stacks, not the module around them: embeddings, positions and output were computed by this "
@@ -170,6 +170,9 @@ def is_stand_in(model: PortedModel) -> bool:
 def write(model: PortedModel, format_name: str, stacks: Stacks) -> NativeFile:
     """The stacks alone where unit vectors stand in for the rest; else as ``transformer.`` beside it."""
     check_holds(model.config, {**NEEDED, **(NEEDED_OF_DECODERS if model.config.has_decoder else {})}, stacks.title)
+    if model.config.has_decoder and model.config.decoder_num_heads != model.config.encoder_num_heads:
+        numbers = f"{model.config.encoder_num_heads} and {model.config.decoder_num_heads}"
+        raise PortError(f"{stacks.title} cannot hold this model: both sides must have as many heads, got {numbers}.")
     alone = is_stand_in(model)
     native = partial(_native, stacks=stacks, alone=alone, has_decoder=model.config.has_decoder)
     optimizer = None if alone or model.optimizer is None else renamed_moments(model.optimizer, native)

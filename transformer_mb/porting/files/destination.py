@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import filecmp
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from ...files.staging import locked, unbroken
 from ...files.whole_file import is_special, place_files
 from ...files.whole_folder import check_names, place_folder
 from ..families import Family
+from ..formats import FORMATS
 from ..safety.port_errors import system_errors
 from .targets import FOLDERS, Target
 
@@ -24,27 +27,48 @@ def real_place(destination: Path) -> Path:
     return destination.resolve() if link or destination.name in ("", "..") else destination
 
 
+@contextmanager
+def made_parents(destination: Path) -> Iterator[None]:
+    """The folders above a destination, as ``train --out`` makes them; those that were not there go when nothing comes of it."""
+    missing = [folder for folder in destination.parents if not folder.exists()]
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # somebody else uses them by now
+            for folder in missing:
+                folder.rmdir()
+        raise
+
+
+def check_suffix(destination: Path, target: Target) -> None:
+    """Refuse a name that the framework's own loader would refuse."""
+    row = FORMATS[target.format] if target.format else None
+    if row is not None and row.needs_suffix and not destination.name.endswith(row.suffix):
+        raise PortError(
+            f"The name of {row.title} must end in {row.suffix}, for its own loader takes no other, got {destination.name}."
+        )
+
+
 def check_destination(destination: Path, target: Target, force: bool) -> None:
     """Refuse what would lose something: before any work, and again while nobody else can change it."""
-    if not destination.parent.is_dir():
-        raise PortError(f"The folder {destination.parent} of the destination must be there, but it is not.")
     if not os.path.lexists(destination):
         return
     if not force:
         raise _is_there(destination)
     if is_special(destination) or not destination.exists():
         what = "a device, a pipe or a socket" if destination.exists() else "a link that leads nowhere"
-        raise PortError(f"{destination} must be a file or a folder, got {what}: not even --force replaces that.")
+        raise PortError(f"{destination} must be a file or a folder, got {what}: not even force replaces that.")
     folder = target.format is None
     if destination.is_dir() != folder:
         kinds = ("a folder", "a file") if folder else ("a file", "a folder")
-        raise PortError(f"{destination} must be {kinds[0]}, got {kinds[1]}: not even --force replaces that.")
+        raise PortError(f"{destination} must be {kinds[0]}, got {kinds[1]}: not even force replaces that.")
     if folder:
         _check_folder(destination, target.family)
 
 
 def _is_there(path: Path) -> PortError:
-    return PortError(f"{path} must be new, but it is there already: nothing is written. --force replaces it.")
+    return PortError(f"{path} must be new, but it is there already: nothing is written. Only force (--force) replaces it.")
 
 
 def kind_of(folder: Path) -> Family | None:
@@ -63,7 +87,7 @@ def _check_folder(folder: Path, family: Family) -> None:
     if kind is not family:
         listed = f"{', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''}"
         holds = f"a {kind.title}" if kind else f"something else ({listed:.300})"
-        raise PortError(f"{folder} must hold a {family.title}, got {holds}: not even --force replaces that.")
+        raise PortError(f"{folder} must hold a {family.title}, got {holds}: not even force replaces that.")
 
 
 def put_in_place(stage: Path, destination: Path, target: Target, force: bool) -> None:

@@ -14,14 +14,16 @@ from typing import Any
 from ...checkpoint.files import CONFIG
 from ...errors import PortError
 from ...files.regular import regular_size
+from ..exports import EXPORTS
 from ..families import FAMILIES, Family
 from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name
 from ..formats import FORMATS, Format
 from ..model import NativeFile, PortedModel
-from ..safety.port_errors import system_errors
+from ..safety.port_errors import not_installed, system_errors
 from ..settings import names_of
 from .config_beside import with_recorded
+from .unreadable import what_it_seems
 
 LISTED = 20  # names in a sentence
 # What a model is made of, whatever it computes with it: all of a block, and each layer that a canonical name explains.
@@ -47,8 +49,10 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
     path = resolved(path)
     family = FAMILIES.get(from_ or "")
     if from_ is not None and family is None and from_ not in FORMATS:
-        raise PortError(f"--from must be one of {', '.join([*FORMATS, *FAMILIES])}, got {from_!r}.")
+        raise PortError(f"from must be one of {', '.join([*FORMATS, *FAMILIES])}, got {from_!r}.")
     if path.is_dir() or (family is not None and family.kind == "folder"):
+        if from_ in FORMATS:
+            raise PortError(f"{path} must be a file where from says {from_}, got a folder: a {_folder_family(path).title}.")
         family = family or _folder_family(path)
         return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
     native = without_ignored(read_file(path, None if family else from_), settings)
@@ -88,7 +92,9 @@ def read_file(path: Path, format_name: str | None = None) -> NativeFile:
 
 def resolved(path: Path) -> Path:
     """The path itself, or the .index file of the TensorFlow checkpoint that a prefix or a folder stands for."""
-    index = path.with_name(f"{path.name}.index")
+    if path.name in ("", ".."):  # of . and the like
+        path = path.resolve()
+    index = path.parent / f"{path.name}.index"
     if not path.exists() and index.is_file():
         return index
     if not path.exists():
@@ -108,7 +114,7 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
     row = FORMATS[format_name] if format_name else _recognized_format(path)
     missing = [package for package in row.requires if importlib.util.find_spec(package) is None]
     if missing:
-        raise PortError(f"Reading {row.title} takes {', '.join(missing)}, which is not installed.")
+        raise PortError(f"Reading {row.title} takes {', '.join(missing)}, {not_installed(missing)}")
     return row.module.read(path)
 
 
@@ -118,7 +124,8 @@ def _recognized_format(path: Path) -> Format:
         for row in sorted(FORMATS.values(), key=lambda one: one.name != "safetensors"):
             if row.module.recognize(path):
                 return row
-    raise PortError(f"{path} must be one of {', '.join(row.title for row in FORMATS.values())}, but its content is of none.")
+    titles = ", ".join(row.title for row in FORMATS.values())
+    raise PortError(f"{path} must be one of {titles}, but its content is of none{what_it_seems(path)}.")
 
 
 def _folder_family(path: Path) -> Family:
@@ -129,6 +136,8 @@ def _folder_family(path: Path) -> Family:
     for family in folders:
         if family.module.recognize(path):
             return family
+    if export := next((row for row in EXPORTS.values() if row.module.recognize(path)), None):
+        raise PortError(f"{path} is a {export.title}, which is written only: port or inspect what it was made from.")
     raise PortError(
         f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{named_model(path)}."
     )

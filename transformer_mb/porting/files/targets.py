@@ -10,9 +10,10 @@ from typing import Any
 
 from ...errors import PortError
 from ..exports import EXPORTS
-from ..families import DEFAULT, FAMILIES, Family
+from ..families import DEFAULT, FAMILIES, Family, d2l
 from ..formats import FORMATS
 from ..model import NativeFile, PortedModel
+from ..safety.port_errors import not_installed
 from .config_beside import write_beside
 
 CARRYING = ("canonical", *(name for name, row in FORMATS.items() if row.optimizer and row.writable))
@@ -34,15 +35,26 @@ def find_target(name: str) -> Target:
     writable = {row.name: row for row in FORMATS.values() if row.writable}
     families = {row.name: row for row in (*FAMILIES.values(), *EXPORTS.values()) if row is not DEFAULT}
     if name not in writable and name not in families:
-        raise PortError(f"--to must be one of {', '.join([*writable, *families])}, got {name!r}.")
+        raise PortError(f"to must be one of {', '.join([*writable, *families])}, got {name!r}.")
     format_name = name if name in writable else families[name].format
     title = writable[name].title if name in writable else families[name].title
     target = Target(name=name, title=title, format=format_name, family=families.get(name, DEFAULT))
     requires = FORMATS[format_name].requires if format_name else EXPORTS[name].requires if name in EXPORTS else ()
     missing = [package for package in requires if importlib.util.find_spec(package) is None]
     if missing:
-        raise PortError(f"Writing {target.title} takes {', '.join(missing)}, which is not installed.")
+        raise PortError(f"Writing {target.title} takes {', '.join(missing)}, {not_installed(missing)}")
     return target
+
+
+def check_names(settings: Mapping[str, Any], target: Target) -> None:
+    """Refuse settings about names where the target has names of its own, and names that nobody could read back."""
+    own = [setting for setting in ("block_names", "keras_version") if setting in settings]
+    if own and (target.format is None or target.family is not DEFAULT):
+        raise PortError(f"{own[0]} is for a container of this project's own tensors, but {target.title} has fixed names.")
+    if "keras_version" in settings and target.format != "keras":
+        raise PortError(f"keras_version is for keras, got it for {target.name}.")
+    if target.format is not None and target.family is DEFAULT:
+        d2l.check_block_names(target.format, settings)
 
 
 def write_target(model: PortedModel, target: Target, place: Path, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -67,6 +79,19 @@ def _dropped(model: PortedModel, target: Target, optimizer: bool, vocabularies: 
     notes = []
     if model.optimizer is not None and not optimizer:
         notes.append(f"The optimizer's state was dropped: it travels in {', '.join(CARRYING)}, not in {target.name}.")
+    if (
+        target.name == "canonical"
+        and model.config.architecture == "encoder_decoder"
+        and None
+        in (
+            model.source_vocabulary,
+            model.target_vocabulary,
+        )
+    ):
+        notes.append(
+            "Vocabularies did not come along, without which no text can be translated: name them in the settings (config) as "
+            "source_vocabulary and target_vocabulary."
+        )
     if model.source_vocabulary is not None and not vocabularies:
         notes.append("The vocabularies stay behind: this file holds tensors alone.")
     return tuple(notes)

@@ -13,7 +13,8 @@ class Format:
     """A container.
 
     Attributes:
-        suffix: of the files that users give it. title: for tables and messages.
+        suffix: of the files that users give it; ``needs_suffix``: the framework's loader takes no other.
+        title: for tables and messages.
         writable: whether there is a ``write``. optimizer: whether Adam's state travels in it.
         requires: packages beyond the core that reading or writing it takes.
         backend: whose framework's own file it is; None is NumPy's.
@@ -30,6 +31,7 @@ class Format:
     backend: str | None = None
     companion: str | None = None
     records: bool = False
+    needs_suffix: bool = False
 
     @property
     def module(self) -> Any:
@@ -44,7 +46,15 @@ class Format:
 FORMATS = {
     row.name: row
     for row in (
-        Format(name="torch", title="PyTorch .pt", suffix=".pt", optimizer=True, requires=("torch",), backend="torch"),
+        Format(
+            name="torch",
+            title="PyTorch .pt",
+            suffix=".pt",
+            optimizer=True,
+            requires=("torch",),
+            backend="torch",
+            companion=".optimizer.pt",
+        ),
         Format(
             name="paddle", title="Paddle .pdparams", suffix=".pdparams", optimizer=True, backend="paddle", companion=".pdopt"
         ),
@@ -56,6 +66,7 @@ FORMATS = {
             requires=("h5py",),
             backend="tensorflow",
             records=True,
+            needs_suffix=True,
         ),
         Format(name="flax", title="flax msgpack", suffix=".msgpack", optimizer=True, requires=("msgpack",), backend="jax"),
         Format(name="npz", title="NumPy .npz", suffix=".npz", optimizer=True),

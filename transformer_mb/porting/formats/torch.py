@@ -1,6 +1,7 @@
-"""PyTorch ``.pt``: a state_dict, or ``{"model": ..., "optimizer": ...}`` with torch.optim.Adam's state.
+"""PyTorch ``.pt``: a state_dict, as ``load_state_dict`` takes it, with torch.optim.Adam's in ``NAME.optimizer.pt`` beside it.
 
-torch itself reads and writes it, in a process of its own, with ``weights_only=True``.
+Files that hold both, ``{"model": ..., "optimizer": ...}``, are read too. torch itself reads and writes them, in a process of
+its own, with ``weights_only=True``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from ...errors import PortError
 from ...files.regular import open_regular
 from .. import worker
 from ..model import NativeFile
+from ..safety.digests import digest
 from ..safety.raw_arrays import check_names, size_of
 
+COMPANION = ".optimizer.pt"
 LEGACY = (0x1950A86A20F9469CFC6C).to_bytes(10, "little")  # the number that files before torch 1.6 begin with
 
 
@@ -27,12 +30,20 @@ def recognize(path: Path) -> bool:
 
 
 def read(path: Path) -> NativeFile:
-    _check_archive(path)
-    tensors, facts = worker.call("formats.native_loaders.torch:read", {}, {"path": str(path.resolve())})
+    beside = path.with_suffix(COMPANION)
+    files = {"path": path, **({"beside": beside} if beside != path and beside.exists() else {})}
+    for file in files.values():
+        _check_archive(file)
+    tensors, facts = worker.call(
+        "formats.native_loaders.torch:read", {}, {name: str(file.resolve()) for name, file in files.items()}
+    )
     state = {name.removeprefix("optimizer "): a for name, a in tensors.items() if name.startswith("optimizer ")}
     weights = {name: tensors[f"tensor {name}"] for name in facts["names"]}
     check_names(weights, path)
-    return NativeFile(format="torch", tensors=weights, optimizer=state or None, notes=tuple(facts["notes"]))
+    notes = facts["notes"]
+    if facts["of"] not in (None, digest(weights).hex()):
+        state, notes = {}, [*notes, f"{beside.name} was left out: it belongs to other weights than those of {path.name}."]
+    return NativeFile(format="torch", tensors=weights, optimizer=state or None, notes=tuple(notes))
 
 
 def _check_archive(path: Path) -> None:
@@ -55,5 +66,11 @@ def write(path: Path, native: NativeFile) -> None:
     arrays |= {f"optimizer {name}": array for name, array in (native.optimizer or {}).items()}
     first: dict[int, str] = {}
     shared = {name: first.setdefault(id(array), name) for name, array in native.tensors.items()}
-    settings = {"path": str(path.resolve()), "names": list(native.tensors), "shared": shared}
+    settings = {
+        "path": str(path.resolve()),
+        "beside": str(path.with_suffix(COMPANION).resolve()),
+        "names": list(native.tensors),
+        "shared": shared,
+        "of": digest(native.tensors).hex(),
+    }
     worker.call("formats.native_loaders.torch:write", arrays, settings)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...config import TransformerConfig
 from ...errors import PortError
+from ..families.d2l import names_ours
 from ..families.inferred_fields import inferred_fields
 from ..families.naming_schemes import canonical_name, is_matrix
 from ..model import NativeFile, PortedModel
@@ -56,6 +57,8 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
 
     Raises PortError where the tensors are those of D2L's classes and nothing but the settings says otherwise.
     """
+    if names_ours(native):
+        return "D2L's own classes have other names"
     theirs = differing(model.config, native.format)
     shown = inferred_fields(model.weights, model.config.to_dict())
     chosen = {name: value for name, value in theirs.items() if name not in shown}
@@ -63,8 +66,8 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
         listed = "; ".join(f"{name} is {value} there, not {getattr(model.config, name)}" for name, value in chosen.items())
         raise PortError(
             f"The tensors are those of D2L's own classes, which compute something else than the settings say: {listed}. Leave "
-            'these out of --config; or say "trained_by": "transformer_mb" if the file is of a model of this project or of code '
-            "of your own that does compute so, which is then taken on trust."
+            'these out of the settings; or say "trained_by": "transformer_mb" if the file is of a model of this project or of '
+            "code of your own that does compute so, which is then taken on trust."
         )
     if theirs:
         listed = ", ".join(f"{name} = {getattr(model.config, name)}" for name in theirs)

@@ -16,9 +16,9 @@ BATCH, TENSOR = "batch.", "tensor."
 END = -1  # what ``tokens`` holds from the end token on
 
 
-def probe_batch(config: TransformerConfig, seed: int = 0) -> dict[str, np.ndarray]:
+def probe_batch(config: TransformerConfig, seed: int = 0, ended: bool = False) -> dict[str, np.ndarray]:
     """``source`` [B, S] with ragged ``source_valid_lens`` [B] (one token, some, and all of them), ``token_types`` [B, S]
-    where the model has them, and ``target`` [B, T]."""
+    where the model has them, and ``target`` [B, T]. Where they are to be ``ended``, the end token is a source's last."""
     random = stream(seed, "porting probe")
     batch = {}
     if config.has_encoder:
@@ -27,6 +27,9 @@ def probe_batch(config: TransformerConfig, seed: int = 0) -> dict[str, np.ndarra
         # Special tokens apart: CTranslate2 takes a source that is nothing but its end for no source at all.
         special = (config.pad_id, config.bos_id, config.eos_id, config.start_id)
         source = _tokens(random, (ROWS, steps), config.source_vocab_size or 0, special)
+        if ended:
+            lens = np.minimum(np.maximum(lens, 2), steps)  # no source is nothing but its end
+            source[np.arange(ROWS), lens - 1] = config.eos_id
         batch["source"] = np.where(np.arange(steps) < lens[:, None], source, config.pad_id)
         batch["source_valid_lens"] = lens
         if config.token_types:
@@ -57,6 +60,12 @@ def run_backend(backend, config: TransformerConfig, weights: Arrays, batch: Arra
     """The outputs of a backend's own model with these weights."""
     native = backend.create_empty(config)
     backend.set_weights(native, weights)
+    return run_model(backend, native, batch)
+
+
+def run_model(backend, native, batch: Arrays) -> dict[str, np.ndarray]:
+    """The outputs of a model of a backend."""
+    config: TransformerConfig = native.config
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     outputs = {}
     if config.has_encoder:

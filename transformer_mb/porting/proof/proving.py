@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..exports.ctranslate2 import adds_source_eos
 from ..families import FAMILIES
 from ..files.sources import Source
 from ..files.targets import Target
+from ..loading import loading_of
 from ..model import Arrays, PortedModel
 from . import agreement
 from .greedy_tokens import token_differences
@@ -47,7 +49,8 @@ class Proof:
 def prove(source: Source, target: Target, place: Path, settings: Mapping[str, Any]) -> Proof:
     """Run both sides and compare; the result is what was written at ``place``."""
     model = source.model
-    batch = probe_batch(model.config)
+    ended = target.name == "ctranslate2" and adds_source_eos(model)
+    batch = probe_batch(model.config, ended=ended)
     expected, source_ran = run_source(model, FAMILIES[source.family], source.native, batch, settings)
     if target.family.kind == "export":
         got, result_ran = run_export(model.config, target.family, place, batch)
@@ -58,7 +61,8 @@ def prove(source: Source, target: Target, place: Path, settings: Mapping[str, An
         comparison = compared_export(model, target.family, place)
     else:
         result = read_back(target, place)
-        got, result_ran = run_result(result, target.family, target.format, place, batch)
+        lines = loading_of(model, target, settings, place.resolve(), optimizer=False).lines
+        got, result_ran = run_result(result, target.family, target.format, place, batch, lines)
         comparison = compared_file(model, result, target)
     return _compared(model, batch, (expected, source_ran), (got, result_ran), comparison)
 

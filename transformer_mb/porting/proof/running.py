@@ -38,11 +38,17 @@ def run_source(
     return outputs, f"{ran} ({reason})" if reason else ran
 
 
-def run_result(model: PortedModel, family: Family, format_name: str | None, place: Path, batch: Arrays) -> Ran:
-    """``model`` is what our reader finds at ``place``; a file of a framework is loaded by that framework's own loader."""
+def run_result(
+    model: PortedModel, family: Family, format_name: str | None, place: Path, batch: Arrays, lines: tuple[str, ...]
+) -> Ran:
+    """``model`` is what our reader finds at ``place``; a file of a framework is loaded by that framework's own loader.
+
+    By ``lines``, where these load it into our own model.
+    """
     if family is not DEFAULT or format_name is None:
         return _run(model, family, model.native, batch, {})
-    return _run(model, family, NativeFile(format=format_name, tensors={}), batch, {}, path=str(place.resolve()))
+    native = NativeFile(format=format_name, tensors={})
+    return _run(model, family, native, batch, {}, path=str(place.resolve()), lines=lines)
 
 
 def run_export(config: TransformerConfig, export: Family, place: Path, batch: Arrays) -> Ran:

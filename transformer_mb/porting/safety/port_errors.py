@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ...errors import PortError
@@ -25,3 +25,8 @@ def port_errors(*kinds: type[Exception], end: str = "") -> Iterator[None]:
         yield
     except kinds as error:
         raise PortError(f"{error}{end}") from None
+
+
+def not_installed(packages: Iterable[str]) -> str:
+    """The end of a sentence that lists them."""
+    return f"which is not installed: pip install {' '.join(packages)}."

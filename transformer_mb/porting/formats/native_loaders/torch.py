@@ -16,6 +16,7 @@ from .torch_names import without_wrappers
 
 MODEL_KEYS = ("model", "state_dict", "model_state_dict", "net", "module")
 OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optim", "opt")
+OF = "transformer_mb.of"  # the digest of the model that an optimizer's file belongs to
 NAMED = re.compile(r"(?:GLOBAL|global:?|Unsupported global: GLOBAL) ([\w.]+)")
 WIDENED = "tensors of bfloat16 were widened to float32."
 
@@ -24,15 +25,20 @@ def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     import torch
 
     path = Path(settings["path"])
-    limit_process(path.stat().st_size)
+    beside = Path(settings["beside"]) if "beside" in settings else None
+    limit_process(path.stat().st_size + (beside.stat().st_size if beside else 0))
     loaded = load(torch, path)
     notes: list[str] = []
     weights, optimizer = parts(torch, loaded, path)
+    of = None
+    if optimizer is None and beside is not None:
+        optimizer = load(torch, beside)
+        of = optimizer.get(OF) if isinstance(optimizer, dict) else None
     tensors = {f"tensor {name}": to_numpy(torch, name, value, notes) for name, value in weights.items()}
     if optimizer is not None:
         state = _state(torch, optimizer, weights, notes)
         tensors |= {f"optimizer {name}": array for name, array in state.items()}
-    return tensors, {"names": list(weights), "notes": _counted(notes)}
+    return tensors, {"names": list(weights), "notes": _counted(notes), "of": of if isinstance(of, str) else None}
 
 
 def load_natively(path: Path) -> dict[str, np.ndarray]:
@@ -85,8 +91,11 @@ def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray
     return np.array(tensor.detach().numpy(), order="C")
 
 
-def _state(torch: Any, state: dict[str, Any], weights: dict[str, Any], notes: list[str]) -> dict[str, np.ndarray]:
+def _state(torch: Any, state: Any, weights: dict[str, Any], notes: list[str]) -> dict[str, np.ndarray]:
     """Of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
+    if not isinstance(state, dict):
+        notes.append("The optimizer's state was left out: it is not torch.optim.Adam's.")
+        return {}
     if "step" in state and any(str(name).startswith("m.") for name in state):
         return {name: np.asarray(value) for name, value in state.items() if isinstance(value, torch.Tensor)}
     return torch_adam.adam_moments(state, weights, lambda name, tensor: to_numpy(torch, name, tensor, notes), notes)
@@ -98,8 +107,8 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
     names = settings["names"]
     weights = {name: torch.from_numpy(arrays[f"tensor {name}"]) for name in names}
     weights |= {name: weights[first] for name, first in settings["shared"].items()}
+    _save(torch, weights, settings["path"])
     if "optimizer step" not in arrays:
-        _save(torch, weights, settings["path"])
         return {}, {}
     parameters = [torch.nn.Parameter(weights[name]) for name in names if f"optimizer m.{name}" in arrays]
     fresh = torch.optim.Adam(parameters).state_dict()
@@ -112,7 +121,7 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
         }
         for number, name in enumerate(moments)
     }
-    _save(torch, {"model": weights, "optimizer": fresh}, settings["path"])
+    _save(torch, {**fresh, OF: settings["of"]}, settings["beside"])
     return {}, {}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....config import TransformerConfig
+from ....errors import PortError
 from ..probe import padded_tokens, parts
 
 Arrays = dict[str, np.ndarray]
@@ -56,8 +57,10 @@ def _translated(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -
 
     translator = ctranslate2.Translator(settings["path"], **ONE_THREAD)
     source_tokens, target_tokens = vocabularies(settings["path"])
+    described = json.loads((Path(settings["path"]) / "config.json").read_text(encoding="utf-8"))
+    ending = [source_tokens[settings["config"]["eos_id"]]] if described.get("add_source_eos") else []
     sources = [
-        [source_tokens[number] for number in row[:length]]
+        _without([source_tokens[number] for number in row[:length]], ending)
         for row, length in zip(arrays["source"].tolist(), arrays["source_valid_lens"].tolist(), strict=True)
     ]
     numbers, steps = {token: number for number, token in enumerate(target_tokens)}, settings["max_steps"]
@@ -68,6 +71,15 @@ def _translated(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -
         targets = [[target_tokens[number] for number in row] for row in arrays["target"].tolist()]
         outputs["logits"] = _logits(translator, sources, targets)
     return outputs
+
+
+def _without(sentence: list[str], ending: list[str]) -> list[str]:
+    """A source without the end that the engine itself appends."""
+    if not ending:
+        return sentence
+    if sentence[-1:] != ending:
+        raise PortError(f"Sources must end in {ending[0]}, as the engine ends them, got {sentence[-1]}.")
+    return sentence[:-1]
 
 
 def _logits(translator: Any, sources: list[list[str]], targets: list[list[str]]) -> np.ndarray:

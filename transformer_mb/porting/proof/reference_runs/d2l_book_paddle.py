@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...families.naming_schemes import NAMING_SCHEMES, native_name
+from ...families.naming_schemes import D2L_SCHEMES, native_name
 from .d2l_book import Book, Sizes, import_d2l
 
 
@@ -26,7 +26,7 @@ class FrameworkBook(Book):
         self.net.train()
 
     def load(self, tensors: dict[str, np.ndarray]) -> None:
-        own = {native_name(name, NAMING_SCHEMES["paddle"]): self.tensor(array) for name, array in tensors.items()}
+        own = {native_name(name, D2L_SCHEMES["paddle"]): self.tensor(array) for name, array in tensors.items()}
         missing, unexpected = self.net.set_state_dict(own)
         assert not missing and not unexpected, (missing, unexpected)
 

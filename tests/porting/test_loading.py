@@ -1,0 +1,129 @@
+"""Every target that is written loads by the lines that its report prints, in a program of that framework alone."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer_mb as tmb
+from porting.conftest import run_program
+from porting.destinations import FILES, FOLDERS, source_for
+from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.verdict.measure import error
+from transformer_mb.porting import port as port_module
+from transformer_mb.porting.files.targets import find_target
+from transformer_mb.porting.formats import FORMATS
+from transformer_mb.porting.loading import EXPORT_ROWS, ROWS, loading_of
+from transformer_mb.porting.model import PortedModel
+from transformer_mb.porting.proof.probe import run_reference
+from transformer_mb.porting.proof.proving import Proof
+from transformer_mb.porting.report import PortReport
+
+BATCH = {
+    "source": np.array([[4, 5, 6, 2, 3], [2, 3, 1, 1, 1], [0, 6, 4, 3, 1]]),
+    "source_valid_lens": np.array([5, 2, 4]),
+    "target": np.array([[2, 5, 6, 4], [2, 0, 3, 1], [2, 4, 4, 6]]),
+}
+LIMIT = 1e-5
+# What shares a framework shares a process.
+PROGRAMS = {
+    "torch": ("torch", "safetensors", "torch_transformer"),
+    "transformers": ("marian", "bert"),
+    "paddle": ("paddle", "paddle_transformer"),
+    "mxnet": ("mxnet",),
+    "keras": ("keras",),
+    "flax": ("flax",),
+    "numpy": ("npz", "canonical"),
+    "engines": ("onnx", "ctranslate2"),
+}
+
+
+def test_every_target_is_in_a_program():
+    assert sorted(sum(PROGRAMS.values(), ())) == sorted([*FILES, *FOLDERS])
+    assert {name for name, _ in EXPORT_ROWS} | set(ROWS) | {"torch_transformer", "paddle_transformer"} == {*FILES, *FOLDERS}
+
+
+def named(target, folder):
+    format_name = find_target(target).format
+    return folder / f"{target}{FORMATS[format_name].suffix if format_name else ''}"
+
+
+@dataclass
+class Loaded:
+    """A port, and what the program made of the model that its lines loaded."""
+
+    model: PortedModel
+    report: PortReport
+    outputs: np.ndarray
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """By program and target. The proof, which runs these lines too, is what other tests are about."""
+    nothing = Proof(source_ran="", result_ran="", errors={}, tokens=[], near_ties=(), checksums={}, changed=(), failures=())
+
+    @cache
+    def run(program):
+        folder, jobs, ported = tmp_path_factory.mktemp(program), {}, {}
+        for target in PROGRAMS[program]:
+            source = source_for(target, 1, folder / f"source_{target}")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(port_module, "prove", lambda *arguments: nothing)
+                report = tmb.port(source, named(target, folder), to=target)
+            printed = report.lines()
+            first = next(number for number, line in enumerate(printed) if line.startswith("for "))
+            lines = [line[4:] for line in printed[first + 1 :] if line.startswith("    ")]
+            assert report.loading.into in printed[first] and tuple(lines) == report.loading.lines
+            jobs[target], found = (target, lines), read_checkpoint(source)
+            model = PortedModel(config=found.config, weights=found.weights, optimizer=found.optimizer)
+            ported[target] = Loaded(model, report, np.zeros(0), folder)
+        np.savez(folder / "batch.npz", **BATCH)
+        (folder / "jobs.json").write_text(json.dumps(jobs))
+        run_program("run_lines.py", folder)
+        for target, one in ported.items():
+            one.outputs = np.load(folder / f"{target}.out.npy")
+        return ported
+
+    return run
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_W4_a_port_loads_by_the_lines_that_it_prints(program, loaded):
+    for target, one in loaded(program).items():
+        expected = run_reference(one.model, BATCH)
+        if target == "bert":
+            valid = np.arange(5) < BATCH["source_valid_lens"][:, None]
+            assert error(one.outputs[valid], expected["encoder"][valid]) <= LIMIT
+        else:
+            wanted = expected["logits"][:, : one.outputs.shape[1]]
+            assert np.abs(wanted).max() > 0.1 and error(one.outputs, wanted) <= LIMIT, target
+
+
+def test_F5_a_pt_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded):
+    """``load_state_dict(torch.load(...))`` takes each, whether the source was trained or not."""
+    one = loaded("torch")["torch"]
+    assert one.report.optimizer and (one.folder / "torch.optimizer.pt").is_file()
+    with np.load(one.folder / "torch.moments.npz") as moments:
+        got = list(moments.values())
+    for array, name in zip(got, parameter_shapes(one.model.config), strict=True):
+        assert np.array_equal(array, one.model.optimizer[f"m.{name}"])
+
+
+def test_F5_lines_say_what_is_left_to_the_caller():
+    """Embeddings and output lie beside the stacks: the lines make them, and the report says what to compute."""
+    biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True, "max_len": 20}
+    config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)
+    model = PortedModel(config=config, weights=random_weights(parameter_shapes(config)))
+    loading = loading_of(model, find_target("torch_transformer"), {}, "m.pt", False)
+    assert "embeddings scaled by 8 ** 0.5, plus sinusoidal (interleaved) positions" in loading.into
+    assert "'source_embedding': torch.nn.Embedding(11, 8)" in loading.lines[1]
+    other = replace(model, config=config.replace(norm_eps=1e-3))
+    lines = loading_of(other, find_target("paddle_transformer"), {}, "m.pdparams", False).lines
+    assert any("layer._epsilon = 0.001" in line for line in lines)
+    assert "before mxnet itself" in loading_of(model, find_target("mxnet"), {}, "m.params", False).lines[0]
