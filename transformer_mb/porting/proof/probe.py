@@ -64,7 +64,7 @@ def run_backend(backend, config: TransformerConfig, weights: Arrays, batch: Arra
     if config.pooler:
         outputs["pooled"] = backend.apply(native.pooler, outputs["encoder"])
     if config.has_decoder:
-        outputs["logits"] = backend.logits(native, source, lens, batch["target"])
+        outputs["logits"] = backend.logits(native, source, batch["target"], lens)
     if config.architecture == "encoder_decoder":
         steps = max_steps(config)
         outputs["tokens"] = padded_tokens(backend.greedy(native, source, lens, steps), steps)
