@@ -99,25 +99,11 @@ def check_attention(queries: Any, keys: Any, values: Any) -> None:
         raise ShapeError(f"queries and keys must have the same width, got {list(Q)} and {list(K)}.")
 
 
-def check_steps(X: Any) -> None:
-    """Refuse what ``sequence_mask`` has no steps in."""
-    shape = _shape("X", X, "[B, S, ...]")
-    if len(shape) < 2:
-        raise ShapeError(f"X must have shape [B, S, ...], got {list(shape)}.")
-
-
-def check_scores(X: Any) -> None:
-    """Refuse what are no attention scores."""
-    shape = _shape("X", X, "[B, T, S] or [B, H, T, S]")
-    if len(shape) not in (3, 4):
-        raise ShapeError(f"X must have shape [B, T, S] or [B, H, T, S], got {list(shape)}.")
-
-
-def check_prediction(pred: Any) -> None:
-    """Refuse what are no logits for each step."""
-    shape = _shape("pred", pred, "[B, T, V]")
-    if len(shape) != 3:
-        raise ShapeError(f"pred must have shape [B, T, V], got {list(shape)}.")
+def check_rank(name: str, X: Any, form: str, *ranks: int) -> None:
+    """Refuse another number of axes than ``form`` shows."""
+    shape = _shape(name, X, form)
+    if len(shape) not in ranks:
+        raise ShapeError(f"{name} must have shape {form}, got {list(shape)}.")
 
 
 def check_labels(label: Sizes, pred: Sizes) -> None:

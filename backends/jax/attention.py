@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_scores, check_steps, check_unparted
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
@@ -25,14 +25,14 @@ SMALL_PRODUCT = 2048
 
 
 def sequence_mask(X: Array, valid_len: Array, value: float = 0) -> Array:
-    check_steps(X)
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = jnp.arange(X.shape[1]) >= valid_len[:, None]
     return jnp.where(outside.reshape(outside.shape + (1,) * (X.ndim - 2)), jnp.asarray(value, X.dtype), X)
 
 
 def masked_softmax(X: Array, valid_lens: Array | None = None, mask: Array | None = None) -> Array:
-    check_scores(X)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 

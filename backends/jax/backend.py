@@ -77,7 +77,7 @@ class JAXBackend(NativeBackend):
         return next(name for name, device in _devices().items() if device == self.device)
 
     def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> nnx.Module:
-        function = constructor.__init__ if isinstance(constructor, type) else constructor
+        function: Any = vars(constructor)["__init__"] if isinstance(constructor, type) else constructor
         if "param_dtype" in inspect.signature(function).parameters:
             options = {"param_dtype": jnp.dtype(self.dtype), **options}
         with jax.default_device(self.device):

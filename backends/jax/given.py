@@ -14,7 +14,7 @@ from jax import Array
 from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
 
 
-def token_ids(name: str, given: Any, rows: int | None, like: Array) -> Array:
+def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Array:
     """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too.
 
     With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_labels, check_prediction
+from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
 from .given import lengths, token_ids
@@ -21,7 +21,7 @@ class MaskedSoftmaxCELoss(nnx.Module):
         self.normalization = normalization
 
     def __call__(self, pred: Array, label: Array, valid_len: Array) -> Array:
-        check_prediction(pred)
+        check_rank("pred", pred, "[B, T, V]", 3)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

@@ -13,7 +13,7 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_scores, check_steps, check_unparted
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
@@ -24,13 +24,13 @@ from .shim import Block
 
 
 def sequence_mask(X: mnp.ndarray, valid_len: mnp.ndarray, value: float = 0) -> mnp.ndarray:
-    check_steps(X)
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     return npx.sequence_mask(X, valid_len, use_sequence_length=True, value=value, axis=1)
 
 
 def masked_softmax(X: mnp.ndarray, valid_lens: mnp.ndarray | None = None, mask: mnp.ndarray | None = None) -> mnp.ndarray:
-    check_scores(X)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 

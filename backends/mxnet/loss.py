@@ -5,7 +5,7 @@ from __future__ import annotations
 from mxnet import gluon, npx
 from mxnet import np as mnp
 
-from transformer_mb.checks import check_labels, check_prediction
+from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
 from .given import lengths, token_ids
@@ -20,7 +20,7 @@ class MaskedSoftmaxCELoss(gluon.loss.Loss):
         self.normalization = normalization
 
     def forward(self, pred: mnp.ndarray, label: mnp.ndarray, valid_len: mnp.ndarray) -> mnp.ndarray:
-        check_prediction(pred)
+        check_rank("pred", pred, "[B, T, V]", 3)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_scores, check_steps, check_unparted
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
@@ -19,7 +19,7 @@ from .given import attention_mask, lengths
 
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
-    check_steps(X)
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = np.arange(X.shape[1]) >= valid_len[:, None]
     X = X.copy()
@@ -28,7 +28,7 @@ def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.
 
 
 def masked_softmax(X: np.ndarray, valid_lens: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
-    check_scores(X)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer_mb.checks import check_labels, check_prediction
+from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
 from .framework import Layer, row_sums, softmax_shift
@@ -19,7 +19,7 @@ class MaskedSoftmaxCELoss(Layer):
         self.normalization = normalization
 
     def forward(self, pred: np.ndarray, label: np.ndarray, valid_len: np.ndarray) -> np.ndarray:
-        check_prediction(pred)
+        check_rank("pred", pred, "[B, T, V]", 3)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

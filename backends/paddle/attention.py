@@ -10,7 +10,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_scores, check_steps, check_unparted
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
@@ -20,14 +20,14 @@ from .given import attention_mask, lengths
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
-    check_steps(X)
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = ~F.sequence_mask(valid_len, X.shape[1], "bool")
     return paddle.masked_fill(X, outside.reshape([*outside.shape, *(1,) * (X.ndim - 2)]), value)
 
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-    check_scores(X)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 

@@ -6,7 +6,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_labels, check_prediction
+from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
 from .given import lengths, token_ids
@@ -21,7 +21,7 @@ class MaskedSoftmaxCELoss(nn.Layer):
         self.normalization = normalization
 
     def forward(self, pred: Tensor, label: Tensor, valid_len: Tensor) -> Tensor:
-        check_prediction(pred)
+        check_rank("pred", pred, "[B, T, V]", 3)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

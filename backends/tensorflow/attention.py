@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_scores, check_steps, check_unparted
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
@@ -18,14 +18,14 @@ from .given import attention_mask, lengths
 
 
 def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Tensor:
-    check_steps(X)
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = tf.range(keras.ops.shape(X)[1], dtype=valid_len.dtype) >= valid_len[:, None]
     return tf.where(outside[(..., *[None] * (X.shape.rank - 2))], tf.cast(value, X.dtype), X)
 
 
 def masked_softmax(X: tf.Tensor, valid_lens: tf.Tensor | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
-    check_scores(X)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
     return _softmax_where(X, _allowed(X, valid_lens, mask, causal=False))
 
 

@@ -49,9 +49,9 @@ class PositionalEncoding(keras.layers.Layer):
 
 def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int) -> None:
     """Within a graph the number of steps may not be known yet."""
-    known = tf.get_static_value(offset), tf.get_static_value(steps)
-    if None not in known:
-        check_positions(*map(int, known), max_len)
+    first, count = tf.get_static_value(offset), tf.get_static_value(steps)
+    if first is not None and count is not None:
+        check_positions(int(first), int(count), max_len)
 
 
 class SequenceEmbedding(keras.layers.Layer):

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_labels, check_prediction
+from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
 from .given import lengths, token_ids
@@ -28,7 +28,7 @@ class MaskedSoftmaxCELoss(keras.layers.Layer):
         self.built = True
 
     def call(self, pred: tf.Tensor, label: tf.Tensor, valid_len: tf.Tensor) -> tf.Tensor:
-        check_prediction(pred)
+        check_rank("pred", pred, "[B, T, V]", 3)
         B, T, V = keras.ops.shape(pred)
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

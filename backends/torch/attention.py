@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_scores, check_steps, check_unparted
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
@@ -22,14 +22,14 @@ SHORT_ROW = 16
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
-    check_steps(X)
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = torch.arange(X.shape[1], device=X.device) >= valid_len[:, None]
     return X.masked_fill(outside.reshape(outside.shape + (1,) * (X.dim() - 2)), value)
 
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-    check_scores(X)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
