@@ -28,7 +28,7 @@ def outputs(backend: Any, folder: Path) -> tuple[np.ndarray, list[list[int]]]:
     model = tmb.load(folder / "checkpoint", backend)
     source = None if probe["source"] is None else np.array(probe["source"])
     lengths = None if source is None else np.array(probe["source_valid_lens"])
-    logits = backend.logits(model, source, lengths, np.array(probe["target_in"]))
+    logits = backend.logits(model, source, np.array(probe["target_in"]), lengths)
     tokens = [] if source is None else backend.greedy(model, source, lengths, probe["max_steps"])
     return logits, tokens
 

@@ -82,7 +82,7 @@ def show_attention(backend: Any, model: Any, vocabularies: Any, source: str, tra
     (batch,) = source_batches([source.split()], vocabularies[0], 1, num_steps=NUM_STEPS)
     start, answer = model.config.start_id, vocabularies[1].encode(translation)
     target_in = np.array([[start, *answer]])
-    found = backend.attention(model, batch.source, batch.source_valid_lens, target_in)
+    found = backend.attention(model, batch.source, target_in, batch.source_valid_lens)
     weights = {kind: [np.asarray(layer[0]) for layer in layers] for kind, layers in found.items()}
     keys, inputs = vocabularies[0].tokens(batch.source[0]), vocabularies[1].tokens(target_in[0])
     outputs = [*inputs[1:], "<eos>"]

@@ -83,7 +83,7 @@ def main(folder: Path, **changes: Any) -> None:
     held = masks(backend, batch.source, batch.target_in[:, :8], config.pad_id)
 
     model = backend.build(config, seed=0)
-    logits = backend.logits(model, batch.source, batch.source_valid_lens, batch.target_in)
+    logits = backend.logits(model, batch.source, batch.target_in, batch.source_valid_lens)
     print("Transformer", logits.shape)
     losses = training_steps(backend, model, batch)
     table = backend.get_weights(model)["encoder.embedding.weight"]
@@ -92,7 +92,7 @@ def main(folder: Path, **changes: Any) -> None:
 
     print("the decoder without an encoder:")
     alone = backend.build(tmb.presets.fused_embedding(None, WORDS, architecture="decoder", **{**SIZES, **changes}), seed=0)
-    print("Decoder", backend.logits(alone, None, None, batch.target_in).shape)
+    print("Decoder", backend.logits(alone, None, batch.target_in).shape)
     alone_losses = training_steps(backend, alone, batch._replace(source=None, source_valid_lens=None))
     keep(alone, folder / "decoder_alone", {"source": None, "source_valid_lens": None, "target_in": batch.target_in})
 

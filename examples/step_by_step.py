@@ -102,7 +102,7 @@ def apart(backend: Any, model: Any, steps: Steps) -> tuple[float, float]:
     """How far another word behind the mask moves the others; how far the steps without masks are from the whole model."""
     other = np.array([[1, 9, 3]])
     moved = np.abs(steps.encode(other, MASK) - steps.encode(TOKENS, MASK))[:, [0, 2]].max()
-    whole = log_softmax(backend.logits(model, TOKENS, [3], TOKENS).astype(np.float64))
+    whole = log_softmax(backend.logits(model, TOKENS, TOKENS, [3]).astype(np.float64))
     return float(moved), float(np.abs(steps.decode(TOKENS, None, steps.encode(TOKENS, None), None) - whole).max())
 
 

@@ -6,18 +6,19 @@ These calls are for comparison, porting and light use; training and decoding sta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from . import interface
 from .beam_search import BeamSession, beam_search
-from .checks import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
+from .checks import check_config, check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from .config import TransformerConfig
-from .errors import DtypeError
+from .errors import ConfigError, DtypeError
 from .initialization import initial_weights
 from .parameters import check_weights
+from .placed_layers import PlacedLayer
 from .trainer import Trainer, TrainerOptions
 
 Weights = Mapping[str, np.ndarray]
@@ -26,7 +27,8 @@ Weights = Mapping[str, np.ndarray]
 class Backend(ABC):
     """One framework on one device in one dtype.
 
-    The framework's layer classes are attributes (``backend.MultiHeadAttention``), see ``interface.LAYERS``.
+    The framework's layer classes are attributes, see ``interface.LAYERS``: ``backend.MultiHeadAttention(...)`` has this dtype
+    and lies on this device; ``type(backend).MultiHeadAttention`` is the class itself, which knows neither.
 
     Args:
         device: as the framework names it (``cpu``, ``cuda``, ``gpu:0``); None is the framework's default.
@@ -69,6 +71,8 @@ class Backend(ABC):
             raise DtypeError(f"The dtype of backend {self.name} must be one of {', '.join(self.dtypes)}, got {dtype!r}.")
         self.dtype = dtype
         self.device = self.find_device(device)
+        for name in interface.LAYERS:
+            setattr(self, name, PlacedLayer(getattr(type(self), name), self.make))
 
     @classmethod
     @abstractmethod
@@ -90,8 +94,14 @@ class Backend(ABC):
         return str(self.device)
 
     @abstractmethod
+    def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """What one of the layer classes, or a class method that makes such, gives: on this device and in this dtype."""
+
     def layer(self, name: str, *arguments: Any, **options: Any) -> Any:
         """A layer of ``interface.LAYERS`` by name, on this device and in this dtype."""
+        if name not in interface.LAYERS:
+            raise ConfigError(f"A layer must be one of {', '.join(interface.LAYERS)}, got {name!r}.")
+        return self.make(getattr(type(self), name), *arguments, **options)
 
     @abstractmethod
     def create_empty(self, config: TransformerConfig) -> Any:
@@ -145,7 +155,7 @@ class Backend(ABC):
 
     @abstractmethod
     def run_logits(
-        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray
+        self, model: Any, source: np.ndarray | None, target: np.ndarray, valid_lens: np.ndarray | None
     ) -> np.ndarray: ...
 
     @abstractmethod
@@ -153,7 +163,7 @@ class Backend(ABC):
 
     @abstractmethod
     def run_attention(
-        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray | None
+        self, model: Any, source: np.ndarray | None, target: np.ndarray, valid_lens: np.ndarray | None
     ) -> dict[str, list[np.ndarray]]: ...
 
     @abstractmethod
@@ -179,6 +189,7 @@ class Backend(ABC):
         Args:
             initialization: ``xavier`` or ``torch_default``, see ``transformer_mb.initialization``.
         """
+        check_config(config)
         weights = initial_weights(config, seed, initialization)
         model = self.create_empty(config)
         self.set_weights(model, weights)
@@ -203,16 +214,19 @@ class Backend(ABC):
             token_types = check_tokens("token_types", token_types, max(config.token_types, 1), config.max_len)
         return self.run_encoder(model, source, valid_lens, token_types)
 
-    def logits(self, model: Any, source: Any, source_valid_lens: Any, target: Any) -> np.ndarray:
-        """Logits [B, T, V] for target [B, T], in evaluation mode, causal, at true positions."""
-        source, valid_lens, target = self._model_inputs(model, "logits", source, source_valid_lens, target)
-        return self.run_logits(model, source, valid_lens, target)
+    def logits(self, model: Any, source: Any, target: Any, source_valid_lens: Any = None) -> np.ndarray:
+        """Logits [B, T, V] for target [B, T], in evaluation mode, causal, at true positions.
 
-    def attention(self, model: Any, source: Any, source_valid_lens: Any, target: Any) -> dict[str, list[np.ndarray]]:
+        The inputs come in the order of the model's own call. A model of architecture decoder takes None as source.
+        """
+        source, target, valid_lens = self._model_inputs(model, "logits", source, target, source_valid_lens)
+        return self.run_logits(model, source, target, valid_lens)
+
+    def attention(self, model: Any, source: Any, target: Any, source_valid_lens: Any = None) -> dict[str, list[np.ndarray]]:
         """Attention weights, one array a block: ``encoder`` [B, H, S, S], ``decoder_self`` [B, H, T, T] and
         ``decoder_cross`` [B, H, T, S]."""
-        source, valid_lens, target = self._model_inputs(model, "attention", source, source_valid_lens, target)
-        return self.run_attention(model, source, valid_lens, target)
+        source, target, valid_lens = self._model_inputs(model, "attention", source, target, source_valid_lens)
+        return self.run_attention(model, source, target, valid_lens)
 
     def losses(
         self, model: Any, source: Any, source_valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any
@@ -238,14 +252,14 @@ class Backend(ABC):
         label_smoothing: float = 0.0,
         dropout_masks: Weights | None = None,
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """The summed masked loss and its gradient for every parameter.
+        """The summed masked loss and its gradient for every parameter; the arrays in the order of a ``Batch``.
 
         Without ``dropout_masks`` nothing is dropped; with them the model runs in training mode and drops these.
         """
         batch = self._loss_inputs(
             model, "loss_and_gradients", source, source_valid_lens, target_in, target_out, target_valid_lens
         )
-        loss = self.MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)
+        loss = type(self).MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)
         return self.run_loss_and_gradients(model, batch, loss, dropout_masks)
 
     def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:
@@ -265,15 +279,15 @@ class Backend(ABC):
             session, source.shape[0], beam, max_steps, length_penalty, model.config.start_id, model.config.eos_id
         )
 
-    def _model_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, target: Any) -> tuple[Any, Any, Any]:
+    def _model_inputs(self, model: Any, call: str, source: Any, target: Any, valid_lens: Any) -> tuple[Any, Any, Any]:
         check_side(model.config, "decoder", call)
         source, valid_lens = check_source(model.config, source, valid_lens)
-        return source, valid_lens, check_target(model.config, target, None if source is None else source.shape[0])
+        return source, check_target(model.config, target, None if source is None else source.shape[0]), valid_lens
 
     def _loss_inputs(
         self, model: Any, call: str, source: Any, valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any
     ) -> tuple[np.ndarray | None, ...]:
-        source, valid_lens, target = self._model_inputs(model, call, source, valid_lens, target_in)
+        source, target, valid_lens = self._model_inputs(model, call, source, target_in, valid_lens)
         labels = check_target(model.config, target_out, target.shape[0], "target_out")
         return source, valid_lens, target, labels, check_lengths("target_valid_lens", target_valid_lens, *labels.shape)
 

@@ -1,47 +1,210 @@
-"""Checks with one wording: of shapes, by the layers of every backend, and of the tokens that enter a model."""
+"""Checks with one wording: of what the layers of every backend are given, and of the tokens that enter a model.
+
+A layer brings the facts. Shapes and dtypes are known while a step is traced, so that a compiled one checks nothing when
+it runs. Values are given only where a backend reads them without waiting: in eager calls on the CPU.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .config import TransformerConfig
-from .errors import ConfigError, ShapeError, TokenError
+from .errors import ConfigError, DtypeError, ShapeError, TokenError
+
+Sizes = Sequence[int | None]  # None: a size that a graph of TensorFlow does not know yet, which fits any
 
 
-def check_features(name: str, shape: Sequence[int], size: int) -> None:
+def _fits(shape: Sizes, expected: Sizes) -> bool:
+    return len(shape) == len(expected) and all(a == b or a is None or b is None for a, b in zip(shape, expected, strict=True))
+
+
+def _shape(name: str, X: Any, form: str) -> Sizes:
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        raise ShapeError(f"{name} must be a tensor of shape {form}, got {_named(X)}.")
+    return shape
+
+
+def _named(given: Any) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
+
+
+def _spelled(dtype: Any) -> str:
+    """``torch.int64``, ``<dtype: 'int64'>`` and ``<class 'numpy.int64'>`` are all int64."""
+    return re.findall(r"[a-z]+\d*", str(dtype))[-1]
+
+
+def check_features(name: str, X: Any, size: int) -> None:
     """Refuse an input [B, T, size] of another rank or width."""
-    if len(shape) != 3 or shape[-1] != size:
+    shape = _shape(name, X, f"[B, T, {size}]")
+    if len(shape) != 3 or shape[-1] not in (size, None):
         raise ShapeError(f"{name} must have shape [B, T, {size}], got {list(shape)}.")
 
 
-def check_same(first: str, first_shape: Sequence[int], second: str, second_shape: Sequence[int]) -> None:
+def check_same(first: str, first_shape: Sizes, second: str, second_shape: Sizes) -> None:
     """Refuse two inputs that are to be added and differ in shape."""
-    if tuple(first_shape) != tuple(second_shape):
+    if not _fits(first_shape, second_shape):
         raise ShapeError(f"{first} and {second} must have the same shape, got {list(first_shape)} and {list(second_shape)}.")
 
 
-def check_trailing(name: str, shape: Sequence[int], norm_shape: Sequence[int]) -> None:
+def check_trailing(name: str, X: Any, norm_shape: Sequence[int]) -> None:
     """Refuse an input whose trailing sizes are not ``norm_shape``."""
-    if tuple(shape[len(shape) - len(norm_shape) :]) != tuple(norm_shape) or len(shape) < len(norm_shape):
+    shape = _shape(name, X, f"[..., {', '.join(map(str, norm_shape))}]")
+    if len(shape) < len(norm_shape) or not _fits(shape[len(shape) - len(norm_shape) :], norm_shape):
         raise ShapeError(f"{name} must end in the sizes {list(norm_shape)}, got {list(shape)}.")
 
 
-def check_valid_lens(shape: Sequence[int], batch: int, num_queries: int) -> None:
-    """Refuse ``valid_lens`` that is neither [B] nor [B, T]."""
-    if tuple(shape) not in ((batch,), (batch, num_queries)):
-        raise ShapeError(f"valid_lens must have shape [{batch}] or [{batch}, {num_queries}], got {list(shape)}.")
+def check_residual(X: Any, Y: Any, norm_shape: Sequence[int]) -> None:
+    """Refuse what AddNorm cannot add or normalize."""
+    check_trailing("X", X, norm_shape)
+    check_trailing("Y", Y, norm_shape)
+    check_same("X", X.shape, "Y", Y.shape)
 
 
-def check_attention(queries: Sequence[int], keys: Sequence[int], values: Sequence[int]) -> None:
-    """Refuse queries, keys and values that do not belong together: one batch, and one value for each key."""
-    if queries[0] != keys[0] or keys[:-1] != values[:-1]:
+def check_unparted(X: Any, num_heads: int) -> None:
+    """Refuse what ``transpose_qkv`` cannot part into heads."""
+    shape = _shape("X", X, "[B, T, D]")
+    if len(shape) != 3 or (shape[-1] is not None and shape[-1] % num_heads):
+        raise ShapeError(f"X must have shape [B, T, D], D being divisible by num_heads = {num_heads}, got {list(shape)}.")
+
+
+def check_parted(X: Any, num_heads: int) -> None:
+    """Refuse what ``transpose_output`` cannot join; D2L folds B and H into one axis, which it takes too."""
+    shape = _shape("X", X, "[B, H, T, D/H]")
+    folded = len(shape) == 3 and (shape[0] is None or shape[0] % num_heads == 0)
+    if not folded and not (len(shape) == 4 and shape[1] in (num_heads, None)):
+        raise ShapeError(f"X must have shape [B, H, T, D/H] with H = num_heads = {num_heads}, got {list(shape)}.")
+
+
+def check_attention(queries: Any, keys: Any, values: Any) -> None:
+    """Refuse queries, keys and values that do not belong together: one batch, one width, and one value for each key."""
+    Q, K, V = (
+        _shape(name, X, "[B, T, D] or [B, H, T, D]") for name, X in (("queries", queries), ("keys", keys), ("values", values))
+    )
+    if len(Q) not in (3, 4) or not len(Q) == len(K) == len(V):
+        raise ShapeError(
+            "queries, keys and values must all have shape [B, T, D] or all [B, H, T, D], got "
+            f"{list(Q)}, {list(K)} and {list(V)}."
+        )
+    if not (_fits(Q[:-2], K[:-2]) and _fits(K[:-1], V[:-1])):
         raise ShapeError(
             "queries, keys and values must share the batch, and keys and values their steps, got "
-            f"{list(queries)}, {list(keys)} and {list(values)}."
+            f"{list(Q)}, {list(K)} and {list(V)}."
         )
+    if not _fits(Q[-1:], K[-1:]):
+        raise ShapeError(f"queries and keys must have the same width, got {list(Q)} and {list(K)}.")
+
+
+def check_rank(name: str, X: Any, form: str, *ranks: int) -> None:
+    """Refuse another number of axes than ``form`` shows."""
+    shape = _shape(name, X, form)
+    if len(shape) not in ranks:
+        raise ShapeError(f"{name} must have shape {form}, got {list(shape)}.")
+
+
+def check_labels(label: Sizes, pred: Sizes) -> None:
+    """Refuse labels that are not one for each step of ``pred``."""
+    if not _fits(label, pred[:2]):
+        raise ShapeError(f"label must have shape {list(pred[:2])}, one for each step of pred, got {list(label)}.")
+
+
+def check_types(token_types: Sizes, tokens: Sizes, known: bool) -> None:
+    """Refuse token types that are not one for each token, or that an encoder has no table for."""
+    if not known:
+        raise ConfigError("token_types must be None for an encoder without a table of token types, got some.")
+    if not _fits(token_types, tokens):
+        raise ShapeError(f"token_types must have shape {list(tokens)} as the token ids have, got {list(token_types)}.")
+
+
+def check_state(name: str, state: Any, blocks: int) -> None:
+    """Refuse a decoder's state that is not D2L's list with a cache for each block."""
+    well_formed = isinstance(state, list | tuple) and len(state) == 3 and isinstance(state[2], list | tuple)
+    if not well_formed or len(state[2]) < blocks:
+        raise ShapeError(
+            f"The state of {name} must be [enc_outputs, enc_valid_lens, caches] with {blocks} or more caches (None each at "
+            f"the start), got {_outlined(state)}."
+        )
+
+
+def _outlined(state: Any) -> str:
+    if not isinstance(state, list | tuple):
+        return _named(state)
+    if len(state) != 3:
+        return f"{len(state)} parts"
+    return f"{len(state[2])} of them" if isinstance(state[2], list | tuple) else f"{_named(state[2])} as caches"
+
+
+def check_batches(name: str, X: Sizes, enc_outputs: Sizes) -> None:
+    """Refuse a decoder's input of another batch than the encoder's outputs."""
+    if not _fits(X[:1], enc_outputs[:1]):
+        raise ShapeError(f"{name} must have batch size {enc_outputs[0]} as the encoder's outputs have, got {X[0]}.")
+
+
+def as_array(name: str, given: Any) -> np.ndarray:
+    """A list or a NumPy array of token ids, lengths or a mask, as an array."""
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of unequal lengths
+        raise ShapeError(f"{name} must be a tensor, or lists of equal lengths, got lists of unequal lengths.") from None
+    if array.dtype.kind not in "biuf":
+        raise ShapeError(f"{name} must be a tensor, an array or lists of numbers, got {_named(given)}.")
+    return array.astype(np.int64) if array.dtype.kind in "iu" else array
+
+
+def check_ids(name: str, shape: Sizes, whole: bool, dtype: Any, values: np.ndarray | None, rows: int | None) -> None:
+    """Refuse token ids that are no [B, T] whole numbers, or outside a table of ``rows``.
+
+    Args:
+        whole: whether the dtype is one of whole numbers. values: the ids where they can be read at no cost, else None.
+    """
+    if len(shape) != 2 or 0 in shape:
+        raise ShapeError(f"{name} must have shape [B, T] with at least one token, got {list(shape)}.")
+    if not whole:
+        raise TokenError(f"{name} must hold whole numbers, got dtype {_spelled(dtype)}.")
+    if values is not None and rows is not None:
+        check_id_values(name, values, rows)
+
+
+def check_id_values(name: str, values: np.ndarray, rows: int) -> None:
+    """Refuse ids outside a table of ``rows``, by the first that is wrong."""
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high >= rows:
+        raise TokenError(f"{name} must hold token ids from 0 to {rows - 1}, got {low if low < 0 else high}.")
+
+
+def check_valid_lens(
+    name: str, shape: Sizes, whole: bool, dtype: Any, values: np.ndarray | None, forms: Sequence[Sizes], steps: int | None
+) -> None:
+    """Refuse lengths of none of the shapes ``forms``, or outside 0 to ``steps``; other arguments as in ``check_ids``.
+
+    Whole numbers of a float dtype are taken: some frameworks make floats of [3, 2], and no answer changes.
+    """
+    if not any(_fits(shape, form) for form in forms):
+        raise ShapeError(f"{name} must have shape {' or '.join(str(list(form)) for form in forms)}, got {list(shape)}.")
+    fractions = values is not None and values.dtype.kind == "f" and (values != np.floor(values)).any()
+    if not whole and (fractions or "bool" in str(dtype)):
+        raise TokenError(f"{name} must hold whole numbers, got dtype {_spelled(dtype)}.")
+    if values is not None and values.size and steps is not None and not (values.min() >= 0 and values.max() <= steps):
+        raise TokenError(f"{name} must hold lengths from 0 to {steps}, got {values.tolist()}.")
+
+
+def per_step(valid_lens: Any) -> bool:
+    """Whether they are [B, T], a length for each step, rather than [B]."""
+    shape = getattr(valid_lens, "shape", None)
+    return len(as_array("valid_lens", valid_lens).shape if shape is None else shape) > 1
+
+
+def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
+    """Refuse a mask that is not boolean (numbers would be added by some and multiplied by others) or does not fit."""
+    if not boolean:
+        raise DtypeError(f"mask must be boolean, True where a query may attend, got dtype {_spelled(dtype)}.")
+    trailing = scores[len(scores) - len(shape) :]
+    if len(shape) > len(scores) or not all(a == 1 or _fits([a], [b]) for a, b in zip(shape, trailing, strict=True)):
+        raise ShapeError(f"mask must be broadcastable to the scores {list(scores)}, got {list(shape)}.")
 
 
 def check_dropout_paths(masks: Iterable[str], sites: Iterable[str]) -> None:
@@ -88,10 +251,28 @@ def not_finite(weights: Mapping[str, np.ndarray]) -> str:
     return f"{number} of the {weights[name].size} numbers of {name}{others} are NaN or infinite"
 
 
+def check_config(config: Any) -> None:
+    """Refuse what is no configuration, such as the name of a preset."""
+    if not isinstance(config, TransformerConfig):
+        raise ConfigError(
+            "config must be a TransformerConfig, such as presets.d2l(source_vocab_size, target_vocab_size) gives, got "
+            f"{config!r:.80}."
+        )
+
+
 def check_side(config: TransformerConfig, side: str, call: str) -> None:
     """Refuse a call that needs an encoder or a decoder which the architecture lacks."""
     if not getattr(config, f"has_{side}"):
         raise ConfigError(f"{call} needs a model with {side}, but the architecture is {config.architecture}.")
+
+
+def check_sides(encoder: bool, decoder: bool, enc_X: Any, dec_X: Any) -> None:
+    """Refuse a call of a whole model that lacks an input, or gives one to a side that the model lacks."""
+    for name, X, side, present in (("enc_X", enc_X, "encoder", encoder), ("dec_X", dec_X, "decoder", decoder)):
+        if present and X is None:
+            raise ShapeError(f"{name} must be token ids [B, T] for a model with {side}, got None.")
+        if not present and X is not None:
+            raise ConfigError(f"{name} must be None for a model without {side}, got a {type(X).__name__}.")
 
 
 def check_source(config: TransformerConfig, source: Any, valid_lens: Any) -> tuple[Any, Any]:
@@ -118,7 +299,9 @@ def check_max_steps(config: TransformerConfig, max_steps: int) -> int:
     return int(max_steps)
 
 
-def check_positions(steps: int, max_len: int) -> None:
-    """Refuse a sequence that runs past the last position."""
-    if steps > max_len:
-        raise TokenError(f"A sequence must be at most max_len = {max_len} tokens long, got {steps}.")
+def check_positions(offset: int, steps: int, max_len: int) -> None:
+    """Refuse a sequence that starts before the first position or runs past the last."""
+    if offset < 0:
+        raise TokenError(f"offset must not be negative, got {offset}.")
+    if offset + steps > max_len:
+        raise TokenError(f"A sequence must be at most max_len = {max_len} tokens long, got {offset + steps}.")

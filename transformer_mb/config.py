@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from .errors import ConfigError
@@ -163,17 +166,14 @@ def _check_values(config: TransformerConfig) -> None:
         "decoder_num_layers",
         "max_len",
     ):
-        if getattr(config, name) < 1:
-            raise ConfigError(f"{name} must be at least 1, got {getattr(config, name)}.")
+        check_sizes(**{name: getattr(config, name)})
     for name in ("token_types", "position_offset"):
-        if getattr(config, name) < 0:
-            raise ConfigError(f"{name} must not be negative, got {getattr(config, name)}.")
+        check_count(name, getattr(config, name))
     for name in ("dropout", "attention_dropout", "ffn_dropout"):
         rate = getattr(config, name)
-        if rate is not None and not 0.0 <= rate < 1.0:
-            raise ConfigError(f"{name} must be at least 0 and below 1, got {rate}.")
-    if not 0.0 < config.norm_eps < 1.0:
-        raise ConfigError(f"norm_eps must be positive and below 1, got {config.norm_eps!r:.80}.")
+        if rate is not None:
+            check_rate(name, rate)
+    check_norm_eps(config.norm_eps)
 
 
 def _check_combinations(config: TransformerConfig) -> None:
@@ -215,8 +215,61 @@ def check_choice(option: str, value: str) -> None:
         raise ConfigError(f"{option} must be one of {', '.join(CHOICES[option])}, got {value!r}.")
 
 
+def check_sizes(**sizes: int) -> None:
+    """Refuse a size that is no whole number from 1 on; every layer asks, by the argument's name."""
+    for name, size in sizes.items():
+        _check_whole(name, size)
+        if size < 1:
+            raise ConfigError(f"{name} must be at least 1, got {size}.")
+
+
+def check_count(name: str, count: int) -> None:
+    """Refuse what is no whole number from 0 on."""
+    _check_whole(name, count)
+    if count < 0:
+        raise ConfigError(f"{name} must not be negative, got {count}.")
+
+
+def _check_whole(name: str, number: Any) -> None:
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        raise ConfigError(f"{name} must be a whole number, got {number!r:.80}.")
+
+
+def check_rate(name: str, rate: float) -> None:
+    """Refuse what is no share: 1 would drop, or smooth, everything."""
+    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0.0 <= rate < 1.0:
+        raise ConfigError(f"{name} must be at least 0 and below 1, got {rate!r:.80}.")
+
+
+def check_norm_eps(eps: float) -> None:
+    if not isinstance(eps, Real) or not 0.0 < eps < 1.0:
+        raise ConfigError(f"norm_eps must be positive and below 1, got {eps!r:.80}.")
+
+
+def check_norm(norm_shape: int | Sequence[int], eps: float, kind: str) -> tuple[int, ...]:
+    """The trailing sizes that a normalization goes over, all its arguments having been checked."""
+    check_choice("norm_kind", kind)
+    check_norm_eps(eps)
+    sizes = tuple(norm_shape) if isinstance(norm_shape, Sequence) and not isinstance(norm_shape, str) else (norm_shape,)
+    if not sizes:
+        raise ConfigError("norm_shape must hold at least one size, got none.")
+    for size in sizes:
+        check_sizes(norm_shape=size)
+    if kind == "std_norm" and math.prod(sizes) < 2:
+        raise ConfigError("std_norm needs norm_shape of at least 2 numbers: one has no unbiased deviation.")
+    return sizes
+
+
+def check_table(vocab_size: int, num_hiddens: int, max_len: int, padding_id: int | None) -> None:
+    """Refuse the sizes of what makes vectors of tokens, and a padding id that is no row of the table."""
+    check_sizes(vocab_size=vocab_size, num_hiddens=num_hiddens, max_len=max_len)
+    if padding_id is not None and not 0 <= padding_id < vocab_size:
+        raise ConfigError(f"padding_id must be from 0 to {vocab_size - 1}, got {padding_id}.")
+
+
 def check_heads(num_hiddens: int, num_heads: int, present: bool = True, name: str = "num_heads") -> None:
     """Refuse a width that the heads cannot share evenly (also used by every attention layer)."""
+    check_sizes(num_hiddens=num_hiddens, **{name: num_heads})
     if present and num_hiddens % num_heads:
         raise ConfigError(f"num_hiddens must be divisible by {name}, but {num_hiddens} is not divisible by {num_heads}.")
 

@@ -107,20 +107,20 @@ class NativeBackend(Backend):
         return self._evaluate(_encode, model, source, valid_lens, token_types)
 
     def run_logits(
-        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray
+        self, model: Any, source: np.ndarray | None, target: np.ndarray, valid_lens: np.ndarray | None
     ) -> np.ndarray:
-        return self._evaluate(_logits, model, source, valid_lens, target)
+        return self._evaluate(_logits, model, source, target, valid_lens)
 
     def run_losses(self, model: Any, batch: tuple[np.ndarray | None, ...]) -> np.ndarray:
         *_, labels, _ = batch
         assert labels is not None
-        means = self._evaluate(_mean_losses(self.MaskedSoftmaxCELoss), model, *batch)
+        means = self._evaluate(_mean_losses(type(self).MaskedSoftmaxCELoss), model, *batch)
         return np.asarray(means, np.float64) * labels.shape[1]
 
     def run_attention(
-        self, model: Any, source: np.ndarray | None, valid_lens: np.ndarray | None, target: np.ndarray | None
+        self, model: Any, source: np.ndarray | None, target: np.ndarray, valid_lens: np.ndarray | None
     ) -> dict[str, list[np.ndarray]]:
-        return self._evaluate(_attention, model, source, valid_lens, target)
+        return self._evaluate(_attention, model, source, target, valid_lens)
 
     def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
         with self._running(model):
@@ -134,7 +134,7 @@ def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:
     return model.encoder(source, valid_lens, token_types=token_types)
 
 
-def _logits(model: Any, source: Any, valid_lens: Any, target: Any) -> Any:
+def _logits(model: Any, source: Any, target: Any, valid_lens: Any) -> Any:
     return model(source, target, valid_lens)[0]
 
 
@@ -148,7 +148,7 @@ def _mean_losses(loss: type) -> Callable[..., Any]:
     return mean_losses
 
 
-def _attention(model: Any, source: Any, valid_lens: Any, target: Any) -> dict[str, Any]:
+def _attention(model: Any, source: Any, target: Any, valid_lens: Any) -> dict[str, Any]:
     enc_outputs, weights = None, {}
     if model.encoder is not None:
         enc_outputs = model.encoder(source, valid_lens, need_weights=True)

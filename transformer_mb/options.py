@@ -7,10 +7,10 @@ each, and the layer that obeys it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
-from .config import CHOICES, TransformerConfig, check_choice
+from .config import CHOICES, TransformerConfig, check_choice, check_count, check_rate
 from .errors import ConfigError
 
 
@@ -80,6 +80,15 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+# The numbers among them, and what refuses a wrong one; max_len and norm_eps are refused by the layers that take them.
+NUMBERS: dict[str, Callable[[str, Any], None]] = {
+    "attention_dropout": check_rate,
+    "ffn_dropout": check_rate,
+    "position_offset": check_count,
+    "token_types": check_count,
+}
+
+
 class Chosen:
     """A layer's options with the defaults filled in, also as the groups of arguments that its parts take.
 
@@ -97,6 +106,9 @@ class Chosen:
         self.values = {name: options.get(name, DEFAULTS[name]) for name in names}
         for name in CHOICES.keys() & self.values.keys():
             check_choice(name, self.values[name])
+        for name in NUMBERS.keys() & self.values.keys():
+            if self.values[name] is not None:
+                NUMBERS[name](name, self.values[name])
         if "attention_dropout" in names and self.values["attention_dropout"] is None:
             self.values["attention_dropout"] = dropout
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .config import LONGEST_TABLE
 from .errors import ConfigError
 
 
@@ -13,6 +14,8 @@ def sinusoid_table(num_positions: int, num_hiddens: int, layout: str = "interlea
     ``interleaved`` puts them at columns 2j and 2j+1 (the paper, D2L); ``halves`` puts all sines before
     all cosines (fairseq, MarianMT).
     """
+    if num_positions > LONGEST_TABLE:
+        raise ConfigError(f"max_len must be at most {LONGEST_TABLE} for sinusoidal positions, got {num_positions}.")
     if num_hiddens % 2:
         raise ConfigError(f"num_hiddens must be even for sinusoidal positions, got {num_hiddens}.")
     rates = np.power(10000.0, np.arange(0, num_hiddens, 2) / num_hiddens)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .config import check_choice
-from .errors import ConfigError
+from .checks import check_lengths, check_same, check_source, check_target
+from .config import check_choice, check_rate
+from .errors import ConfigError, ShapeError
 from .fields import check_field_types
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights
@@ -74,8 +75,7 @@ class TrainerOptions:
             )
         if not self.eps > 0.0:
             raise ConfigError(f"eps must be positive, got {self.eps}.")
-        if not 0.0 <= self.label_smoothing < 1.0:
-            raise ConfigError(f"label_smoothing must be from 0 to below 1, got {self.label_smoothing}.")
+        check_rate("label_smoothing", self.label_smoothing)
         check_choice("normalization", self.normalization)
 
 
@@ -95,12 +95,29 @@ class Trainer(ABC):
         self.learning_rate = options.learning_rate
         self.step_count = 0
 
-    @abstractmethod
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Any:
         """One training step; returns the summed loss as the framework's scalar, which ``float()`` reads.
 
-        With ``dropout_masks`` (see ``transformer_mb.dropout_masks``) these replace the framework's own dropout.
+        With ``dropout_masks`` (see ``transformer_mb.dropout_masks``) these replace the framework's own dropout. Raises
+        ShapeError or TokenError for a batch that does not fit the model: a compiled step would train on.
         """
+        return self.run_step(self._checked(batch), dropout_masks)
+
+    @abstractmethod
+    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Any:
+        """The step, on a batch that was checked."""
+
+    def _checked(self, batch: Any) -> Batch:
+        if not isinstance(batch, tuple | list) or len(batch) != len(Batch._fields):
+            got = f"{len(batch)} parts" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
+            raise ShapeError(f"A batch must be a Batch({', '.join(Batch._fields)}), got {got}.")
+        config, batch = self.model.config, Batch(*batch)
+        source, source_valid_lens = check_source(config, batch.source, batch.source_valid_lens)
+        target_in = check_target(config, batch.target_in, None if source is None else source.shape[0], "target_in")
+        target_out = check_target(config, batch.target_out, target_in.shape[0], "target_out")
+        check_same("target_in", target_in.shape, "target_out", target_out.shape)
+        target_valid_lens = check_lengths("target_valid_lens", batch.target_valid_lens, *target_out.shape)
+        return Batch(source, source_valid_lens, target_in, target_out, target_valid_lens)
 
     @abstractmethod
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:

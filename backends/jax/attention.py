@@ -12,11 +12,12 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_attention, check_features, check_valid_lens
-from transformer_mb.config import check_heads
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
+from .given import attention_mask, lengths
 
 # On a CPU, XLA calls a matrix routine once a head. Below about this many multiplications a fused sum is two to three
 # times as fast, forward and backward (measured with 256 heads; the routine wins from 4096 on).
@@ -24,20 +25,24 @@ SMALL_PRODUCT = 2048
 
 
 def sequence_mask(X: Array, valid_len: Array, value: float = 0) -> Array:
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
+    valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = jnp.arange(X.shape[1]) >= valid_len[:, None]
     return jnp.where(outside.reshape(outside.shape + (1,) * (X.ndim - 2)), jnp.asarray(value, X.dtype), X)
 
 
 def masked_softmax(X: Array, valid_lens: Array | None = None, mask: Array | None = None) -> Array:
-    allowed = _allowed(X.shape, valid_lens, mask, causal=False)
-    return _softmax_where(X, allowed)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
 def transpose_qkv(X: Array, num_heads: int) -> Array:
+    check_unparted(X, num_heads)
     return X.reshape(*X.shape[:-1], num_heads, X.shape[-1] // num_heads).swapaxes(1, 2)  # [B, T, D] -> [B, H, T, D/H]
 
 
 def transpose_output(X: Array, num_heads: int) -> Array:
+    check_parted(X, num_heads)
     X = X.reshape(-1, num_heads, *X.shape[-2:]).swapaxes(1, 2)
     return X.reshape(*X.shape[:2], num_heads * X.shape[-1])  # [B, H, T, D/H] -> [B, T, D]
 
@@ -50,13 +55,20 @@ def _softmax_where(scores: Array, allowed: Array | None) -> Array:
     return jnp.where(allowed, weights, 0.0)
 
 
-def _allowed(shape: Sequence[int], valid_lens: Array | None, mask: Array | None, causal: bool) -> Array | None:
+def length_mask(valid_lens: Array, shape: Sequence[int], like: Array) -> Array:
+    """True at the keys within ``valid_lens`` [B] or [B, T], broadcastable to scores of the given shape."""
+    B, T, S = shape[0], *shape[-2:]
+    lens = lengths("valid_lens", valid_lens, [(B,), (B, T)], S, like)
+    return jnp.arange(S) < lens.reshape(B, *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, S]
+
+
+def _allowed(shape: Sequence[int], like: Array, valid_lens: Array | None, mask: Array | None, causal: bool) -> Array | None:
     """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
     T, S = shape[-2:]
+    if mask is not None:
+        mask = attention_mask(mask, shape, like)
     if valid_lens is not None:
-        check_valid_lens(valid_lens.shape, shape[0], T)
-        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
-        within = jnp.arange(S) < lens
+        within = length_mask(valid_lens, shape, like)
         mask = within if mask is None else mask & within
     if causal and T > 1:
         past = jnp.tri(T, S, S - T, dtype=bool)
@@ -90,8 +102,8 @@ class DotProductAttention(nnx.Module):
         causal: bool = False,
         need_weights: bool = False,
     ) -> Array:
-        check_attention(queries.shape, keys.shape, values.shape)
-        allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), valid_lens, mask, causal)
+        check_attention(queries, keys, values)
+        allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), queries, valid_lens, mask, causal)
         scores = _product(queries, keys.swapaxes(-2, -1)) / math.sqrt(queries.shape[-1])
         weights = _softmax_where(scores, allowed).astype(values.dtype)
         if need_weights or self.attention_weights is not None:
@@ -114,6 +126,7 @@ class MultiHeadAttention(nnx.Module):
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,
     ):
+        check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         check_heads(num_hiddens, num_heads)
         rngs = rngs or nnx.Rngs(0)
         linear = partial(nnx.Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
@@ -129,8 +142,8 @@ class MultiHeadAttention(nnx.Module):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]:
-        check_features("keys", keys.shape, self.W_k.in_features)
-        check_features("values", values.shape, self.W_v.in_features)
+        check_features("keys", keys, self.W_k.in_features)
+        check_features("values", values, self.W_v.in_features)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -141,7 +154,7 @@ class MultiHeadAttention(nnx.Module):
         valid_lens: Array | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Array:
-        check_features("queries", queries.shape, self.W_q.in_features)
+        check_features("queries", queries, self.W_q.in_features)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

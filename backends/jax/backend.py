@@ -76,12 +76,12 @@ class JAXBackend(NativeBackend):
     def device_name(self) -> str:
         return next(name for name, device in _devices().items() if device == self.device)
 
-    def layer(self, name: str, *arguments: Any, **options: Any) -> nnx.Module:
-        layer_class = getattr(self, name)
-        if "param_dtype" in inspect.signature(layer_class.__init__).parameters:
+    def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> nnx.Module:
+        function: Any = vars(constructor)["__init__"] if isinstance(constructor, type) else constructor
+        if "param_dtype" in inspect.signature(function).parameters:
             options = {"param_dtype": jnp.dtype(self.dtype), **options}
         with jax.default_device(self.device):
-            return self._place(layer_class(*arguments, **options))
+            return self._place(constructor(*arguments, **options))
 
     def create_empty(self, config: TransformerConfig) -> nnx.Module:
         # Abstract, then zeros: to compile nnx's own initialisers, whose numbers would be overwritten, takes seconds.

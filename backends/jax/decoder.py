@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.checks import check_batches, check_features, check_state
+from transformer_mb.config import check_count, check_sizes
 from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
@@ -38,6 +40,7 @@ class DecoderBlock(nnx.Module):
         **options: Unpack[DecoderBlockOptions],
     ):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
+        check_count("i", i)
         chosen = Chosen(DecoderBlockOptions, options, dropout)
         self.i = i
         self.compat_decode = chosen.compat_decode
@@ -51,6 +54,8 @@ class DecoderBlock(nnx.Module):
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
+        check_features("X", X, self.attention1.W_q.in_features)
+        check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()
         # The book's code has no causal mask in evaluation.
@@ -64,6 +69,7 @@ class DecoderBlock(nnx.Module):
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
+                check_batches("X", X.shape, enc_outputs.shape)
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
             keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
@@ -94,6 +100,7 @@ class TransformerDecoder(SequenceEmbedding):
         **options: Unpack[DecoderOptions],
     ):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(DecoderOptions, options, dropout)
         embedding = chosen.of(EmbeddingOptions)
         super().__init__(vocab_size, num_hiddens, dropout, **embedding, **created)
@@ -118,6 +125,7 @@ class TransformerDecoder(SequenceEmbedding):
         return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
+        check_state("TransformerDecoder", state, len(self.blks))
         first = state[2][0]
         offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and self.deterministic:

@@ -14,6 +14,7 @@ from flax import nnx
 from jax import Array
 
 from transformer_mb.checks import check_same
+from transformer_mb.config import check_rate
 from transformer_mb.dropout_masks import Sites, batch_sites, injected
 
 from .weights import named_layers
@@ -23,6 +24,7 @@ class Dropout(nnx.Dropout):
     """nnx.Dropout; uses the mask ``keep`` when one is set."""
 
     def __init__(self, rate: float, *, rngs: nnx.Rngs | None = None):
+        check_rate("dropout", rate)
         # Nothing to draw at rate 0: no random stream among the module's variables either.
         super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate > 0.0 else None)
         self.keep: Array | None = nnx.data(None)

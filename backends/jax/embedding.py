@@ -12,12 +12,13 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_positions
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_features, check_positions, check_types
+from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
+from .given import look_up, token_ids
 from .normalization import LayerNorm
 
 # One float64 table for all modules of a size, which no module holds: it is neither a weight nor saved.
@@ -37,6 +38,7 @@ class PositionalEncoding(nnx.Module):
         rngs: nnx.Rngs | None = None,
     ):
         check_choice("sinusoid_layout", layout)
+        check_sizes(num_hiddens=num_hiddens, max_len=max_len)
         self.dropout = Dropout(dropout, rngs=rngs)
         self.max_len = max_len
         self.layout = layout
@@ -48,6 +50,7 @@ class PositionalEncoding(nnx.Module):
         return _table(self.max_len, self.num_hiddens, self.layout)
 
     def __call__(self, X: Array, offset: Any = 0) -> Array:
+        check_features("The input of PositionalEncoding", X, self.num_hiddens)
         _check_positions(offset, X.shape[1], self.max_len)
         return self.dropout(X + _rows(self.P, offset, X.shape[1], X.dtype))
 
@@ -55,7 +58,7 @@ class PositionalEncoding(nnx.Module):
 def _check_positions(offset: Any, steps: int, max_len: int) -> None:
     # In a compiled decoding loop the offset is no number yet; the loop's length was checked before it began.
     if not isinstance(offset, jax.core.Tracer):
-        check_positions(int(offset) + steps, max_len)
+        check_positions(int(offset), steps, max_len)
 
 
 def _rows(table: Any, start: Any, count: int, dtype: Any) -> Array:
@@ -79,6 +82,7 @@ class SequenceEmbedding(nnx.Module):
         **options: Unpack[EmbeddingOptions],
     ):
         chosen = Chosen(EmbeddingOptions, options, dropout)
+        check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         rngs = rngs or nnx.Rngs(0)
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs}
         self.max_len = chosen.max_len
@@ -99,10 +103,12 @@ class SequenceEmbedding(nnx.Module):
         self.dropout = Dropout(dropout, rngs=rngs)
 
     def embed(self, tokens: Array, offset: Any = 0, token_types: Array | None = None) -> Array:
+        name = f"The input of {type(self).__name__}"
+        tokens = token_ids(name, tokens, None, self.embedding.embedding)
         T = tokens.shape[1]
         _check_positions(offset, T, self.max_len)
         start = offset + self.position_offset
-        X = self.embedding(tokens)
+        X = look_up(name, self.embedding, tokens)
         if self.padding_id is not None:
             X = jnp.where((tokens == self.padding_id)[..., None], jax.lax.stop_gradient(X), X)
         X = X * self.scale
@@ -110,9 +116,13 @@ class SequenceEmbedding(nnx.Module):
             X = self.pos_encoding(X, start)
         else:
             X = X + _rows(self.pos_embedding.embedding[...], start, T, X.dtype)
+        if token_types is not None:
+            token_types = token_ids("token_types", token_types, None, X)
+            check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
-            X = X + (self.type_embedding.embedding[0] if token_types is None else self.type_embedding(token_types))
+            table = self.type_embedding
+            X = X + (table.embedding[0] if token_types is None else look_up("token_types", table, token_types))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)

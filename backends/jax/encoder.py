@@ -9,9 +9,11 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.checks import check_features
+from transformer_mb.config import check_sizes
 from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
-from .attention import MultiHeadAttention
+from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .normalization import AddNorm, LayerNorm
@@ -47,6 +49,7 @@ class EncoderBlock(nnx.Module):
     def __call__(
         self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
     ) -> Array:
+        check_features("X", X, self.attention.W_q.in_features)
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
@@ -73,6 +76,7 @@ class TransformerEncoder(SequenceEmbedding):
         **options: Unpack[EncoderOptions],
     ):
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(EncoderOptions, options, dropout)
         embedding = chosen.of(EmbeddingOptions)
         super().__init__(vocab_size, num_hiddens, dropout, token_types=chosen.token_types, **embedding, **created)
@@ -93,12 +97,10 @@ class TransformerEncoder(SequenceEmbedding):
         token_types: Array | None = None,
         need_weights: bool = False,
     ) -> Array:
-        mask = None
-        if valid_lens is not None and valid_lens.ndim == 1:
-            # One mask for all blocks.
-            mask = (jnp.arange(X.shape[1]) < valid_lens[:, None])[:, None, None]
-            valid_lens = None
         X = self.embed(X, token_types=token_types)
+        B, S, _ = X.shape
+        # One mask for all blocks.
+        mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
         for block in self.blks:
-            X = block(X, valid_lens, mask=mask, need_weights=need_weights)
+            X = block(X, mask=mask, need_weights=need_weights)
         return X if self.norm is None else self.norm(X)

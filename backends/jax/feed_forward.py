@@ -12,7 +12,7 @@ from flax import nnx
 from jax import Array
 
 from transformer_mb.checks import check_features
-from transformer_mb.config import check_choice
+from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
 
@@ -39,6 +39,7 @@ class PositionWiseFFN(nnx.Module):
         rngs: nnx.Rngs | None = None,
     ):
         check_choice("activation", activation)
+        check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         rngs = rngs or nnx.Rngs(0)
         linear = partial(nnx.Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
         self.dense1 = linear(ffn_num_input, ffn_num_hiddens)
@@ -47,5 +48,5 @@ class PositionWiseFFN(nnx.Module):
         self.dense2 = linear(ffn_num_hiddens, ffn_num_outputs)
 
     def __call__(self, X: Array) -> Array:
-        check_features("The input of PositionWiseFFN", X.shape, self.dense1.in_features)
+        check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

@@ -7,17 +7,25 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_labels, check_rank
+from transformer_mb.config import check_choice, check_rate
+
+from .given import lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(nnx.Module):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
+        check_rate("label_smoothing", label_smoothing)
         self.label_smoothing = label_smoothing
         self.normalization = normalization
 
     def __call__(self, pred: Array, label: Array, valid_len: Array) -> Array:
-        T = label.shape[1]
+        check_rank("pred", pred, "[B, T, V]", 3)
+        B, T, V = pred.shape
+        label = token_ids("label", label, V, pred)
+        check_labels(label.shape, pred.shape)
+        valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         log_probs = jax.nn.log_softmax(pred.astype(jnp.promote_types(pred.dtype, jnp.float32)))
         step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0]
         if self.label_smoothing:

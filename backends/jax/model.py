@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
+from transformer_mb.checks import check_config, check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
@@ -56,6 +57,7 @@ class EncoderDecoder(nnx.Module):
     def from_config(
         cls, config: TransformerConfig, *, param_dtype: Any = jnp.float32, rngs: nnx.Rngs | None = None
     ) -> EncoderDecoder:
+        check_config(config)
         created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)}
         encoder = TransformerEncoder(**encoder_arguments(config), **created) if config.has_encoder else None
         decoder = TransformerDecoder(**decoder_arguments(config), **created) if config.has_decoder else None
@@ -68,6 +70,7 @@ class EncoderDecoder(nnx.Module):
         return model
 
     def __call__(self, enc_X: Array | None, dec_X: Array | None = None, enc_valid_lens: Array | None = None) -> Any:
+        check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens)
         if self.decoder is None:
             return enc_outputs

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_same, check_trailing
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_residual, check_trailing
+from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 
@@ -28,15 +28,14 @@ class LayerNorm(nnx.Module):
         param_dtype: Any = jnp.float32,
         rngs: nnx.Rngs | None = None,  # nothing here is random, but every nnx layer takes it
     ):
-        check_choice("norm_kind", kind)
-        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.norm_shape = check_norm(norm_shape, eps, kind)
         self.eps = eps
         self.kind = kind
         self.scale = nnx.Param(jnp.ones(self.norm_shape, param_dtype)) if affine else None
         self.bias = nnx.Param(jnp.zeros(self.norm_shape, param_dtype)) if affine and kind != "rms_norm" else None
 
     def __call__(self, X: Array) -> Array:
-        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        check_trailing("The input of LayerNorm", X, self.norm_shape)
         axes = tuple(range(-len(self.norm_shape), 0))
         # Statistics in at least float32, as the fused kernels of other frameworks have them.
         Z = X.astype(jnp.promote_types(X.dtype, jnp.float32))
@@ -80,6 +79,6 @@ class AddNorm(nnx.Module):
         return self.ln(X) if self.pre else X
 
     def __call__(self, X: Array, Y: Array) -> Array:
-        check_same("X", X.shape, "Y", Y.shape)
+        check_residual(X, Y, self.ln.norm_shape)
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

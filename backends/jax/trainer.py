@@ -39,7 +39,7 @@ class JAXTrainer(Trainer):
     def _values(self) -> dict[str, Array]:
         return {name: parameter.value for name, parameter in self.parameters.items()}
 
-    def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Array:
+    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Array:
         leave_room()
         loss, values, self.optimizer_state = _step(
             self.structure,

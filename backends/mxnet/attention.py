@@ -13,29 +13,34 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import check_attention, check_features, check_valid_lens
-from transformer_mb.config import check_heads
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
+from .given import attention_mask, lengths
 from .shim import Block
 
 
 def sequence_mask(X: mnp.ndarray, valid_len: mnp.ndarray, value: float = 0) -> mnp.ndarray:
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
+    valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     return npx.sequence_mask(X, valid_len, use_sequence_length=True, value=value, axis=1)
 
 
 def masked_softmax(X: mnp.ndarray, valid_lens: mnp.ndarray | None = None, mask: mnp.ndarray | None = None) -> mnp.ndarray:
-    allowed = _allowed(X.shape, X, valid_lens, mask, causal=False)
-    return _softmax_where(X, allowed)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
 def transpose_qkv(X: mnp.ndarray, num_heads: int) -> mnp.ndarray:
+    check_unparted(X, num_heads)
     return npx.reshape(X, (-2, -2, num_heads, -1)).swapaxes(1, 2)  # [B, T, D] -> [B, H, T, D/H]
 
 
 def transpose_output(X: mnp.ndarray, num_heads: int) -> mnp.ndarray:
+    check_parted(X, num_heads)
     X = X.reshape(-1, num_heads, *X.shape[-2:])
     return npx.reshape(X.swapaxes(1, 2), (-2, -2, -1))  # [B, H, T, D/H] -> [B, T, D]
 
@@ -48,6 +53,12 @@ def _softmax_where(scores: mnp.ndarray, allowed: tuple[mnp.ndarray, mnp.ndarray 
     bias, keep = allowed
     weights = npx.softmax(scores + whole(bias))
     return weights if keep is None else weights * whole(keep)
+
+
+def length_mask(valid_lens: mnp.ndarray, shape: Sequence[int], like: mnp.ndarray) -> Any:
+    """The keys within ``valid_lens`` [B] or [B, T], for scores of the given shape and of the dtype of ``like``, as
+    ``mask`` of several calls."""
+    return _allowed(shape, like, valid_lens, None, causal=False)
 
 
 def _allowed(
@@ -63,11 +74,11 @@ def _allowed(
     T, S = shape[-2:]
     factors = []
     if valid_lens is not None:
-        check_valid_lens(valid_lens.shape, shape[0], T)
-        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
+        lens = lengths("valid_lens", valid_lens, [(shape[0],), (shape[0], T)], S, like)
+        lens = lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
         factors.append(npx.cast(mnp.arange(S, dtype=lens.dtype, ctx=lens.ctx) < lens, dtype=like.dtype))
     if mask is not None:
-        factors.append(npx.cast(mask, dtype=like.dtype))
+        factors.append(npx.cast(attention_mask(mask, shape, like), dtype=like.dtype))
     if causal and T > 1:
         past = _past(T, S, np.dtype(like.dtype).name, like.ctx)
         if not factors and T <= S:
@@ -96,19 +107,12 @@ def _past(T: int, S: int, dtype: str, context: mx.Context) -> tuple[mnp.ndarray,
 
 
 class DotProductAttention(Block):
-    """A mask may also be what ``_combine_masks`` returns, so that several calls share one."""
+    """A mask may also be what ``length_mask`` returns, so that several calls share one."""
 
     def __init__(self, dropout: float):
         super().__init__()
         self.dropout = Dropout(dropout)
         self.attention_weights: mnp.ndarray | None = None
-
-    @staticmethod
-    def _combine_masks(
-        shape: Sequence[int], like: mnp.ndarray, valid_lens: mnp.ndarray | None, mask: mnp.ndarray | None = None
-    ) -> Any:
-        """For scores of the given shape [B, H, T, S] and of the dtype and context of ``like``."""
-        return _allowed(shape, like, valid_lens, mask, causal=False)
 
     def forward(
         self,
@@ -121,7 +125,7 @@ class DotProductAttention(Block):
         causal: bool = False,
         need_weights: bool = False,
     ) -> mnp.ndarray:
-        check_attention(queries.shape, keys.shape, values.shape)
+        check_attention(queries, keys, values)
         scores_shape = (*queries.shape[:-1], keys.shape[-2])
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
         scores = npx.batch_dot(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
@@ -142,6 +146,7 @@ class MultiHeadAttention(Block):
         use_bias: bool = False,
     ):
         super().__init__()
+        check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         check_heads(num_hiddens, num_heads)
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout)
@@ -155,8 +160,8 @@ class MultiHeadAttention(Block):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray) -> tuple[mnp.ndarray, mnp.ndarray]:
-        check_features("keys", keys.shape, self.W_k.weight.shape[1])
-        check_features("values", values.shape, self.W_v.weight.shape[1])
+        check_features("keys", keys, self.W_k.weight.shape[1])
+        check_features("values", values, self.W_v.weight.shape[1])
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -167,7 +172,7 @@ class MultiHeadAttention(Block):
         valid_lens: mnp.ndarray | None = None,
         **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
-        check_features("queries", queries.shape, self.W_q.weight.shape[1])
+        check_features("queries", queries, self.W_q.weight.shape[1])
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

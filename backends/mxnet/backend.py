@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -62,8 +62,8 @@ class MXNetBackend(NativeBackend):
         kind = self.device.device_type
         return kind if kind == "cpu" else f"{kind}:{self.device.device_id}"
 
-    def layer(self, name: str, *arguments: Any, **options: Any) -> gluon.Block:
-        return self._place(getattr(self, name)(*arguments, **options))
+    def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> gluon.Block:
+        return self._place(constructor(*arguments, **options))
 
     def create_empty(self, config: TransformerConfig) -> gluon.Block:
         return self._place(model.EncoderDecoder.from_config(config))

@@ -12,6 +12,7 @@ from mxnet import np as mnp
 from mxnet.gluon import nn
 
 from transformer_mb.checks import check_same
+from transformer_mb.config import check_rate
 from transformer_mb.dropout_masks import batch_sites, injected
 
 from .weights import named_layers, to_device
@@ -21,6 +22,10 @@ class Dropout(nn.Dropout):
     """nn.Dropout; uses the mask ``keep`` when one is set: booleans, or what ``factors`` made of them."""
 
     keep: np.ndarray | mnp.ndarray | None = None
+
+    def __init__(self, rate: float):
+        check_rate("dropout", rate)
+        super().__init__(rate)
 
     def factors(self, keep: np.ndarray, dtype: Any, context: Context) -> mnp.ndarray:
         """0, or 1 / (1 - rate) where an element is kept."""

@@ -9,12 +9,13 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import check_positions
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_features, check_positions, check_types
+from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
+from .given import look_up, token_ids
 from .normalization import LayerNorm
 from .shim import Block
 
@@ -29,6 +30,7 @@ class PositionalEncoding(Block):
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
         check_choice("sinusoid_layout", layout)
+        check_sizes(num_hiddens=num_hiddens, max_len=max_len)
         super().__init__()
         self.dropout = Dropout(dropout)
         self.max_len = max_len
@@ -37,7 +39,8 @@ class PositionalEncoding(Block):
         self.P = mnp.array(sinusoid_table(max_len, num_hiddens, layout), dtype="float32")
 
     def forward(self, X: mnp.ndarray, offset: int = 0) -> mnp.ndarray:
-        check_positions(offset + X.shape[1], self.max_len)
+        check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.ctx != X.ctx:
             self.P = mnp.array(sinusoid_table(self.max_len, self.num_hiddens, self.layout), dtype=X.dtype, ctx=X.ctx)
         P = _rows(self.P, offset, X.shape[1])
@@ -60,6 +63,7 @@ class SequenceEmbedding(Block):
     ):
         super().__init__()
         chosen = Chosen(EmbeddingOptions, options, dropout)
+        check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
         self.padding_id = chosen.padding_id
@@ -75,10 +79,12 @@ class SequenceEmbedding(Block):
         self.dropout = Dropout(dropout)
 
     def embed(self, tokens: mnp.ndarray, offset: int = 0, token_types: mnp.ndarray | None = None) -> mnp.ndarray:
+        name = f"The input of {type(self).__name__}"
+        tokens = token_ids(name, tokens, None, self.embedding.weight)
         T = tokens.shape[1]
-        check_positions(offset + T, self.max_len)
+        check_positions(offset, T, self.max_len)
         start = offset + self.position_offset
-        X = self.embedding(tokens)
+        X = look_up(name, self.embedding, tokens)
         if self.padding_id is not None:
             # gluon's embedding has no padding row: its values stay, its gradient stops.
             padding = mnp.expand_dims(npx.cast(tokens == self.padding_id, dtype=X.dtype), axis=-1)
@@ -88,11 +94,14 @@ class SequenceEmbedding(Block):
         X = X * self.scale
         table = self.pos_embedding
         X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight.data(), start, T)
+        if token_types is not None:
+            token_types = token_ids("token_types", token_types, None, X)
+            check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
-            X = X + (
-                _rows(self.type_embedding.weight.data(), 0, 1) if token_types is None else self.type_embedding(token_types)
-            )
+            table = self.type_embedding
+            first = token_types is None
+            X = X + (_rows(table.weight.data(), 0, 1) if first else look_up("token_types", table, token_types))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)

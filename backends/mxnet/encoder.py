@@ -8,9 +8,11 @@ from typing import Unpack
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.checks import check_features
+from transformer_mb.config import check_sizes
 from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
-from .attention import DotProductAttention, MultiHeadAttention
+from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .normalization import AddNorm, LayerNorm
@@ -49,6 +51,7 @@ class EncoderBlock(Block):
         mask: mnp.ndarray | None = None,
         need_weights: bool = False,
     ) -> mnp.ndarray:
+        check_features("X", X, self.attention.W_q.weight.shape[1])
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
@@ -71,6 +74,7 @@ class TransformerEncoder(SequenceEmbedding):
         use_bias: bool = False,
         **options: Unpack[EncoderOptions],
     ):
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(EncoderOptions, options, dropout)
         embedding = chosen.of(EmbeddingOptions)
         super().__init__(vocab_size, num_hiddens, dropout, token_types=chosen.token_types, **embedding)
@@ -93,10 +97,9 @@ class TransformerEncoder(SequenceEmbedding):
         need_weights: bool = False,
     ) -> mnp.ndarray:
         X = self.embed(X, token_types=token_types)
-        mask = None
-        if valid_lens is not None:
-            # One mask for all blocks.
-            mask = DotProductAttention._combine_masks((X.shape[0], 1, X.shape[1], X.shape[1]), X, valid_lens)
+        B, S, _ = X.shape
+        # One mask for all blocks.
+        mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
         for block in self.blks:
             X = block(X, mask=mask, need_weights=need_weights)
         return X if self.norm is None else self.norm(X)

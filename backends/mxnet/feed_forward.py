@@ -9,7 +9,7 @@ from mxnet import np as mnp
 from mxnet.gluon import nn
 
 from transformer_mb.checks import check_features
-from transformer_mb.config import check_choice
+from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
 from .shim import Block
@@ -54,6 +54,7 @@ class PositionWiseFFN(Block):
         use_bias: bool = True,
     ):
         check_choice("activation", activation)
+        check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         super().__init__()
         self.dense1 = nn.Dense(ffn_num_hiddens, in_units=ffn_num_input, use_bias=use_bias, flatten=False)
         self.activation = ACTIVATIONS[activation]
@@ -61,5 +62,5 @@ class PositionWiseFFN(Block):
         self.dense2 = nn.Dense(ffn_num_outputs, in_units=ffn_num_hiddens, use_bias=use_bias, flatten=False)
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
-        check_features("The input of PositionWiseFFN", X.shape, self.dense1.weight.shape[1])
+        check_features("The input of PositionWiseFFN", X, self.dense1.weight.shape[1])
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

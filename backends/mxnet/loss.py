@@ -5,18 +5,26 @@ from __future__ import annotations
 from mxnet import gluon, npx
 from mxnet import np as mnp
 
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_labels, check_rank
+from transformer_mb.config import check_choice, check_rate
+
+from .given import lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(gluon.loss.Loss):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
+        check_rate("label_smoothing", label_smoothing)
         super().__init__(weight=None, batch_axis=0)
         self.label_smoothing = label_smoothing
         self.normalization = normalization
 
     def forward(self, pred: mnp.ndarray, label: mnp.ndarray, valid_len: mnp.ndarray) -> mnp.ndarray:
-        T = label.shape[1]
+        check_rank("pred", pred, "[B, T, V]", 3)
+        B, T, V = pred.shape
+        label = token_ids("label", label, V, pred)
+        check_labels(label.shape, pred.shape)
+        valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         step_losses = -_log_probability(pred, label)
         if self.label_smoothing:
             # The mean of all log-probabilities is that of the label, less how far its logit is above the mean.

@@ -8,6 +8,7 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.checks import check_config, check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
@@ -59,6 +60,7 @@ class EncoderDecoder(Block):
 
     @classmethod
     def from_config(cls, config: TransformerConfig) -> EncoderDecoder:
+        check_config(config)
         encoder = TransformerEncoder(**encoder_arguments(config)) if config.has_encoder else None
         decoder = TransformerDecoder(**decoder_arguments(config)) if config.has_decoder else None
         if config.share_embeddings:
@@ -73,6 +75,7 @@ class EncoderDecoder(Block):
     def forward(
         self, enc_X: mnp.ndarray | None, dec_X: mnp.ndarray | None = None, enc_valid_lens: mnp.ndarray | None = None
     ) -> Any:
+        check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens)
         if self.decoder is None:
             return enc_outputs

@@ -8,8 +8,8 @@ import numpy as np
 from mxnet import np as mnp
 from mxnet import npx
 
-from transformer_mb.checks import check_same, check_trailing
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_residual, check_trailing
+from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 from .shim import Block
@@ -17,9 +17,8 @@ from .shim import Block
 
 class LayerNorm(Block):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
-        check_choice("norm_kind", kind)
         super().__init__()
-        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.norm_shape = check_norm(norm_shape, eps, kind)
         self.eps = eps
         self.kind = kind
         self.gamma = self.params.get("gamma", shape=self.norm_shape, init="ones") if affine else None
@@ -27,7 +26,7 @@ class LayerNorm(Block):
         self.beta = self.params.get("beta", shape=self.norm_shape, init="zeros") if shifted else None
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
-        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        check_trailing("The input of LayerNorm", X, self.norm_shape)
         # The fused operator takes one axis, and epsilon as float32, which float64 parity would see.
         if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32:
             return npx.layer_norm(X, self.gamma.data(), self.beta.data(), eps=self.eps)
@@ -67,6 +66,6 @@ class AddNorm(Block):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: mnp.ndarray, Y: mnp.ndarray) -> mnp.ndarray:
-        check_same("X", X.shape, "Y", Y.shape)
+        check_residual(X, Y, self.ln.norm_shape)
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

@@ -42,7 +42,7 @@ class MXNetTrainer(Trainer):
         ends = np.cumsum([tensor.size for tensor in self.tensors]).tolist()
         return [vector[end - t.size : end].reshape(t.shape) for end, t in zip(ends, self.tensors, strict=True)]
 
-    def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> mnp.ndarray:
+    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> mnp.ndarray:
         tensors = [None if array is None else to_device(np.array(array), self.context) for array in batch]
         if dropout_masks is None:
             dropped = seeded_dropout(self.model, self.options.seed, self.step_count, batch)

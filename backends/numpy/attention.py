@@ -8,16 +8,19 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from transformer_mb.checks import check_attention, check_features, check_valid_lens
-from transformer_mb.config import check_heads
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
 from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift
+from .given import attention_mask, lengths
 
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
+    valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = np.arange(X.shape[1]) >= valid_len[:, None]
     X = X.copy()
     X[outside] = value
@@ -25,14 +28,17 @@ def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.
 
 
 def masked_softmax(X: np.ndarray, valid_lens: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
-    return _softmax_where(X, _allowed(X.shape, valid_lens, mask, causal=False))
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
 def transpose_qkv(X: np.ndarray, num_heads: int) -> np.ndarray:
+    check_unparted(X, num_heads)
     return X.reshape(*X.shape[:-1], num_heads, -1).swapaxes(1, 2)  # [B, T, D] -> [B, H, T, D/H]
 
 
 def transpose_output(X: np.ndarray, num_heads: int) -> np.ndarray:
+    check_parted(X, num_heads)
     X = X.reshape(-1, num_heads, *X.shape[-2:])
     return X.swapaxes(1, 2).reshape(X.shape[0], X.shape[2], -1)  # [B, H, T, D/H] -> [B, T, D]
 
@@ -54,13 +60,22 @@ def _softmax_where(scores: np.ndarray, allowed: np.ndarray | None) -> np.ndarray
     return weights
 
 
-def _allowed(shape: Sequence[int], valid_lens: np.ndarray | None, mask: np.ndarray | None, causal: bool) -> np.ndarray | None:
+def length_mask(valid_lens: np.ndarray, shape: Sequence[int], like: np.ndarray) -> np.ndarray:
+    """True at the keys within ``valid_lens`` [B] or [B, T], broadcastable to scores of the given shape."""
+    B, T, S = shape[0], *shape[-2:]
+    lens = lengths("valid_lens", valid_lens, [(B,), (B, T)], S, like)
+    return np.arange(S) < lens.reshape(B, *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, S]
+
+
+def _allowed(
+    shape: Sequence[int], like: np.ndarray, valid_lens: np.ndarray | None, mask: np.ndarray | None, causal: bool
+) -> np.ndarray | None:
     """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
     T, S = shape[-2:]
+    if mask is not None:
+        mask = attention_mask(mask, shape, like)
     if valid_lens is not None:
-        check_valid_lens(valid_lens.shape, shape[0], T)
-        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
-        within = np.arange(S) < lens
+        within = length_mask(valid_lens, shape, like)
         mask = within if mask is None else mask & within
     if causal and T > 1:
         past = causal_mask(T, S)
@@ -84,10 +99,10 @@ class DotProductAttention(Layer):
         causal: bool = False,
         need_weights: bool = False,
     ) -> np.ndarray:
-        check_attention(queries.shape, keys.shape, values.shape)
+        check_attention(queries, keys, values)
         scores = queries @ keys.swapaxes(-2, -1)
         scores *= 1.0 / math.sqrt(queries.shape[-1])
-        weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
+        weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         dropped = self.dropout(weights)
         self.remember(queries, keys, values, weights, dropped)
@@ -166,6 +181,7 @@ class MultiHeadAttention(Layer):
         dropout: float,
         use_bias: bool = False,
     ):
+        check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         check_heads(num_hiddens, num_heads)
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout)
@@ -182,14 +198,14 @@ class MultiHeadAttention(Layer):
     def _project(self, X: np.ndarray) -> Sequence[np.ndarray]:
         """Queries, keys and values [B, H, T, D/H] of one array, for ``_attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
-            check_features(name, X.shape, layer.in_features)
+            check_features(name, X, layer.in_features)
         projection = _Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
         self.remember(projection)
         return projection.heads
 
     def project_keys_values(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_features("keys", keys.shape, self.W_k.in_features)
-        check_features("values", values.shape, self.W_v.in_features)
+        check_features("keys", keys, self.W_k.in_features)
+        check_features("values", values, self.W_v.in_features)
         pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
         sources = [_Projection(X, layers, self.num_heads) for X, layers in pairs]
         self._sources = sources if recording() else None
@@ -204,7 +220,7 @@ class MultiHeadAttention(Layer):
         valid_lens: np.ndarray | None = None,
         **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
-        check_features("queries", queries.shape, self.W_q.in_features)
+        check_features("queries", queries, self.W_q.in_features)
         projection = _Projection(queries, [self.W_q], self.num_heads)
         sources, self._sources = self._sources, None
         self._saved = None

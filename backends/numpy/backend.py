@@ -59,8 +59,8 @@ class NumPyBackend(NativeBackend):
     def find_device(self, device: str | None) -> str:
         return self._check_device(device or "cpu", device)
 
-    def layer(self, name: str, *arguments: Any, **options: Any) -> Layer:
-        return self._place(getattr(self, name)(*arguments, **options))
+    def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> Layer:
+        return self._place(constructor(*arguments, **options))
 
     def create_empty(self, config: TransformerConfig) -> Layer:
         return self._place(model.EncoderDecoder.from_config(config))

@@ -7,9 +7,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from transformer_mb.checks import check_batches, check_features, check_state, per_step
+from transformer_mb.config import check_count, check_sizes
 from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
-from .attention import MultiHeadAttention
+from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
@@ -33,6 +35,7 @@ class DecoderBlock(Layer):
         use_bias: bool = False,
         **options: Unpack[DecoderBlockOptions],
     ):
+        check_count("i", i)
         chosen = Chosen(DecoderBlockOptions, options, dropout)
         self.i = i
         self.compat_decode = chosen.compat_decode
@@ -45,6 +48,8 @@ class DecoderBlock(Layer):
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
     def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
+        check_features("X", X, self.attention1.W_q.in_features)
+        check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()
         # The book's code has no causal mask in evaluation.
@@ -57,14 +62,26 @@ class DecoderBlock(Layer):
         crossing = self.attention2 is not None and enc_outputs is not None
         if crossing:
             if cross is None:
-                cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
-            keys, values = cross
+                cross = self._cross(X, enc_outputs, enc_valid_lens)
+            keys, values, mask = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
+            # A mask of all steps holds the lengths already.
+            lens = enc_valid_lens if mask is None else None
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, lens, mask=mask, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         self.remember(crossing)
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]
+
+    def _cross(
+        self, X: np.ndarray, enc_outputs: np.ndarray, valid_lens: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The projected keys and values, and the mask that all steps share: None without lengths or with some for each step."""
+        keys, values = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+        check_batches("X", X.shape, enc_outputs.shape)
+        if valid_lens is None or per_step(valid_lens):
+            return keys, values, None
+        return keys, values, length_mask(valid_lens, (keys.shape[0], 1, 1, keys.shape[2]), X)
 
     def backward(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The gradients of X and of ``enc_outputs`` (None without cross-attention), for a sequence that was fed whole."""
@@ -96,6 +113,7 @@ class TransformerDecoder(SequenceEmbedding):
         use_bias: bool = False,
         **options: Unpack[DecoderOptions],
     ):
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(DecoderOptions, options, dropout)
         super().__init__(vocab_size, num_hiddens, dropout, **chosen.of(EmbeddingOptions))
         self.compat_decode = chosen.compat_decode
@@ -120,6 +138,7 @@ class TransformerDecoder(SequenceEmbedding):
         return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
 
     def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
+        check_state("TransformerDecoder", state, len(self.blks))
         first = state[2][0]
         offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not self.training:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from transformer_mb.checks import check_same
+from transformer_mb.config import check_rate
 from transformer_mb.dropout_masks import injected
 
 from .framework import Layer
@@ -24,6 +25,7 @@ class Dropout(Layer):
     bits = _unseeded
 
     def __init__(self, p: float):
+        check_rate("dropout", p)
         self.p = p
 
     def forward(self, X: np.ndarray) -> np.ndarray:

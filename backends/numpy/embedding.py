@@ -7,13 +7,14 @@ from typing import Unpack
 
 import numpy as np
 
-from transformer_mb.checks import check_positions
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_features, check_positions, check_types
+from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
 from .framework import Embedding, Layer
+from .given import look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -22,6 +23,7 @@ class PositionalEncoding(Layer):
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
         check_choice("sinusoid_layout", layout)
+        check_sizes(num_hiddens=num_hiddens, max_len=max_len)
         self.dropout = Dropout(dropout)
         self.max_len = max_len
         self.layout = layout
@@ -29,7 +31,8 @@ class PositionalEncoding(Layer):
         self.P = sinusoid_table(max_len, num_hiddens, layout)
 
     def forward(self, X: np.ndarray, offset: int = 0) -> np.ndarray:
-        check_positions(offset + X.shape[1], self.max_len)
+        check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype:
             self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)
         return self.dropout(X + self.P[offset : offset + X.shape[1]])
@@ -51,6 +54,7 @@ class SequenceEmbedding(Layer):
         **options: Unpack[EmbeddingOptions],
     ):
         chosen = Chosen(EmbeddingOptions, options, dropout)
+        check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
@@ -65,19 +69,25 @@ class SequenceEmbedding(Layer):
         self.dropout = Dropout(dropout)
 
     def embed(self, tokens: np.ndarray, offset: int = 0, token_types: np.ndarray | None = None) -> np.ndarray:
+        name = f"The input of {type(self).__name__}"
+        tokens = token_ids(name, tokens, None, self.embedding.weight.value)
         T = tokens.shape[1]
-        check_positions(offset + T, self.max_len)
+        check_positions(offset, T, self.max_len)
         start = offset + self.position_offset
-        X = self.embedding(tokens)
+        X = look_up(name, self.embedding, tokens)
         X *= self.scale
         X = (
             self.pos_encoding(X, start)
             if self.pos_embedding is None
             else X + self.pos_embedding.weight.value[start : start + T]
         )
+        if token_types is not None:
+            token_types = token_ids("token_types", token_types, None, self.embedding.weight.value)
+            check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
-            X += self.type_embedding(np.zeros_like(tokens) if token_types is None else token_types)
+            types = np.zeros_like(tokens) if token_types is None else token_types
+            X += look_up("token_types", self.type_embedding, types)
         self.remember(slice(start, start + T))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from transformer_mb.checks import check_features
-from transformer_mb.config import check_choice
+from transformer_mb.config import check_choice, check_sizes
 
 from .activations import Activation
 from .dropout import Dropout
@@ -24,13 +24,14 @@ class PositionWiseFFN(Layer):
         use_bias: bool = True,
     ):
         check_choice("activation", activation)
+        check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         self.dense1 = Linear(ffn_num_input, ffn_num_hiddens, bias=use_bias)
         self.activation = Activation(activation)
         self.dropout = Dropout(dropout)
         self.dense2 = Linear(ffn_num_hiddens, ffn_num_outputs, bias=use_bias)
 
     def forward(self, X: np.ndarray) -> np.ndarray:
-        check_features("The input of PositionWiseFFN", X.shape, self.dense1.in_features)
+        check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_labels, check_rank
+from transformer_mb.config import check_choice, check_rate
 
 from .framework import Layer, row_sums, softmax_shift
+from .given import lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(Layer):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
+        check_rate("label_smoothing", label_smoothing)
         self.label_smoothing = label_smoothing
         self.normalization = normalization
 
     def forward(self, pred: np.ndarray, label: np.ndarray, valid_len: np.ndarray) -> np.ndarray:
-        B, T = label.shape
+        check_rank("pred", pred, "[B, T, V]", 3)
+        B, T, V = pred.shape
+        label = token_ids("label", label, V, pred)
+        check_labels(label.shape, pred.shape)
+        valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         rows = pred.reshape(B * T, -1)
         shift = softmax_shift(rows)
         if shift is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_mb.checks import check_config, check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
@@ -42,6 +43,7 @@ class EncoderDecoder(Layer):
 
     @classmethod
     def from_config(cls, config: TransformerConfig) -> EncoderDecoder:
+        check_config(config)
         encoder = TransformerEncoder(**encoder_arguments(config)) if config.has_encoder else None
         decoder = TransformerDecoder(**decoder_arguments(config)) if config.has_decoder else None
         if config.share_embeddings:
@@ -56,6 +58,7 @@ class EncoderDecoder(Layer):
     def forward(
         self, enc_X: np.ndarray | None, dec_X: np.ndarray | None = None, enc_valid_lens: np.ndarray | None = None
     ) -> Any:
+        check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens)
         if self.decoder is None:
             return enc_outputs

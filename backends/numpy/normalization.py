@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
-from transformer_mb.checks import check_same, check_trailing
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_residual, check_trailing
+from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 from .framework import Layer, Parameter, column_sums, row_sums
@@ -16,8 +16,7 @@ from .framework import Layer, Parameter, column_sums, row_sums
 
 class LayerNorm(Layer):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
-        check_choice("norm_kind", kind)
-        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.norm_shape = check_norm(norm_shape, eps, kind)
         self.size = prod(self.norm_shape)
         self.eps = eps
         self.kind = kind
@@ -25,7 +24,7 @@ class LayerNorm(Layer):
         self.bias = Parameter(np.zeros(self.norm_shape, np.float32)) if affine and kind != "rms_norm" else None
 
     def forward(self, X: np.ndarray) -> np.ndarray:
-        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        check_trailing("The input of LayerNorm", X, self.norm_shape)
         rows = X.reshape(-1, self.size)
         Z = rows.copy() if self.kind == "rms_norm" else rows - row_sums(rows) / self.size
         squares = np.einsum("nd,nd->n", Z, Z)[:, None]
@@ -89,7 +88,7 @@ class AddNorm(Layer):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        check_same("X", X.shape, "Y", Y.shape)
+        check_residual(X, Y, self.ln.norm_shape)
         Z = self.dropout(Y)
         Z = X + Y if Z is Y else np.add(X, Z, out=Z)
         return Z if self.pre else self.ln(Z)

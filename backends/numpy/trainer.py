@@ -23,7 +23,7 @@ class NumPyTrainer(Trainer):
         self.optimizer = build_optimizer([parameter.holder for parameter in self.parameters.values()], options)
         _keep_freed_memory()
 
-    def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> np.floating:
+    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> np.floating:
         if not self.model.training:
             self.model.train()
         self.optimizer.whole.gradient.fill(0.0)

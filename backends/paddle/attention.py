@@ -10,29 +10,34 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_attention, check_features, check_valid_lens
-from transformer_mb.config import check_heads
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
+from .given import attention_mask, lengths
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
+    valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = ~F.sequence_mask(valid_len, X.shape[1], "bool")
     return paddle.masked_fill(X, outside.reshape([*outside.shape, *(1,) * (X.ndim - 2)]), value)
 
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-    allowed = _allowed(X.shape, valid_lens, mask, causal=False)
-    return _softmax_where(X, allowed)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
 def transpose_qkv(X: Tensor, num_heads: int) -> Tensor:
+    check_unparted(X, num_heads)
     return _swap_axes(X.reshape([0, 0, num_heads, -1]))  # [B, T, D] -> [B, H, T, D/H]
 
 
 def transpose_output(X: Tensor, num_heads: int) -> Tensor:
+    check_parted(X, num_heads)
     X = X.reshape([-1, num_heads, *X.shape[-2:]])
     return _swap_axes(X).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
 
@@ -56,13 +61,20 @@ def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return paddle.masked_fill(weights, outside, 0.0)
 
 
-def _allowed(shape: Sequence[int], valid_lens: Tensor | None, mask: Tensor | None, causal: bool) -> Tensor | None:
+def length_mask(valid_lens: Tensor, shape: Sequence[int], like: Tensor) -> Tensor:
+    """True at the keys within ``valid_lens`` [B] or [B, T], broadcastable to scores of the given shape."""
+    B, T, S = shape[0], *shape[-2:]
+    lens = lengths("valid_lens", valid_lens, [(B,), (B, T)], S, like)
+    return F.sequence_mask(lens.reshape([B, *(1,) * (len(shape) - 3), -1]), S, "bool")  # [B, (1,) 1 or T, S]
+
+
+def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask: Tensor | None, causal: bool) -> Tensor | None:
     """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
     T, S = shape[-2:]
+    if mask is not None:
+        mask = attention_mask(mask, shape, like)
     if valid_lens is not None:
-        check_valid_lens(valid_lens.shape, shape[0], T)
-        lens = valid_lens.reshape([shape[0], *(1,) * (len(shape) - 3), -1])  # [B, (1,) 1 or T]
-        within = F.sequence_mask(lens, S, "bool")
+        within = length_mask(valid_lens, shape, like)
         mask = within if mask is None else mask & within
     if causal and T > 1:
         past = paddle.to_tensor(causal_mask(T, S))
@@ -89,9 +101,9 @@ class DotProductAttention(nn.Layer):
         causal: bool = False,
         need_weights: bool = False,
     ) -> Tensor:
-        check_attention(queries.shape, keys.shape, values.shape)
+        check_attention(queries, keys, values)
         scores = paddle.matmul(queries / math.sqrt(queries.shape[-1]), keys, transpose_y=True)
-        weights = _softmax_where(scores, _allowed(scores.shape, valid_lens, mask, causal))
+        weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         return paddle.matmul(self.dropout(weights), values)
 
@@ -108,6 +120,7 @@ class MultiHeadAttention(nn.Layer):
         use_bias: bool = False,
     ):
         super().__init__()
+        check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         check_heads(num_hiddens, num_heads)
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout)
@@ -121,8 +134,8 @@ class MultiHeadAttention(nn.Layer):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        check_features("keys", keys.shape, self.W_k.weight.shape[0])
-        check_features("values", values.shape, self.W_v.weight.shape[0])
+        check_features("keys", keys, self.W_k.weight.shape[0])
+        check_features("values", values, self.W_v.weight.shape[0])
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -133,7 +146,7 @@ class MultiHeadAttention(nn.Layer):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        check_features("queries", queries.shape, self.W_q.weight.shape[0])
+        check_features("queries", queries, self.W_q.weight.shape[0])
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

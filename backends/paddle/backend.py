@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -59,9 +59,9 @@ class PaddleBackend(NativeBackend):
     def device_name(self) -> str:
         return str(self.device).removeprefix("Place(").removesuffix(")")
 
-    def layer(self, name: str, *arguments: Any, **options: Any) -> nn.Layer:
+    def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> nn.Layer:
         with self._creation():
-            return getattr(self, name)(*arguments, **options)
+            return constructor(*arguments, **options)
 
     def create_empty(self, config: TransformerConfig) -> nn.Layer:
         with self._creation():

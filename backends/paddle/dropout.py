@@ -11,6 +11,7 @@ import paddle
 from paddle import Tensor, nn
 
 from transformer_mb.checks import check_same
+from transformer_mb.config import check_rate
 from transformer_mb.dropout_masks import injected
 
 
@@ -19,6 +20,10 @@ class Dropout(nn.Dropout):
 
     # A NumPy array: a tensor would become a buffer of the layer, which this class attribute hides.
     keep: np.ndarray | None = None
+
+    def __init__(self, p: float):
+        check_rate("dropout", p)
+        super().__init__(p)
 
     def forward(self, X: Tensor) -> Tensor:
         if not self.training:

@@ -6,15 +6,15 @@ import math
 from typing import Unpack
 
 import paddle
-import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_positions
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_features, check_positions, check_types
+from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
+from .given import look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -23,6 +23,7 @@ class PositionalEncoding(nn.Layer):
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
         check_choice("sinusoid_layout", layout)
+        check_sizes(num_hiddens=num_hiddens, max_len=max_len)
         super().__init__()
         self.dropout = Dropout(dropout)
         self.max_len = max_len
@@ -36,7 +37,8 @@ class PositionalEncoding(nn.Layer):
         return self.table[0]
 
     def forward(self, X: Tensor, offset: int = 0) -> Tensor:
-        check_positions(offset + X.shape[1], self.max_len)
+        check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.place != X.place:
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
             self.table = (paddle.to_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype, X.place),)
@@ -57,6 +59,7 @@ class SequenceEmbedding(nn.Layer):
     ):
         super().__init__()
         chosen = Chosen(EmbeddingOptions, options, dropout)
+        check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
@@ -72,20 +75,23 @@ class SequenceEmbedding(nn.Layer):
         self.dropout = Dropout(dropout)
 
     def embed(self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None) -> Tensor:
+        name = f"The input of {type(self).__name__}"
+        tokens = token_ids(name, tokens, None, self.embedding.weight)
         T = tokens.shape[1]
-        check_positions(offset + T, self.max_len)
+        check_positions(offset, T, self.max_len)
         start = offset + self.position_offset
-        X = self._look_up(tokens) * self.scale
+        X = look_up(name, _without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
         X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.weight[start : start + T]
+        if token_types is not None:
+            token_types = token_ids("token_types", token_types, None, X)
+            check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
-            X = X + (self.type_embedding.weight[0] if token_types is None else self.type_embedding(token_types))
+            table = self.type_embedding
+            X = X + (table.weight[0] if token_types is None else look_up("token_types", table.weight, token_types))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)
-
-    def _look_up(self, tokens: Tensor) -> Tensor:
-        return F.embedding(tokens, _without_row(self.embedding.weight, self.padding_id))
 
 
 def _without_row(table: Tensor, row: int | None) -> Tensor:

@@ -6,18 +6,26 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_labels, check_rank
+from transformer_mb.config import check_choice, check_rate
+
+from .given import lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(nn.Layer):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
+        check_rate("label_smoothing", label_smoothing)
         super().__init__()
         self.label_smoothing = label_smoothing
         self.normalization = normalization
 
     def forward(self, pred: Tensor, label: Tensor, valid_len: Tensor) -> Tensor:
-        B, T = label.shape
+        check_rank("pred", pred, "[B, T, V]", 3)
+        B, T, V = pred.shape
+        label = token_ids("label", label, V, pred)
+        check_labels(label.shape, pred.shape)
+        valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         if pred.dtype in (paddle.bfloat16, paddle.float16):
             pred = pred.astype(paddle.float32)
         step_losses = self._step_losses(pred.flatten(0, 1), label.flatten().astype(paddle.int64)).reshape([B, T])

@@ -9,17 +9,16 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_same, check_trailing
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_residual, check_trailing
+from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 
 
 class LayerNorm(nn.Layer):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
-        check_choice("norm_kind", kind)
         super().__init__()
-        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.norm_shape = check_norm(norm_shape, eps, kind)
         self.eps = eps
         self.kind = kind
         ones = nn.initializer.Constant(1.0)
@@ -27,7 +26,7 @@ class LayerNorm(nn.Layer):
         self.bias = self.create_parameter(self.norm_shape, is_bias=True) if affine and kind != "rms_norm" else None
 
     def forward(self, X: Tensor) -> Tensor:
-        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        check_trailing("The input of LayerNorm", X, self.norm_shape)
         # The fused kernel takes epsilon as float32, which float64 would see, and none above 1e-3.
         if self.kind == "layer_norm" and X.dtype != paddle.float64 and self.eps <= 1e-3:
             return self._fused(X)
@@ -74,6 +73,6 @@ class AddNorm(nn.Layer):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:
-        check_same("X", X.shape, "Y", Y.shape)
+        check_residual(X, Y, self.ln.norm_shape)
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

@@ -29,7 +29,7 @@ class PaddleTrainer(Trainer):
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.tensors, options)
 
-    def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Tensor:
+    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Tensor:
         if not self.model.training:
             self.model.train()
         with paddle.device.device_guard(self.place):

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_attention, check_features, check_valid_lens
-from transformer_mb.config import check_heads
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
+from .given import attention_mask, lengths
 
 
 def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Tensor:
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
+    valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = tf.range(keras.ops.shape(X)[1], dtype=valid_len.dtype) >= valid_len[:, None]
     return tf.where(outside[(..., *[None] * (X.shape.rank - 2))], tf.cast(value, X.dtype), X)
 
 
 def masked_softmax(X: tf.Tensor, valid_lens: tf.Tensor | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
-    allowed = _allowed(X, valid_lens, mask, causal=False)
-    return _softmax_where(X, allowed)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    return _softmax_where(X, _allowed(X, valid_lens, mask, causal=False))
 
 
 def transpose_qkv(X: tf.Tensor, num_heads: int) -> tf.Tensor:
+    check_unparted(X, num_heads)
     B, T, D = keras.ops.shape(X)  # numbers where they are known, else tensors
     X = tf.reshape(X, (B, T, num_heads, D // num_heads))
     return tf.transpose(X, (0, 2, 1, 3))  # [B, T, H, D/H] -> [B, H, T, D/H]
 
 
 def transpose_output(X: tf.Tensor, num_heads: int) -> tf.Tensor:
+    check_parted(X, num_heads)
     *_, T, width = keras.ops.shape(X)
     X = tf.transpose(tf.reshape(X, (-1, num_heads, T, width)), (0, 2, 1, 3))
     return tf.reshape(X, (-1, T, num_heads * width))  # [B, T, H, D/H] -> [B, T, D]
@@ -45,16 +51,26 @@ def _softmax_where(scores: tf.Tensor, allowed: tf.Tensor | None) -> tf.Tensor:
     return tf.where(allowed, weights, tf.zeros((), weights.dtype))
 
 
+def length_mask(valid_lens: tf.Tensor, shape: Sequence[Any], like: tf.Tensor) -> tf.Tensor:
+    """True at the keys within ``valid_lens`` [B] or [B, T], broadcastable to scores of the given shape.
+
+    A size of the shape is a number where it is known, else a tensor.
+    """
+    B, T, S = shape[0], *shape[-2:]
+    lens = lengths("valid_lens", valid_lens, [(B,), (B, T)], S, like)
+    lens = lens[:, None] if lens.shape.rank == 1 else lens
+    lens = lens[:, None, :, None] if len(shape) == 4 else lens[:, :, None]  # [B, (1,) 1 or T, 1]
+    return tf.range(S, dtype=lens.dtype) < lens
+
+
 def _allowed(scores: tf.Tensor, valid_lens: tf.Tensor | None, mask: tf.Tensor | None, causal: bool) -> tf.Tensor | None:
     """The AND of all three masks, broadcastable to the scores; None when nothing is masked."""
-    T, S = keras.ops.shape(scores)[-2:]
+    shape = keras.ops.shape(scores)
+    T, S = shape[-2:]
+    if mask is not None:
+        mask = attention_mask(mask, scores.shape, scores)
     if valid_lens is not None:
-        static = scores.shape
-        if not any(valid_lens.shape.is_compatible_with(shape) for shape in (static[:1], [static[0], static[-2]])):
-            check_valid_lens(valid_lens.shape, static[0], static[-2])
-        lens = valid_lens[:, None] if valid_lens.shape.rank == 1 else valid_lens
-        lens = lens[:, None, :, None] if scores.shape.rank == 4 else lens[:, :, None]  # [B, (1,) 1 or T, 1]
-        within = tf.range(S, dtype=lens.dtype) < lens
+        within = length_mask(valid_lens, shape, scores)
         mask = within if mask is None else mask & within
     if causal and scores.shape[-2] != 1:
         past = tf.range(S) <= tf.range(T)[:, None] + (S - T)
@@ -69,6 +85,7 @@ class DotProductAttention(keras.layers.Layer):
     def __init__(self, dropout: float, **kwargs: Any):
         super().__init__(**kwargs)
         self.autocast = False  # without weights, the dtype is that of the input
+        self._allow_non_tensor_positional_args = True  # lists of lengths
         self.dropout = Dropout(dropout)
         self.attention_weights: tf.Tensor | None = None
         self.built = True
@@ -85,7 +102,7 @@ class DotProductAttention(keras.layers.Layer):
         need_weights: bool = False,
         training: bool | None = None,
     ) -> tf.Tensor:
-        _check_static(queries.shape, keys.shape, values.shape)
+        check_attention(queries, keys, values)
         scores = tf.matmul(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
         weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
         # A tensor of a graph must not outlive it.
@@ -95,12 +112,6 @@ class DotProductAttention(keras.layers.Layer):
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
         """What Keras attaches to the output: the padding of the queries, never the mask of this call."""
         return getattr(queries, "_keras_mask", None)
-
-
-def _check_static(queries: tf.TensorShape, keys: tf.TensorShape, values: tf.TensorShape) -> None:
-    """A size that is not known yet (None) fits any."""
-    if not (queries[:1].is_compatible_with(keys[:1]) and keys[:-1].is_compatible_with(values[:-1])):
-        check_attention(queries, keys, values)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
@@ -117,7 +128,9 @@ class MultiHeadAttention(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         check_heads(num_hiddens, num_heads)
+        self._allow_non_tensor_positional_args = True  # lists of lengths
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout)
         self.W_q = self._linear(query_size, num_hiddens, use_bias)
@@ -136,8 +149,8 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        check_features("keys", keys.shape, self.W_k.kernel.shape[0])
-        check_features("values", values.shape, self.W_v.kernel.shape[0])
+        check_features("keys", keys, self.W_k.kernel.shape[0])
+        check_features("values", values, self.W_v.kernel.shape[0])
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -150,7 +163,7 @@ class MultiHeadAttention(keras.layers.Layer):
         training: bool | None = None,
         **options: Unpack[AttentionOptions],
     ) -> tf.Tensor:
-        check_features("queries", queries.shape, self.W_q.kernel.shape[0])
+        check_features("queries", queries, self.W_q.kernel.shape[0])
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, training=training, **options)
         return self.W_o(transpose_output(output, self.num_heads))

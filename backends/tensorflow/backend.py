@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -60,9 +60,9 @@ class TensorFlowBackend(NativeBackend):
             tf.config.experimental.enable_tensor_float_32_execution(False)
         return name
 
-    def layer(self, name: str, *arguments: Any, **options: Any) -> keras.layers.Layer:
+    def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> keras.layers.Layer:
         with tf.device(self.device):
-            return getattr(self, name)(*arguments, dtype=self.dtype, **options)
+            return constructor(*arguments, **{"dtype": self.dtype, **options})
 
     def create_empty(self, config: TransformerConfig) -> keras.Model:
         with tf.device(self.device):

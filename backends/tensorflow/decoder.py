@@ -8,6 +8,8 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
+from transformer_mb.checks import check_batches, check_features, check_state
+from transformer_mb.config import check_count, check_sizes
 from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
@@ -39,7 +41,9 @@ class DecoderBlock(keras.layers.Layer):
         **options: Unpack[DecoderBlockOptions],
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
+        check_count("i", i)
         chosen = Chosen(DecoderBlockOptions, options, dropout)
+        self._allow_non_tensor_positional_args = True  # lists of lengths
         self.i = i
         self.compat_decode = chosen.compat_decode
         dtype = self.dtype_policy
@@ -55,6 +59,8 @@ class DecoderBlock(keras.layers.Layer):
     def call(
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
     ) -> tuple[tf.Tensor, list[Any]]:
+        check_features("X", X, self.attention1.W_q.kernel.shape[0])
+        check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache.start()
         # The book's code has no causal mask in evaluation.
@@ -65,6 +71,7 @@ class DecoderBlock(keras.layers.Layer):
         X = self.addnorm1(X, Y, training=training)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
+                check_batches("X", X.shape, enc_outputs.shape)
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
             keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
@@ -97,6 +104,7 @@ class TransformerDecoder(SequenceEmbedding):
         trainable: bool = True,
         **options: Unpack[DecoderOptions],
     ):
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(DecoderOptions, options, dropout)
         embedding = chosen.of(EmbeddingOptions)
         super().__init__(vocab_size, num_hiddens, dropout, **embedding, name=name, dtype=dtype, trainable=trainable)
@@ -123,6 +131,7 @@ class TransformerDecoder(SequenceEmbedding):
     def call(
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
     ) -> tuple[tf.Tensor, list[Any]]:
+        check_state("TransformerDecoder", state, len(self.blks))
         first = state[2][0]
         offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not training:

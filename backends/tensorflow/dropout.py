@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from transformer_mb.checks import check_same
+from transformer_mb.config import check_rate
 from transformer_mb.dropout_masks import injected
 
 from .weights import named_layers
@@ -25,6 +26,7 @@ class Dropout(keras.layers.Dropout):
     key: tf.Tensor | None = None
 
     def __init__(self, rate: float, **kwargs: Any):
+        check_rate("dropout", rate)
         super().__init__(rate, **kwargs)
         self.autocast = False  # the dtype is that of the input
 

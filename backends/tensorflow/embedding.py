@@ -8,12 +8,13 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_positions
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_features, check_positions, check_types
+from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
+from .given import look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -23,6 +24,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved", **kwargs: Any):
         check_choice("sinusoid_layout", layout)
+        check_sizes(num_hiddens=num_hiddens, max_len=max_len)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.autocast = False  # without weights, the dtype is that of the input
@@ -35,8 +37,9 @@ class PositionalEncoding(keras.layers.Layer):
         self.built = True
 
     def call(self, X: tf.Tensor, offset: int | tf.Tensor = 0, *, training: bool | None = None) -> tf.Tensor:
+        check_features("The input of PositionalEncoding", X, self.num_hiddens)
         T = keras.ops.shape(X)[1]
-        _check_static(offset + T, self.max_len)
+        _check_static(offset, T, self.max_len)
         if self.P.dtype != X.dtype:
             # From float64 each time: a table that was once rounded to bfloat16 stays so. It outlives the graph.
             with tf.init_scope():
@@ -44,11 +47,11 @@ class PositionalEncoding(keras.layers.Layer):
         return self.dropout(X + self.P[offset : offset + T], training=training)
 
 
-def _check_static(steps: int | tf.Tensor, max_len: int) -> None:
+def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int) -> None:
     """Within a graph the number of steps may not be known yet."""
-    known = tf.get_static_value(steps)
-    if known is not None:
-        check_positions(int(known), max_len)
+    first, count = tf.get_static_value(offset), tf.get_static_value(steps)
+    if first is not None and count is not None:
+        check_positions(int(first), int(count), max_len)
 
 
 class SequenceEmbedding(keras.layers.Layer):
@@ -68,6 +71,8 @@ class SequenceEmbedding(keras.layers.Layer):
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         chosen = Chosen(EmbeddingOptions, options, dropout)
+        check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
+        self._allow_non_tensor_positional_args = True  # lists of tokens and lengths
         self.max_len = chosen.max_len
         self.position_offset = chosen.position_offset
         self.padding_id = chosen.padding_id
@@ -100,18 +105,24 @@ class SequenceEmbedding(keras.layers.Layer):
         token_types: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> tf.Tensor:
+        name = f"The input of {type(self).__name__}"
+        tokens = token_ids(name, tokens, None, self.embedding.embeddings)
         T = keras.ops.shape(tokens)[1]
-        _check_static(offset + T, self.max_len)
+        _check_static(offset, T, self.max_len)
         start = offset + self.position_offset
-        X = self.embedding(tokens)
+        X = look_up(name, self.embedding, tokens)
         if self.padding_id is not None:
             # The pad row gets no gradient.
             X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
         X = X * self.scale
         X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.embeddings[start : start + T]
+        if token_types is not None:
+            token_types = token_ids("token_types", token_types, None, X)
+            check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
-            X = X + (self.type_embedding.embeddings[0] if token_types is None else self.type_embedding(token_types))
+            table = self.type_embedding
+            X = X + (table.embeddings[0] if token_types is None else look_up("token_types", table, token_types))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X, training=training)

@@ -8,9 +8,11 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
+from transformer_mb.checks import check_features
+from transformer_mb.config import check_sizes
 from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
-from .attention import MultiHeadAttention
+from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .normalization import AddNorm, LayerNorm
@@ -37,6 +39,7 @@ class EncoderBlock(keras.layers.Layer):
         **options: Unpack[BlockOptions],
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self._allow_non_tensor_positional_args = True  # lists of lengths
         dtype = self.dtype_policy
         chosen = Chosen(BlockOptions, options, dropout)
         self.attention = MultiHeadAttention(
@@ -59,6 +62,7 @@ class EncoderBlock(keras.layers.Layer):
         if mask is not None and mask.shape.rank == 2 and self.compute_mask(X, None) is not None:
             # Keras filled in the padding [B, T] that X carries; the attention finds it at its keys.
             mask = None
+        check_features("X", X, self.attention.W_q.kernel.shape[0])
         Y = self.addnorm1.sublayer_input(X)
         Z = self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, training=training)
         X = self.addnorm1(X, Z, training=training)
@@ -91,6 +95,7 @@ class TransformerEncoder(SequenceEmbedding):
         trainable: bool = True,
         **options: Unpack[EncoderOptions],
     ):
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(EncoderOptions, options, dropout)
         embedding = {**chosen.of(EmbeddingOptions), "name": name, "dtype": dtype, "trainable": trainable}
         super().__init__(vocab_size, num_hiddens, dropout, token_types=chosen.token_types, **embedding)
@@ -112,12 +117,10 @@ class TransformerEncoder(SequenceEmbedding):
         need_weights: bool = False,
         training: bool | None = None,
     ) -> tf.Tensor:
-        mask = None
-        if valid_lens is not None and valid_lens.shape.rank == 1:
-            # One mask for all blocks.
-            mask = (tf.range(keras.ops.shape(X)[1], dtype=valid_lens.dtype) < valid_lens[:, None])[:, None, None]
-            valid_lens = None
         X = self.embed(X, token_types=token_types, training=training)
+        B, S, _ = keras.ops.shape(X)
+        # One mask for all blocks.
+        mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
         for block in self.blks:
-            X = block(X, valid_lens, mask=mask, need_weights=need_weights, training=training)
+            X = block(X, mask=mask, need_weights=need_weights, training=training)
         return X if self.norm is None else self.norm(X)

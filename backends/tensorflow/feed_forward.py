@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from transformer_mb.checks import check_features
-from transformer_mb.config import check_choice
+from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
 
@@ -40,6 +40,7 @@ class PositionWiseFFN(keras.layers.Layer):
         **kwargs: Any,
     ):
         check_choice("activation", activation)
+        check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.ffn_num_input = ffn_num_input
@@ -52,5 +53,5 @@ class PositionWiseFFN(keras.layers.Layer):
         self.built = True
 
     def call(self, X: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
-        check_features("The input of PositionWiseFFN", X.shape, self.ffn_num_input)
+        check_features("The input of PositionWiseFFN", X, self.ffn_num_input)
         return self.dense2(self.dropout(self.activation(self.dense1(X)), training=training))

@@ -7,7 +7,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_labels, check_rank
+from transformer_mb.config import check_choice, check_rate
+
+from .given import lengths, token_ids
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
@@ -16,14 +19,20 @@ class MaskedSoftmaxCELoss(keras.layers.Layer):
 
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps", **kwargs: Any):
         check_choice("normalization", normalization)
+        check_rate("label_smoothing", label_smoothing)
         super().__init__(**kwargs)
+        self._allow_non_tensor_positional_args = True  # lists of labels and lengths
         self.autocast = False  # the dtype is that of ``pred``
         self.label_smoothing = label_smoothing
         self.normalization = normalization
         self.built = True
 
     def call(self, pred: tf.Tensor, label: tf.Tensor, valid_len: tf.Tensor) -> tf.Tensor:
-        T = keras.ops.shape(label)[1]
+        check_rank("pred", pred, "[B, T, V]", 3)
+        B, T, V = keras.ops.shape(pred)
+        label = token_ids("label", label, V, pred)
+        check_labels(label.shape, pred.shape)
+        valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         if pred.dtype in (tf.bfloat16, tf.float16):
             pred = tf.cast(pred, tf.float32)
         step_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(label, pred)

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from transformer_mb.checks import check_config, check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
@@ -62,6 +63,7 @@ class EncoderDecoder(keras.Model):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
+        self._allow_non_tensor_positional_args = True  # lists of tokens and lengths
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler
@@ -69,9 +71,10 @@ class EncoderDecoder(keras.Model):
 
     @classmethod
     def from_config(cls, config: TransformerConfig, *, name: str | None = None, dtype: Any = None) -> EncoderDecoder:
-        if not isinstance(config, TransformerConfig):
+        if isinstance(config, dict):
             # Keras, when it loads a model: what get_config gave.
             return cls.from_config(TransformerConfig.from_dict(config["config"]), name=config["name"], dtype=config["dtype"])
+        check_config(config)
         encoder = TransformerEncoder(**encoder_arguments(config), dtype=dtype) if config.has_encoder else None
         decoder = TransformerDecoder(**decoder_arguments(config), dtype=dtype) if config.has_decoder else None
         if config.share_embeddings:
@@ -92,6 +95,7 @@ class EncoderDecoder(keras.Model):
         *,
         training: bool | None = None,
     ) -> Any:
+        check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens, training=training)
         if self.decoder is None:
             return enc_outputs

@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_same, check_trailing
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_residual, check_trailing
+from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 
@@ -28,10 +28,9 @@ class LayerNorm(keras.layers.Layer):
         affine: bool = True,
         **kwargs: Any,
     ):
-        check_choice("norm_kind", kind)
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.norm_shape = check_norm(norm_shape, eps, kind)
         self.eps = eps
         self.kind = kind
         self.weight = self.add_weight(shape=self.norm_shape, initializer="ones", name="weight") if affine else None
@@ -40,8 +39,7 @@ class LayerNorm(keras.layers.Layer):
         self.built = True
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
-        if not X.shape[-len(self.norm_shape) :].is_compatible_with(self.norm_shape):
-            check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        check_trailing("The input of LayerNorm", X, self.norm_shape)
         axes = tuple(range(-len(self.norm_shape), 0))
         dtype = X.dtype
         # Squares of half precision would overflow.
@@ -85,7 +83,6 @@ class AddNorm(keras.layers.Layer):
         return self.ln(X) if self.pre else X
 
     def call(self, X: tf.Tensor, Y: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
-        if not X.shape.is_compatible_with(Y.shape):
-            check_same("X", X.shape, "Y", Y.shape)
+        check_residual(X, Y, self.ln.norm_shape)
         Z = X + self.dropout(Y, training=training)
         return Z if self.pre else self.ln(Z)

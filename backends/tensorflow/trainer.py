@@ -31,7 +31,7 @@ class TensorFlowTrainer(Trainer):
         # The first shape is compiled as it is; when others come, once more for all sizes together.
         self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True)
 
-    def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> tf.Tensor:
+    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> tf.Tensor:
         masks = None if dropout_masks is None else dict(dropout_masks)
         with tf.device(self.device):
             # Python numbers would be constants of the compiled step.

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Unpack
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_mb.checks import check_attention, check_features, check_valid_lens
-from transformer_mb.config import check_heads
+from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
+from .given import attention_mask, lengths
 
 # torch's softmax on the CPU is slow over rows shorter than this: fused 0.45 ms, composed 0.07 ms, for 2,560 rows of 10.
 SHORT_ROW = 16
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
+    check_rank("X", X, "[B, S, ...]", *range(2, 9))
+    valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = torch.arange(X.shape[1], device=X.device) >= valid_len[:, None]
     return X.masked_fill(outside.reshape(outside.shape + (1,) * (X.dim() - 2)), value)
 
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-    allowed = _allowed(X.shape, X.device, valid_lens, mask, causal=False)
-    return _softmax_where(X, allowed)
+    check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
 def transpose_qkv(X: Tensor, num_heads: int) -> Tensor:
+    check_unparted(X, num_heads)
     return X.unflatten(-1, (num_heads, -1)).transpose(1, 2)  # [B, T, D] -> [B, H, T, D/H]
 
 
 def transpose_output(X: Tensor, num_heads: int) -> Tensor:
+    check_parted(X, num_heads)
     X = X.reshape(-1, num_heads, *X.shape[-2:])
     return X.transpose(1, 2).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
 
@@ -54,18 +60,23 @@ def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
     return _softmax(scores.masked_fill(outside, torch.finfo(scores.dtype).min)).masked_fill(outside, 0.0)
 
 
-def _allowed(
-    shape: torch.Size, device: torch.device, valid_lens: Tensor | None, mask: Tensor | None, causal: bool
-) -> Tensor | None:
+def length_mask(valid_lens: Tensor, shape: Sequence[int], like: Tensor) -> Tensor:
+    """True at the keys within ``valid_lens`` [B] or [B, T], broadcastable to scores of the given shape."""
+    B, T, S = shape[0], *shape[-2:]
+    lens = lengths("valid_lens", valid_lens, [(B,), (B, T)], S, like)
+    return torch.arange(S, device=like.device) < lens.reshape(B, *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, S]
+
+
+def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask: Tensor | None, causal: bool) -> Tensor | None:
     """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked."""
     T, S = shape[-2:]
+    if mask is not None:
+        mask = attention_mask(mask, shape, like)
     if valid_lens is not None:
-        check_valid_lens(valid_lens.shape, shape[0], T)
-        lens = valid_lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
-        within = torch.arange(S, device=device) < lens
+        within = length_mask(valid_lens, shape, like)
         mask = within if mask is None else mask & within
     if causal and T > 1:
-        past = torch.ones(T, S, dtype=torch.bool, device=device).tril(S - T)
+        past = torch.ones(T, S, dtype=torch.bool, device=like.device).tril(S - T)
         mask = past if mask is None else mask & past
     return mask
 
@@ -89,21 +100,21 @@ class DotProductAttention(nn.Module):
         causal: bool = False,
         need_weights: bool = False,
     ) -> Tensor:
-        check_attention(queries.shape, keys.shape, values.shape)
+        check_attention(queries, keys, values)
         scores_shape = torch.Size((*queries.shape[:-1], keys.shape[-2]))
         self.attention_weights = None
         rate = self.dropout.p if self.training else 0.0
         # The CPU's fused kernel knows no dropout, and torch would compose the attention from slower parts.
         slow = queries.device.type == "cpu" and (rate > 0.0 or keys.shape[-2] < SHORT_ROW)
         if need_weights or slow or self.dropout.keep is not None:
-            allowed = _allowed(scores_shape, queries.device, valid_lens, mask, causal)
+            allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
             scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
             weights = _softmax_where(scores, allowed)
             self.attention_weights = weights if need_weights else None
             return self.dropout(weights) @ values
         # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S.
         flag = causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]
-        allowed = None if flag else _allowed(scores_shape, queries.device, valid_lens, mask, causal)
+        allowed = None if flag else _allowed(scores_shape, queries, valid_lens, mask, causal)
         return F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate, is_causal=flag)
 
 
@@ -119,6 +130,7 @@ class MultiHeadAttention(nn.Module):
         use_bias: bool = False,
     ):
         super().__init__()
+        check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         check_heads(num_hiddens, num_heads)
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout)
@@ -132,8 +144,8 @@ class MultiHeadAttention(nn.Module):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        check_features("keys", keys.shape, self.W_k.in_features)
-        check_features("values", values.shape, self.W_v.in_features)
+        check_features("keys", keys, self.W_k.in_features)
+        check_features("values", values, self.W_v.in_features)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -144,7 +156,7 @@ class MultiHeadAttention(nn.Module):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        check_features("queries", queries.shape, self.W_q.in_features)
+        check_features("queries", queries, self.W_q.in_features)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

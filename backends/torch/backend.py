@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,8 +54,8 @@ class TorchBackend(NativeBackend):
     def find_device(self, device: str | None) -> torch.device:
         return torch.device(self._check_device("cuda:0" if device == "cuda" else device or "cpu", device))
 
-    def layer(self, name: str, *arguments: Any, **options: Any) -> nn.Module:
-        return self._place(getattr(self, name)(*arguments, **options))
+    def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> nn.Module:
+        return self._place(constructor(*arguments, **options))
 
     def create_empty(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))

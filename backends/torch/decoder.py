@@ -7,9 +7,11 @@ from typing import Any, Unpack
 
 from torch import Tensor, nn
 
+from transformer_mb.checks import check_batches, check_features, check_state, per_step
+from transformer_mb.config import check_count, check_sizes
 from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
-from .attention import MultiHeadAttention
+from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
@@ -33,6 +35,7 @@ class DecoderBlock(nn.Module):
         **options: Unpack[DecoderBlockOptions],
     ):
         super().__init__()
+        check_count("i", i)
         chosen = Chosen(DecoderBlockOptions, options, dropout)
         self.i = i
         self.compat_decode = chosen.compat_decode
@@ -45,6 +48,8 @@ class DecoderBlock(nn.Module):
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
+        check_features("X", X, self.attention1.W_q.in_features)
+        check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()
         # The book's code has no causal mask in evaluation.
@@ -54,13 +59,23 @@ class DecoderBlock(nn.Module):
         X = self.addnorm1(X, self.attention1.attend(Y, own.keys, own.values, causal=causal, need_weights=need_weights))
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
-                cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
-            keys, values = cross
+                cross = self._cross(X, enc_outputs, enc_valid_lens)
+            keys, values, mask = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
+            # A mask of all steps holds the lengths already.
+            lens = enc_valid_lens if mask is None else None
+            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, lens, mask=mask, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]
+
+    def _cross(self, X: Tensor, enc_outputs: Tensor, valid_lens: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The projected keys and values, and the mask that all steps share: None without lengths or with some for each step."""
+        keys, values = self.attention2.project_keys_values(enc_outputs, enc_outputs)
+        check_batches("X", X.shape, enc_outputs.shape)
+        if valid_lens is None or per_step(valid_lens):
+            return keys, values, None
+        return keys, values, length_mask(valid_lens, (keys.shape[0], 1, 1, keys.shape[2]), X)
 
 
 class TransformerDecoder(SequenceEmbedding):
@@ -80,6 +95,7 @@ class TransformerDecoder(SequenceEmbedding):
         use_bias: bool = False,
         **options: Unpack[DecoderOptions],
     ):
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(DecoderOptions, options, dropout)
         super().__init__(vocab_size, num_hiddens, dropout, **chosen.of(EmbeddingOptions))
         self.compat_decode = chosen.compat_decode
@@ -104,6 +120,7 @@ class TransformerDecoder(SequenceEmbedding):
         return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
+        check_state("TransformerDecoder", state, len(self.blks))
         first = state[2][0]
         offset = 0 if first is None else first.self_attention.length
         if self.compat_decode == "d2l" and not self.training:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_mb.checks import check_same
+from transformer_mb.config import check_rate
 from transformer_mb.dropout_masks import injected
 
 
@@ -18,6 +19,10 @@ class Dropout(nn.Dropout):
     """nn.Dropout; uses the mask ``keep`` when one is set."""
 
     keep: Tensor | None = None
+
+    def __init__(self, p: float):
+        check_rate("dropout", p)
+        super().__init__(p)
 
     def forward(self, X: Tensor) -> Tensor:
         if not self.training or self.p == 0.0 or (self.keep is None and X.device.type != "cpu"):

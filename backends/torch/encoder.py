@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-import torch
 from torch import Tensor, nn
 
+from transformer_mb.checks import check_features
+from transformer_mb.config import check_sizes
 from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
-from .attention import MultiHeadAttention
+from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .normalization import AddNorm, LayerNorm
@@ -43,6 +44,7 @@ class EncoderBlock(nn.Module):
     def forward(
         self, X: Tensor, valid_lens: Tensor | None = None, *, mask: Tensor | None = None, need_weights: bool = False
     ) -> Tensor:
+        check_features("X", X, self.attention.W_q.in_features)
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))
@@ -65,6 +67,7 @@ class TransformerEncoder(SequenceEmbedding):
         use_bias: bool = False,
         **options: Unpack[EncoderOptions],
     ):
+        check_sizes(num_layers=num_layers)
         chosen = Chosen(EncoderOptions, options, dropout)
         embedding = chosen.of(EmbeddingOptions)
         super().__init__(vocab_size, num_hiddens, dropout, token_types=chosen.token_types, **embedding)
@@ -86,12 +89,10 @@ class TransformerEncoder(SequenceEmbedding):
         token_types: Tensor | None = None,
         need_weights: bool = False,
     ) -> Tensor:
-        mask = None
-        if valid_lens is not None and valid_lens.dim() == 1:
-            # One mask for all blocks.
-            mask = (torch.arange(X.shape[1], device=X.device) < valid_lens[:, None])[:, None, None]
-            valid_lens = None
         X = self.embed(X, token_types=token_types)
+        B, S, _ = X.shape
+        # One mask for all blocks.
+        mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X)
         for block in self.blks:
-            X = block(X, valid_lens, mask=mask, need_weights=need_weights)
+            X = block(X, mask=mask, need_weights=need_weights)
         return X if self.norm is None else self.norm(X)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_mb.checks import check_features
-from transformer_mb.config import check_choice
+from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
 
@@ -33,6 +33,7 @@ class PositionWiseFFN(nn.Module):
         use_bias: bool = True,
     ):
         check_choice("activation", activation)
+        check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         super().__init__()
         self.dense1 = nn.Linear(ffn_num_input, ffn_num_hiddens, bias=use_bias)
         self.activation = ACTIVATIONS[activation]
@@ -40,5 +41,5 @@ class PositionWiseFFN(nn.Module):
         self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs, bias=use_bias)
 
     def forward(self, X: Tensor) -> Tensor:
-        check_features("The input of PositionWiseFFN", X.shape, self.dense1.in_features)
+        check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

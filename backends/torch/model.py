@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_mb.checks import check_config, check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
@@ -41,6 +42,7 @@ class EncoderDecoder(nn.Module):
 
     @classmethod
     def from_config(cls, config: TransformerConfig) -> EncoderDecoder:
+        check_config(config)
         encoder = TransformerEncoder(**encoder_arguments(config)) if config.has_encoder else None
         decoder = TransformerDecoder(**decoder_arguments(config)) if config.has_decoder else None
         if config.share_embeddings:
@@ -55,6 +57,7 @@ class EncoderDecoder(nn.Module):
         return model
 
     def forward(self, enc_X: Tensor | None, dec_X: Tensor | None = None, enc_valid_lens: Tensor | None = None) -> Any:
+        check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens)
         if self.decoder is None:
             return enc_outputs

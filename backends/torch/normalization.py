@@ -8,24 +8,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_mb.checks import check_same, check_trailing
-from transformer_mb.config import check_choice
+from transformer_mb.checks import check_residual, check_trailing
+from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 
 
 class LayerNorm(nn.Module):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
-        check_choice("norm_kind", kind)
         super().__init__()
-        self.norm_shape = (norm_shape,) if isinstance(norm_shape, int) else tuple(norm_shape)
+        self.norm_shape = check_norm(norm_shape, eps, kind)
         self.eps = eps
         self.kind = kind
         self.weight = nn.Parameter(torch.ones(self.norm_shape)) if affine else None
         self.bias = nn.Parameter(torch.zeros(self.norm_shape)) if affine and kind != "rms_norm" else None
 
     def forward(self, X: Tensor) -> Tensor:
-        check_trailing("The input of LayerNorm", X.shape, self.norm_shape)
+        check_trailing("The input of LayerNorm", X, self.norm_shape)
         if self.kind == "layer_norm":
             return F.layer_norm(X, self.norm_shape, self.weight, self.bias, self.eps)
         if self.kind == "rms_norm":
@@ -57,6 +56,6 @@ class AddNorm(nn.Module):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:
-        check_same("X", X.shape, "Y", Y.shape)
+        check_residual(X, Y, self.ln.norm_shape)
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

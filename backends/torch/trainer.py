@@ -28,7 +28,7 @@ class TorchTrainer(Trainer):
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.tensors, options)
 
-    def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Tensor:
+    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Tensor:
         tensors = [None if array is None else torch.as_tensor(array).to(self.device) for array in batch]
         source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
         if not self.model.training:

@@ -47,7 +47,7 @@ def no_causal_mask_in_evaluation():
     backend, found = tmb.get_backend("numpy", dtype="float64"), {}
     for name, switch, bounds in (("the book's", "d2l", {"at_least": 0.1}), ("ours", "correct", {"at_most": 0.0})):
         model = backend.build(tmb.presets.d2l(12, 12, compat_decode=switch), seed=1)
-        logits = [backend.logits(model, SOURCE, LENGTHS, np.array([[2, 4, 5, last]] * 2)) for last in (6, 7)]
+        logits = [backend.logits(model, SOURCE, np.array([[2, 4, 5, last]] * 2), LENGTHS) for last in (6, 7)]
         found[f"{name}, first token's logits move by"] = Figure(np.abs(logits[0] - logits[1])[:, 0].max(), **bounds)
     return found
 

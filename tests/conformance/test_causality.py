@@ -6,7 +6,8 @@ import pytest
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
 from transformer_mb.parity.verdict.measure import error
 
-INPUTS = (BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"])
+SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
+INPUTS = (SOURCE, BATCH["target_in"], LENS)
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +33,8 @@ def test_the_future_is_not_seen(training, backend):
 
 def test_the_future_is_not_seen_without_an_encoder(backend):
     model = backend.build(DECODER, seed=2)
-    before = backend.logits(model, None, None, BATCH["target_in"])
-    after = backend.logits(model, None, None, with_last_token_changed())
+    before = backend.logits(model, None, BATCH["target_in"])
+    after = backend.logits(model, None, with_last_token_changed())
     assert error(after[:, :-1], before[:, :-1]) <= 1e-14
     assert error(after[:, -1], before[:, -1]) > 1e-3
 
@@ -41,7 +42,7 @@ def test_the_future_is_not_seen_without_an_encoder(backend):
 def test_the_past_is_seen(model, backend):
     target = BATCH["target_in"].copy()
     target[:, 0] = 7
-    changed = backend.logits(model, *INPUTS[:2], target)
+    changed = backend.logits(model, SOURCE, target, LENS)
     assert error(changed[:, -1], backend.logits(model, *INPUTS)[:, -1]) > 1e-3
 
 
@@ -62,7 +63,7 @@ def test_rows_do_not_influence_each_other(model, backend):
 
 def test_true_positions(model, backend):
     """The same token twice gives other logits: its position counts."""
-    logits = backend.logits(model, *INPUTS[:2], np.full((3, 4), 5))
+    logits = backend.logits(model, SOURCE, np.full((3, 4), 5), LENS)
     assert error(logits[:, 1], logits[:, 0]) > 1e-3
 
 
@@ -70,7 +71,7 @@ def test_d2l_compatibility_in_evaluation(backend):
     """The book's code: no causal mask in evaluation, and the last token then changes the first logits."""
     model = backend.build(CONFIGS["d2l"].replace(compat_decode="d2l"), seed=2)
     before = backend.logits(model, *INPUTS)
-    after = backend.logits(model, *INPUTS[:2], with_last_token_changed())
+    after = backend.logits(model, SOURCE, with_last_token_changed(), LENS)
     assert error(after[:, 0], before[:, 0]) > 1e-4
 
 

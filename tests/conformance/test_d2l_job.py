@@ -93,8 +93,8 @@ def test_one_checkpoint_gives_the_same_translations(job, trained, backend32, ref
 def is_near_tie(backend, model, reference, reference_model, inputs, got, expected):
     step = next(i for i, pair in enumerate(zip([*got, 3], [*expected, 3], strict=False)) if pair[0] != pair[1])
     prefix = np.array([[reference_model.config.start_id, *expected[:step]]])
-    exact = reference.logits(reference_model, *inputs, prefix)[0, -1]
-    error = np.abs(backend.logits(model, *inputs, prefix)[0, -1] - exact).max()
+    exact = reference.logits(reference_model, inputs[0], prefix, inputs[1])[0, -1]
+    error = np.abs(backend.logits(model, inputs[0], prefix, inputs[1])[0, -1] - exact).max()
     second, first = np.sort(exact)[-2:]
     return first - second <= 10 * error
 

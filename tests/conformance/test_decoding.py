@@ -29,14 +29,14 @@ def fed_in_pieces(backend, decoder, state, target, cuts):
 @pytest.mark.parametrize("name", ["d2l", "pre-norm, final norm", "learned positions, tied"])
 def test_cache_equals_no_cache(name, cuts, backend):
     model = backend.build(CONFIGS[name], seed=3)
-    whole = backend.logits(model, SOURCE, LENS, BATCH["target_in"])
+    whole = backend.logits(model, SOURCE, BATCH["target_in"], LENS)
     state = [backend.encode(model, SOURCE, LENS), LENS, [None, None]]
     assert error(fed_in_pieces(backend, model.decoder, state, BATCH["target_in"], cuts), whole) <= 1e-13
 
 
 def test_cache_equals_no_cache_without_an_encoder(backend):
     model = backend.build(DECODER, seed=3)
-    whole = backend.logits(model, None, None, BATCH["target_in"])
+    whole = backend.logits(model, None, BATCH["target_in"])
     got = fed_in_pieces(backend, model.decoder, [None, None, [None, None]], BATCH["target_in"], [1, 2, 3])
     assert error(got, whole) <= 1e-13
 
@@ -54,7 +54,7 @@ def greedy_without_cache(backend, model, max_steps):
     config = model.config
     target = np.full((len(SOURCE), max_steps + 1), config.start_id)
     for step in range(max_steps):
-        logits = backend.logits(model, SOURCE, LENS, target[:, :-1])[:, step]
+        logits = backend.logits(model, SOURCE, target[:, :-1], LENS)[:, step]
         logits[:, list(config.suppress_ids)] = -np.inf
         target[:, step + 1] = logits.argmax(axis=-1)
     rows = target[:, 1:].tolist()
@@ -106,7 +106,7 @@ def log_probabilities(backend, model, source, lens, hypotheses, max_steps):
     config = model.config
     paths = [[*tokens, config.eos_id][:max_steps] for tokens in hypotheses]
     target = np.array([[config.start_id, *path[:-1], *[config.eos_id] * (max_steps - len(path))] for path in paths])
-    logits = backend.logits(model, source, lens, target)
+    logits = backend.logits(model, source, target, lens)
     logits[..., list(config.suppress_ids)] = -np.inf
     log_probs = logits - logits.max(-1, keepdims=True)
     log_probs -= np.log(np.exp(log_probs).sum(-1, keepdims=True))

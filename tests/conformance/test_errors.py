@@ -23,17 +23,17 @@ def changed(array, value):
 
 
 CALLS = {
-    "source id too large": (TokenError, (changed(SOURCE, 11), LENS, TARGET), "source must hold token ids from 0 to 10, got 11"),
-    "source id negative": (TokenError, (changed(SOURCE, -1), LENS, TARGET), "from 0 to 10, got -1"),
-    "target id too large": (TokenError, (SOURCE, LENS, changed(TARGET, 99)), "target must hold token ids from 0 to 12, got 99"),
-    "source too long": (TokenError, (np.ones((3, 21), int), None, TARGET), "at most max_len = 20 tokens long, got 21"),
-    "target too long": (TokenError, (SOURCE, LENS, np.ones((3, 21), int)), "at most max_len = 20 tokens long, got 21"),
-    "source not 2-D": (ShapeError, (SOURCE[0], None, TARGET), r"source must have shape \[B, steps\].*got \[5\]"),
-    "empty source": (ShapeError, (SOURCE[:, :0], None, TARGET), r"at least one token, got \[3, 0\]"),
-    "source of floats": (TokenError, (SOURCE.astype(float), LENS, TARGET), "whole numbers, got dtype float64"),
-    "length beyond the source": (TokenError, (SOURCE, np.array([6, 2, 1]), TARGET), r"lengths from 0 to 5, got \[6, 2, 1\]"),
-    "lengths of another batch": (ShapeError, (SOURCE, np.array([1, 2]), TARGET), r"source_valid_lens must have shape \[3\], got \[2\]"),
-    "target of another batch": (ShapeError, (SOURCE, LENS, TARGET[:2]), "target must have batch size 3 as the source has, got 2"),
+    "source id too large": (TokenError, (changed(SOURCE, 11), TARGET, LENS), "source must hold token ids from 0 to 10, got 11"),
+    "source id negative": (TokenError, (changed(SOURCE, -1), TARGET, LENS), "from 0 to 10, got -1"),
+    "target id too large": (TokenError, (SOURCE, changed(TARGET, 99), LENS), "target must hold token ids from 0 to 12, got 99"),
+    "source too long": (TokenError, (np.ones((3, 21), int), TARGET, None), "at most max_len = 20 tokens long, got 21"),
+    "target too long": (TokenError, (SOURCE, np.ones((3, 21), int), LENS), "at most max_len = 20 tokens long, got 21"),
+    "source not 2-D": (ShapeError, (SOURCE[0], TARGET, None), r"source must have shape \[B, steps\].*got \[5\]"),
+    "empty source": (ShapeError, (SOURCE[:, :0], TARGET, None), r"at least one token, got \[3, 0\]"),
+    "source of floats": (TokenError, (SOURCE.astype(float), TARGET, LENS), "whole numbers, got dtype float64"),
+    "length beyond the source": (TokenError, (SOURCE, TARGET, np.array([6, 2, 1])), r"lengths from 0 to 5, got \[6, 2, 1\]"),
+    "lengths of another batch": (ShapeError, (SOURCE, TARGET, np.array([1, 2])), r"source_valid_lens must have shape \[3\], got \[2\]"),
+    "target of another batch": (ShapeError, (SOURCE, TARGET[:2], LENS), "target must have batch size 3 as the source has, got 2"),
 }  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_a_decoder_does_not_encode(backend):
     with pytest.raises(ConfigError, match="encode needs a model with encoder, but the architecture is decoder"):
         backend.encode(model, SOURCE, LENS)
     with pytest.raises(ConfigError, match="takes no source"):
-        backend.logits(model, SOURCE, LENS, TARGET)
+        backend.logits(model, SOURCE, TARGET, LENS)
 
 
 def test_token_types_out_of_range(backend):
@@ -151,13 +151,13 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize(("layer", "arguments", "option", "named"), CHOSEN, ids=lambda value: str(value) if value else "none")
-def test_an_unknown_choice(layer, arguments, option, named, backend):
+def test_W9_an_unknown_choice_is_refused(layer, arguments, option, named, backend):
     with pytest.raises(ConfigError) as raised:
         backend.layer(layer, *arguments, **{option: "nonesuch"})
     assert str(raised.value) == f"{named} must be one of {', '.join(CHOICES[named])}, got 'nonesuch'."
 
 
 @pytest.mark.parametrize(("layer", "arguments"), [("EncoderBlock", BLOCK), ("DecoderBlock", (*BLOCK, 0))])
-def test_an_unknown_option(layer, arguments, backend):
+def test_W9_an_unknown_option_is_refused(layer, arguments, backend):
     with pytest.raises(ConfigError, match=r"Unknown option\(s\): norm_kid\. The options are: .*norm_kind"):
         backend.layer(layer, *arguments, norm_kid="rms_norm")

@@ -50,7 +50,7 @@ def test_attention_weights(backend, rng):
     config = TransformerConfig(source_vocab_size=20, target_vocab_size=21, decoder_num_layers=1, decoder_num_heads=2)
     model = backend.build(config, seed=1)
     source, target = rng.integers(4, 20, (2, 6)), rng.integers(4, 21, (2, 5))
-    found = backend.attention(model, source, np.array([6, 3]), target)
+    found = backend.attention(model, source, target, np.array([6, 3]))
     assert [w.shape for w in found["encoder"]] == [(2, 4, 6, 6)] * 2
     assert [w.shape for w in found["decoder_self"]] == [(2, 2, 5, 5)]
     assert [w.shape for w in found["decoder_cross"]] == [(2, 2, 5, 6)]

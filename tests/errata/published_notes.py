@@ -70,7 +70,7 @@ def main():
     backend.set_weights(folded, by_token_id(weights, folded.config))
     real = TARGET.ne(0).numpy()  # padded target rows differ: theirs attend to real words before them, which no loss sees
     for model in (folded, plain):
-        got = backend.logits(model, SOURCE.numpy(), SOURCE.ne(0).sum(1).numpy(), TARGET.numpy())
+        got = backend.logits(model, SOURCE.numpy(), TARGET.numpy(), SOURCE.ne(0).sum(1).numpy())
         print(np.abs(got - expected)[real].max())
 
 

@@ -124,7 +124,7 @@ def test_the_attention_of_the_book():
     backend = tmb.get_backend("numpy")
     model = backend.build(tmb.presets.d2l(30, 30), seed=0)
     source = np.array([[4, 5, 6, 3, 1, 1, 1, 1, 1, 1]])
-    found = backend.attention(model, source, [4], np.array([[2, 7, 8, 9, 10, 11]]))
+    found = backend.attention(model, source, np.array([[2, 7, 8, 9, 10, 11]]), [4])
     stacked = {kind: np.concatenate(layers) for kind, layers in found.items()}
     assert stacked["encoder"].shape == (2, 4, 10, 10) and stacked["decoder_cross"].shape == (2, 4, 6, 10)
     filled = np.zeros((2, 4, 6, 10))  # as the book fills it up

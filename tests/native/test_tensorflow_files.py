@@ -33,14 +33,14 @@ def test_kerass_own_files(config, tmp_path):
     backend = TensorFlowBackend(dtype="float64")
     model, other = backend.build(config, seed=1), backend.build(config, seed=2)
     assert len(model.trainable_weights) == len(backend.parameter_shapes(model))
-    expected = backend.logits(model, *BATCH[:3])
+    expected = backend.logits(model, BATCH.source, BATCH.target_in, BATCH.source_valid_lens)
     model.save_weights(tmp_path / "model.weights.h5")
     other.load_weights(tmp_path / "model.weights.h5")
-    np.testing.assert_array_equal(backend.logits(other, *BATCH[:3]), expected)
+    np.testing.assert_array_equal(backend.logits(other, BATCH.source, BATCH.target_in, BATCH.source_valid_lens), expected)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.config == config
-    np.testing.assert_array_equal(backend.logits(loaded, *BATCH[:3]), expected)
+    np.testing.assert_array_equal(backend.logits(loaded, BATCH.source, BATCH.target_in, BATCH.source_valid_lens), expected)
 
 
 def test_a_functional_model_through_a_file(tmp_path):

@@ -44,7 +44,7 @@ def make_demo():
     encoded = encode_pairs(unseen, *vocabularies, num_steps=14)
     start = np.full((UNSEEN, 1), translator.model.config.start_id)
     target = np.concatenate([start, encoded.target[:, : TARGET_STEPS - 1]], axis=1)
-    batch = {"source": encoded.source, "source_valid_lens": encoded.source_valid_lens, "target": target}
+    batch = {"source": encoded.source, "target": target, "source_valid_lens": encoded.source_valid_lens}
     model = PortedModel(
         config=translator.model.config,
         weights=backend.get_weights(translator.model),
@@ -65,7 +65,7 @@ def exact_logits(model, batch):
     reference = get_backend("numpy", dtype="float64")
     native = reference.create_empty(model.config)
     reference.set_weights(native, model.weights)
-    return reference.logits(native, batch["source"], batch["source_valid_lens"], batch["target"])
+    return reference.logits(native, batch["source"], batch["target"], batch["source_valid_lens"])
 
 
 def compared(demo, outputs):

@@ -54,7 +54,7 @@ def main(name, jobs):
         source = batch["source"], batch["source_valid_lens"]
         found = {"encoder": backend.encode(model, *source)}
         if "target" in batch:
-            found["logits"] = backend.logits(model, *source, batch["target"])
+            found["logits"] = backend.logits(model, source[0], batch["target"], source[1])
         if "target" in batch and max_steps:
             found["tokens"] = padded_tokens(backend.greedy(model, *source, max_steps), max_steps)
         np.savez(f"{arrays}.out.npz", **found)

@@ -63,7 +63,7 @@ def errors(got, model, batch):
         valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
         exact = backend.encode(native, *source, batch.get("token_types"))
         return {"encoder": error(got["encoder"][valid], exact[valid])}
-    exact, never = backend.logits(native, *source, batch["target"]), list(config.suppress_ids)
+    exact, never = backend.logits(native, source[0], batch["target"], source[1]), list(config.suppress_ids)
     found["logits"] = error(np.delete(got["logits"], never, axis=-1), np.delete(exact, never, axis=-1))
     if config.has_encoder:
         found["tokens"] = float(sentences(got["tokens"]) != backend.greedy(native, *source, 8))

@@ -28,7 +28,7 @@ def canonical(folder, file, place):
 def check_on_numpy(folder, file, tmp_path):
     place, expected = canonical(folder, file, tmp_path / "canonical")
     backend = tmb.get_backend("numpy")
-    logits = backend.logits(tmb.load(place), BATCH["source"], BATCH["source_valid_lens"], BATCH["target"])
+    logits = backend.logits(tmb.load(place), BATCH["source"], BATCH["target"], BATCH["source_valid_lens"])
     assert np.abs(expected).max() > 0.5
     assert np.abs(logits - expected).max() <= LIMIT
     return place, expected

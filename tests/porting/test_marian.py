@@ -27,7 +27,7 @@ def on_numpy(model, batch):
     source = batch["source"], batch["source_valid_lens"]
     return {
         "encoder": backend.encode(native, *source),
-        "logits": backend.logits(native, *source, batch["target"]),
+        "logits": backend.logits(native, source[0], batch["target"], source[1]),
         "tokens": backend.greedy(native, *source, STEPS),
     }
 

@@ -67,7 +67,7 @@ def on_numpy(model, batch, dtype):
     if config.pooler:
         outputs["pooled"] = backend.apply(native.pooler, outputs["encoder"])
     if config.has_decoder:
-        outputs["logits"] = backend.logits(native, *source, batch["target"])
+        outputs["logits"] = backend.logits(native, source[0], batch["target"], source[1])
     if config.architecture == "encoder_decoder":
         outputs["tokens"] = backend.greedy(native, *source, 8)
     return outputs

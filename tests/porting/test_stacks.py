@@ -15,7 +15,7 @@ from transformer_mb.porting.files.sources import read_native, read_source
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.model import PortedModel
 
-BATCH = {"source": make_stacks.SOURCE, "source_valid_lens": make_stacks.LENS, "target": make_stacks.TARGET}
+BATCH = {"source": make_stacks.SOURCE, "target": make_stacks.TARGET, "source_valid_lens": make_stacks.LENS}
 VALID = ~make_stacks.PADDING
 LIMIT = 1e-5
 AROUND = {"source_embedding": "words_in", "target_embedding": "words_out", "output": "project", "activation": "gelu"}

@@ -27,7 +27,7 @@ def attention_of(translator: Translator, line: str, translation: str) -> Sentenc
     sides = ((translator.source_vocabulary, line), (translator.target_vocabulary, translation))
     source, target = ([*vocabulary.encode(text), vocabulary.eos_id] for vocabulary, text in sides)
     inputs = [translator.model.config.start_id, *target[:-1]]
-    arrays = np.array([source]), np.array([len(source)]), np.array([inputs])
+    arrays = np.array([source]), np.array([inputs]), np.array([len(source)])
     by_kind = translator.backend.attention(translator.model, *arrays)
     read, chosen = (translator.target_vocabulary.tokens(ids) for ids in (inputs, target))
     weights = {kind: [np.asarray(layer[0]) for layer in layers] for kind, layers in by_kind.items()}

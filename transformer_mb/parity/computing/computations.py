@@ -56,7 +56,7 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     if "pooled" in wanted:
         answer["pooled"] = backend.apply(native.pooler, answer["states"])
     if "logits" in wanted:
-        answer["logits"] = backend.logits(native, source, lens, batch["target_in"])
+        answer["logits"] = backend.logits(native, source, batch["target_in"], lens)
     if "loss" in wanted:
         masks = under("masks", arrays) or None
         loss, gradients = backend.loss_and_gradients(native, *_batch(batch), **spec["loss"], dropout_masks=masks)
@@ -139,7 +139,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         row[: len(ids)] = ids
     answer = {"tokens": tokens}
     if "target" in arrays:
-        answer["logits"] = backend.logits(native, source, lens, arrays["target"])
+        answer["logits"] = backend.logits(native, source, arrays["target"], lens)
     return answer
 
 

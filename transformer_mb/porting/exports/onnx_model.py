@@ -44,7 +44,7 @@ class OnnxModel:
         """[B, D], of a model with a pooler."""
         return self._encoded(source, source_valid_lens, token_types)["pooled"]
 
-    def logits(self, source: Any, source_valid_lens: Any, target: Any) -> np.ndarray:
+    def logits(self, source: Any, target: Any, source_valid_lens: Any = None) -> np.ndarray:
         """Logits [B, T, V] of target [B, T] fed whole."""
         check_side(self.config, "decoder", "logits")
         memory = self._memory(source, source_valid_lens) if self.config.has_encoder else {}

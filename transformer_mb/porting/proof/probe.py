@@ -73,7 +73,7 @@ def run_model(backend, native, batch: Arrays) -> dict[str, np.ndarray]:
     if config.pooler:
         outputs["pooled"] = backend.apply(native.pooler, outputs["encoder"])
     if config.has_decoder:
-        outputs["logits"] = backend.logits(native, source, lens, batch["target"])
+        outputs["logits"] = backend.logits(native, source, batch["target"], lens)
     if config.architecture == "encoder_decoder":
         steps = max_steps(config)
         outputs["tokens"] = padded_tokens(backend.greedy(native, source, lens, steps), steps)

@@ -23,7 +23,7 @@ def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[
     if model.config.pooler:
         outputs["pooled"] = model.pooled(source, valid_lens, types)
     if model.config.has_decoder:
-        outputs["logits"] = model.logits(source, valid_lens, batch["target"])
+        outputs["logits"] = model.logits(source, batch["target"], valid_lens)
     if model.config.has_encoder and model.config.has_decoder:
         outputs["tokens"] = padded_tokens(model.greedy(source, valid_lens, settings["max_steps"]), settings["max_steps"])
     return outputs, {"ran": f"onnxruntime {onnxruntime.__version__}"}

@@ -1,0 +1,57 @@
+"""What a caller gives, as arrays: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import Array
+
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+
+
+def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Array:
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too.
+
+    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
+    """
+    ids = _tensor(name, given, like)
+    check_ids(name, ids.shape, ids.dtype.kind in "iu", ids.dtype, None if rows is None else _values(ids), rows)
+    return ids
+
+
+def look_up(name: str, table: nnx.Embed, ids: Array) -> Array:
+    """The rows of these ids. JAX would give NaN for an id that is not there, and does so when compiled."""
+    values = _values(ids)
+    if values is not None:
+        check_id_values(name, values, table.num_embeddings)
+    return table(ids)
+
+
+def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, like: Array) -> Array:
+    """Lengths from 0 to ``steps``, of one of the shapes ``forms``."""
+    lens = _tensor(name, given, like)
+    check_valid_lens(name, lens.shape, lens.dtype.kind in "iu", lens.dtype, _values(lens), forms, steps)
+    return lens
+
+
+def attention_mask(given: Any, scores: Sequence[int], like: Array) -> Array:
+    """A boolean mask, broadcastable to scores of that shape."""
+    mask = _tensor("mask", given, like)
+    check_mask(mask.shape, mask.dtype.kind == "b", mask.dtype, scores)
+    return mask
+
+
+def _tensor(name: str, given: Any, like: Array) -> Array:
+    return given if isinstance(given, Array) else jnp.asarray(as_array(name, given))
+
+
+def _values(array: Array) -> np.ndarray | None:
+    """The numbers, where reading them waits for no device and is no part of a trace."""
+    if isinstance(array, jax.core.Tracer) or not array.is_fully_addressable:
+        return None
+    return np.asarray(array) if next(iter(array.devices())).platform == "cpu" else None

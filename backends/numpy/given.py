@@ -1,0 +1,46 @@
+"""What a caller gives, as arrays: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+
+from .framework import Embedding
+
+
+def token_ids(name: str, given: Any, rows: int | None, like: np.ndarray) -> np.ndarray:
+    """Ids [B, T] of a table of so many rows; lists are taken too.
+
+    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
+    """
+    ids = _tensor(name, given, like)
+    check_ids(name, ids.shape, ids.dtype.kind in "iu", ids.dtype, None if rows is None else ids, rows)
+    return ids
+
+
+def look_up(name: str, table: Embedding, ids: np.ndarray) -> np.ndarray:
+    """The rows of these ids."""
+    check_id_values(name, ids, len(table.weight.value))
+    return table(ids)
+
+
+def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, like: np.ndarray) -> np.ndarray:
+    """Lengths from 0 to ``steps``, of one of the shapes ``forms``."""
+    lens = _tensor(name, given, like)
+    check_valid_lens(name, lens.shape, lens.dtype.kind in "iu", lens.dtype, lens, forms, steps)
+    return lens
+
+
+def attention_mask(given: Any, scores: Sequence[int], like: np.ndarray) -> np.ndarray:
+    """A boolean mask, broadcastable to scores of that shape."""
+    mask = _tensor("mask", given, like)
+    check_mask(mask.shape, mask.dtype.kind == "b", mask.dtype, scores)
+    return mask
+
+
+def _tensor(name: str, given: Any, like: np.ndarray) -> np.ndarray:
+    return given if isinstance(given, np.ndarray) else as_array(name, given)

@@ -1,0 +1,58 @@
+"""What a caller gives, as tensors: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import paddle
+import paddle.nn.functional as F
+from paddle import Tensor
+
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+
+WHOLE = (paddle.int64, paddle.int32, paddle.int16, paddle.int8, paddle.uint8)
+
+
+def token_ids(name: str, given: Any, rows: int | None, like: Tensor) -> Tensor:
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``.
+
+    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
+    """
+    ids = _tensor(name, given, like)
+    check_ids(name, ids.shape, ids.dtype in WHOLE, ids.dtype, None if rows is None else _values(ids), rows)
+    return ids if ids.dtype in WHOLE[:2] else ids.astype(paddle.int64)
+
+
+def look_up(name: str, table: Tensor, ids: Tensor) -> Tensor:
+    """The rows of these ids. Paddle refuses an id beyond the table, but not -1, which to it is no row."""
+    values = _values(ids)
+    if values is not None:
+        check_id_values(name, values, table.shape[0])
+    return F.embedding(ids, table)
+
+
+def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, like: Tensor) -> Tensor:
+    """Lengths from 0 to ``steps``, of one of the shapes ``forms``."""
+    lens = _tensor(name, given, like)
+    check_valid_lens(name, lens.shape, lens.dtype in WHOLE, lens.dtype, _values(lens), forms, steps)
+    return lens
+
+
+def attention_mask(given: Any, scores: Sequence[int], like: Tensor) -> Tensor:
+    """A boolean mask, broadcastable to scores of that shape."""
+    mask = _tensor("mask", given, like)
+    check_mask(mask.shape, mask.dtype == paddle.bool, mask.dtype, scores)
+    return mask
+
+
+def _tensor(name: str, given: Any, like: Tensor) -> Tensor:
+    native = hasattr(given, "stop_gradient")  # a Tensor, or what stands for one in a static graph
+    return given if native else paddle.to_tensor(as_array(name, given), place=like.place)
+
+
+def _values(tensor: Tensor) -> np.ndarray | None:
+    """The numbers, where reading them waits for no device and is no part of a trace."""
+    eager = paddle.in_dynamic_mode() and tensor.place.is_cpu_place()
+    return tensor.numpy() if eager else None

@@ -1,0 +1,58 @@
+"""What a caller gives, as tensors: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+
+
+def token_ids(name: str, given: Any, rows: int | None, like: tf.Tensor) -> tf.Tensor:
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too.
+
+    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
+    """
+    ids = _tensor(name, given)
+    check_ids(name, ids.shape, ids.dtype.is_integer, ids.dtype, None if rows is None else _values(ids), rows)
+    return ids
+
+
+def look_up(name: str, table: keras.layers.Embedding, ids: tf.Tensor) -> tf.Tensor:
+    """The rows of these ids."""
+    values = _values(ids)
+    if values is not None:
+        check_id_values(name, values, table.input_dim)
+    return table(ids)
+
+
+def lengths(name: str, given: Any, forms: Sequence[Sequence[Any]], steps: Any, like: tf.Tensor) -> tf.Tensor:
+    """Lengths from 0 to ``steps``, of one of the shapes ``forms``; a size that is a tensor is not known yet."""
+    lens = _tensor(name, given)
+    known = [[_known(size) for size in form] for form in forms]
+    check_valid_lens(name, lens.shape, lens.dtype.is_integer, lens.dtype, _values(lens), known, _known(steps))
+    return lens
+
+
+def attention_mask(given: Any, scores: Sequence[int | None], like: tf.Tensor) -> tf.Tensor:
+    """A boolean mask, broadcastable to scores of that shape."""
+    mask = _tensor("mask", given)
+    check_mask(mask.shape, mask.dtype.is_bool, mask.dtype, scores)
+    return mask
+
+
+def _tensor(name: str, given: Any) -> tf.Tensor:
+    return tf.convert_to_tensor(given if tf.is_tensor(given) else as_array(name, given))
+
+
+def _known(size: Any) -> int | None:
+    return size if isinstance(size, int) else None
+
+
+def _values(tensor: tf.Tensor) -> np.ndarray | None:
+    """The numbers, where reading them waits for no device and is no part of a trace."""
+    return tensor.numpy() if tf.executing_eagerly() and "CPU" in tensor.device else None

@@ -1,0 +1,64 @@
+"""What a caller gives, as tensors: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+
+
+def token_ids(name: str, given: Any, rows: int | None, like: Tensor) -> Tensor:
+    """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``.
+
+    With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
+    """
+    ids = _tensor(name, given, like)
+    check_ids(name, ids.shape, _whole(ids), ids.dtype, None if rows is None else _values(ids), rows)
+    return ids if ids.dtype in (torch.int32, torch.int64) else ids.long()
+
+
+def look_up(name: str, table: nn.Embedding, ids: Tensor) -> Tensor:
+    """The rows of these ids. torch refuses an id that is not there, on the CPU, and the sentence is ours."""
+    try:
+        return table(ids)
+    except IndexError:
+        check_id_values(name, ids.cpu().numpy(), table.num_embeddings)
+        raise
+
+
+def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, like: Tensor) -> Tensor:
+    """Lengths from 0 to ``steps``, of one of the shapes ``forms``."""
+    lens = _tensor(name, given, like)
+    check_valid_lens(name, lens.shape, _whole(lens), lens.dtype, _values(lens), forms, steps)
+    return lens
+
+
+def attention_mask(given: Any, scores: Sequence[int], like: Tensor) -> Tensor:
+    """A boolean mask, broadcastable to scores of that shape."""
+    mask = _tensor("mask", given, like)
+    check_mask(mask.shape, mask.dtype == torch.bool, mask.dtype, scores)
+    return mask
+
+
+def _tensor(name: str, given: Any, like: Tensor) -> Tensor:
+    return given if isinstance(given, Tensor) else torch.as_tensor(as_array(name, given), device=like.device)
+
+
+def _whole(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+
+
+def _values(tensor: Tensor) -> np.ndarray | None:
+    """The numbers, where reading them waits for no device and is no part of a trace."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or type(tensor) is not Tensor
+    if traced or tensor.device.type != "cpu":
+        return None
+    try:
+        return tensor.numpy()
+    except RuntimeError:  # inside torch.func's transformations a tensor has no numbers
+        return None
