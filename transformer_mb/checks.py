@@ -7,7 +7,7 @@ it runs. Values are given only where a backend reads them without waiting: in ea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -239,16 +239,6 @@ def check_lengths(name: str, valid_lens: Any, batch: int, steps: int) -> np.ndar
     if array.dtype.kind not in "iu" or array.min() < 0 or array.max() > steps:
         raise TokenError(f"{name} must hold lengths from 0 to {steps}, got {array.tolist()}.")
     return array.astype(np.int64)
-
-
-def not_finite(weights: Mapping[str, np.ndarray]) -> str:
-    """What of the weights is NaN or infinite, in words; empty where all are finite."""
-    wrong = {name: int(bad) for name, array in weights.items() if (bad := array.size - np.isfinite(array).sum())}
-    if not wrong:
-        return ""
-    name, number = next(iter(wrong.items()))
-    others = f" and {len(wrong) - 1} more tensors" if len(wrong) > 1 else ""
-    return f"{number} of the {weights[name].size} numbers of {name}{others} are NaN or infinite"
 
 
 def check_config(config: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .config import TransformerConfig
 from .errors import WeightsError
 
@@ -116,3 +118,13 @@ def check_weights(weights: Mapping[str, Any], expected: Mapping[str, Iterable[in
             problems.append(f"{name} must have shape {list(expected[name])}, got {list(weights[name].shape)}")
     if problems:
         raise WeightsError(f"{what} and the weights do not fit: {'; '.join(problems)}.")
+
+
+def not_finite(weights: Mapping[str, np.ndarray]) -> str:
+    """What of the weights is NaN or infinite, in words; empty where all are finite."""
+    wrong = {name: int(bad) for name, array in weights.items() if (bad := array.size - np.isfinite(array).sum())}
+    if not wrong:
+        return ""
+    name, number = next(iter(wrong.items()))
+    others = f" and {len(wrong) - 1} more tensors" if len(wrong) > 1 else ""
+    return f"{number} of the {weights[name].size} numbers of {name}{others} are NaN or infinite"

@@ -48,7 +48,7 @@ def npz(model, source, lens, target):
 def canonical(model, source, lens, target):
     import transformer_mb as tmb
 
-    return tmb.get_backend("numpy").logits(model, source, lens, target)
+    return tmb.get_backend("numpy").logits(model, source, target, lens)
 
 
 def embedded(table, positions, tokens):

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..checks import not_finite
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, NotFiniteError, WeightsError
 from ..files.tensors import read_tensors, write_tensors
 from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
-from ..parameters import check_sizes, check_weights, parameter_shapes
+from ..parameters import check_sizes, check_weights, not_finite, parameter_shapes
 from ..registry import backend_of, get_backend
 from ..trainer import SLOTS, Trainer
 from .files import (

@@ -11,8 +11,8 @@ import numpy as np
 from ..backend import Backend
 from ..checkpoint import Checkpoint
 from ..checkpoint.files import LAST
-from ..checks import not_finite
 from ..errors import CheckpointError, ConfigError, NotFiniteError
+from ..parameters import not_finite
 from ..trainer import Batch
 from .batches import EpochBatches
 from .recipe import TrainingRecipe
