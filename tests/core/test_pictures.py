@@ -126,7 +126,7 @@ def test_a_loss_curve():
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(PictureError, match=r"matplotlib, which is not installed.*transformer_mb\[report\]"):
+    with pytest.raises(PictureError, match=r"matplotlib, which is not installed.*pip install .matplotlib>="):
         attention_figure([KIND])
 
 

@@ -101,7 +101,7 @@ def test_X2_validation_is_cross_entropy_per_token_and_perplexity_its_exponential
     for source, target in UNSEEN:
         config, ids = trained.model.config, [*translator.target_vocabulary.encode(target), 3]
         sources = [[*translator.source_vocabulary.encode(source), 3]]
-        logits = translator.backend.logits(trained.model, sources, None, [[config.start_id, *ids[:-1]]])[0].astype(float)
+        logits = translator.backend.logits(trained.model, sources, [[config.start_id, *ids[:-1]]])[0].astype(float)
         total -= sum(row[token] - math.log(np.exp(row).sum()) for row, token in zip(logits, ids, strict=True))
         tokens += len(ids)
     assert trained.best.validation_loss == pytest.approx(total / tokens, rel=1e-5)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import ParityError, WorkerError
+from ..extras import install_command
 from .ending import ending, hung, with_last_lines
 from .environment import SETTINGS
 
@@ -35,7 +36,7 @@ def require_execnet() -> None:
         import execnet  # noqa: F401
     except ImportError:
         raise ParityError(
-            "Workers need execnet, which is not installed. Install it with: pip install 'transformer_mb[parity]'."
+            f"Workers need execnet, which is not installed. Install it with: {install_command('parity')}."
         ) from None
 
 
