@@ -15,11 +15,10 @@ from ..checkpoint.files import holds_checkpoint
 from ..config import TransformerConfig
 from ..data import Batches, Vocabulary, build_vocabularies, pair_ids, read_pairs
 from ..errors import CheckpointError, ConfigError
-from ..registry import VARIABLE, get_backend
+from ..registry import VARIABLE, canonical_name, get_backend
 from ..training import TrainingRecipe, TrainingState, train
 from ..training.recipe import check_unchanged
-from ..translation import Translator
-from .loading import vocabularies
+from ..translation import Translator, text_vocabularies
 from .train_progress import training_progress
 from .train_settings import Settings, from_checkpoint
 
@@ -117,7 +116,7 @@ def _destination(settings: Settings, resume: bool, force: bool) -> Path:
 
 def _where(asked: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """Backend, device and dtype: as asked, then as the environment says, then as training began."""
-    name = asked.get("backend") or os.environ.get(VARIABLE) or before.get("backend") or "numpy"
+    name = canonical_name(asked.get("backend") or os.environ.get(VARIABLE) or before.get("backend") or "numpy")
     before = before if name == before.get("backend") else {}
     device = asked.get("device") or before.get("device")
     return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or "float32"}
@@ -148,7 +147,7 @@ def _old_model(
     settings: Settings, checkpoint: Checkpoint, folder: Path, described: Mapping[str, Any]
 ) -> tuple[TransformerConfig, tuple[Vocabulary, Vocabulary]]:
     """The model of the checkpoint; a model or data other than those that training began with are refused."""
-    both = vocabularies(checkpoint, folder)
+    both = text_vocabularies(checkpoint, folder)
     config = checkpoint.config
     check_unchanged("model", config, {name: value for name, value in settings.model.items() if name != "preset"})
     digest = ((checkpoint.trainer or {}).get("data") or {}).get("digest")
