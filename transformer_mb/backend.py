@@ -280,7 +280,8 @@ class Backend(ABC):
             return self._search(model, "hypotheses", source, source_valid_lens, max_steps, beam, length_penalty, count)
         source, valid_lens, max_steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
         session = self.start_beam(model, source, valid_lens, max_steps, 1)
-        return greedy_search(session, len(source), max_steps, length_penalty, model.config.start_id, model.config.eos_id)
+        first = np.full(len(source), model.config.start_id)
+        return greedy_search(session, len(source), max_steps, length_penalty, first, model.config.eos_id)
 
     def _search(
         self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int, beam: int, length_penalty: float, count: int
@@ -288,8 +289,8 @@ class Backend(ABC):
         check_search(beam, length_penalty, count)
         source, valid_lens, max_steps = self._decoding_inputs(model, call, source, valid_lens, max_steps)
         session = self.start_beam(model, source, valid_lens, max_steps, beam)
-        start_id, eos_id = model.config.start_id, model.config.eos_id
-        return beam_search(session, len(source), beam, max_steps, length_penalty, start_id, eos_id, count)
+        first = np.full(len(source), model.config.start_id)
+        return beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id, count)
 
     def _model_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, target: Any) -> tuple[Any, Any, Any]:
         check_side(model.config, "decoder", call)

@@ -11,7 +11,7 @@ from .errors import ConfigError, NotFiniteError
 
 
 class ScoredIds(NamedTuple):
-    """A finished hypothesis; ids without start and, in what a search returns, without eos.
+    """A finished hypothesis; ids without the first token and, in what a search returns, without eos.
 
     log_probability: of all its tokens, eos included. score: the same after the length penalty, by which hypotheses are
     ordered.
@@ -40,11 +40,13 @@ def beam_search(
     beam: int,
     max_steps: int,
     length_penalty: float,
-    start_id: int,
+    first_tokens: np.ndarray,
     eos_id: int,
     count: int = 1,
 ) -> list[list[ScoredIds]]:
     """The ``count`` best hypotheses found for each source, the best first; fewer where there are no more.
+
+    They are without ``first_tokens`` [B], which are fed at first, and without eos.
 
     A hypothesis of n tokens (eos counted) scores log p / ((5 + n) / 6) ** length_penalty (Wu et al. 2016,
     equation 14). log p only falls, so an open hypothesis ends no higher than its log p at the longest length's
@@ -54,7 +56,7 @@ def beam_search(
     rows = np.arange(batch)[:, None]
     scores = np.full((batch, beam), -np.inf)
     scores[:, 0] = 0.0  # all rows of a source start equal, so only one of them may branch
-    tokens = np.full((batch, beam), start_id)
+    tokens = np.repeat(first_tokens[:, None], beam, axis=1)
     history = np.zeros((batch, beam, 0), dtype=np.int64)
     finished = Finished(batch, count)
     for length in range(1, max_steps + 1):
@@ -76,11 +78,11 @@ def beam_search(
 
 
 def greedy_search(
-    session: BeamSession, batch: int, max_steps: int, length_penalty: float, start_id: int, eos_id: int
+    session: BeamSession, batch: int, max_steps: int, length_penalty: float, first_tokens: np.ndarray, eos_id: int
 ) -> list[list[ScoredIds]]:
     """The most probable token at each step, scored as in ``beam_search``: one hypothesis for each source."""
     check_search(1, length_penalty, 1)
-    tokens = np.full(batch, start_id)
+    tokens = first_tokens
     total = np.zeros(batch)
     generated: list[list[int]] = [[] for _ in range(batch)]
     running = np.ones(batch, dtype=bool)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import PictureError
-from .panel_size import PanelSize, panel_size
+from .panel_size import LETTER, PanelSize, panel_size, shortened
 from .style import fonts, new_figure, plain
 
 SCALE = 3.0  # inches that the color scale is tall at most
@@ -19,7 +19,7 @@ class Attention(NamedTuple):
     """One kind of attention in one sentence.
 
     queries, keys: the tokens of rows and columns. layers: weights [H, T, S], one array a layer. allowed: [T, S] bool, False
-    where a mask forbids attending; None allows all.
+    where a mask forbids attending; None allows all. first_layer: the number of the first of ``layers``.
     """
 
     title: str
@@ -27,6 +27,7 @@ class Attention(NamedTuple):
     keys: Sequence[str]
     layers: Sequence[np.ndarray]
     allowed: np.ndarray | None = None
+    first_layer: int = 1
 
     def check(self) -> None:
         expected = (len(self.queries), len(self.keys))
@@ -43,7 +44,10 @@ class Attention(NamedTuple):
         ``averaged``: one panel a layer, side by side, with the mean of its heads.
         """
         if averaged:
-            return [[(f"layer {number}, mean of heads", "", layer.mean(0)) for number, layer in enumerate(self.layers, 1)]]
+            numbers = range(self.first_layer, self.first_layer + len(self.layers))
+            return [
+                [(f"layer {n}, mean of {len(one)} heads", "", one.mean(0)) for n, one in zip(numbers, self.layers, strict=True)]
+            ]
         return [
             [
                 (f"head {head}" if row == 1 else "", f"layer {row}" if head == 1 else "", one)
@@ -63,11 +67,12 @@ def attention_figure(kinds: Sequence[Attention], title: str = "") -> Any:
         kind.check()
     size = panel_size(kinds)
     if size.last_layer:
-        kinds = [kind._replace(title=f"{kind.title}, layer {len(kind.layers)}", layers=kind.layers[-1:]) for kind in kinds]
+        kinds = [kind._replace(layers=kind.layers[-1:], first_layer=len(kind.layers)) for kind in kinds]
     figure = new_figure()
-    figure.set_size_inches(*size.figure(kinds, bool(title)))
+    width, height = size.figure(kinds, bool(title))
+    figure.set_size_inches(width, height)
     if title:
-        figure.suptitle(plain(size.shortened(title)), fontsize=11, **fonts())
+        figure.suptitle(plain(shortened(title, int(width / LETTER))), fontsize=11, **fonts())
     heights = [size.height(kind) for kind in kinds]
     parts = np.atleast_1d(figure.subfigures(len(kinds), 1, height_ratios=heights))
     for kind, part, height in zip(kinds, parts, heights, strict=True):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .attention import Attention
 
-LARGEST = (16.0, 20.0)  # inches of a figure
+LARGEST = (16.0, 24.0)  # inches of a figure
 CELLS = (0.3, 0.22, 0.17, 0.13)  # inches that a token takes; below the last, labels of 8 points touch
 SMALLEST = 1.3  # inches of a panel, so that its title fits
 MARGIN, GAP, HEADING, TITLE = 2.2, 0.15, 0.9, 0.4  # beside, between and above the panels, and above all
-LONGEST_LABEL = 24  # characters
+LETTER = 0.09  # inches that a letter of the title takes
+LONGEST_LABEL = 20  # characters
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,7 @@ class PanelSize:
 
     def labels(self, tokens: Sequence[str], every: int) -> dict[int, str]:
         """The tokens that are written, by position, and as much of each as has place."""
-        return {place: _shortened(tokens[place], LONGEST_LABEL) for place in range(0, len(tokens), every)}
-
-    def shortened(self, title: str) -> str:
-        return _shortened(title, 200 if self.averaged else 160)
+        return {place: shortened(tokens[place], LONGEST_LABEL) for place in range(0, len(tokens), every)}
 
     def width(self, kind: Attention) -> float:
         return max(SMALLEST, self.width_of_cell * len(kind.keys)) + GAP
@@ -79,5 +77,5 @@ def panel_size(kinds: Sequence[Attention]) -> PanelSize:
     return replace(smallest, width_of_cell=min(cell_width, CELLS[-1]), height_of_cell=min(cell_height, CELLS[-1]))
 
 
-def _shortened(text: str, longest: int) -> str:
+def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
