@@ -26,6 +26,9 @@ class Dropout(Layer):
     def __init__(self, p: float):
         self.p = p
 
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
     def forward(self, X: np.ndarray) -> np.ndarray:
         if not self.training or (self.p == 0.0 and self.keep is None):
             self.remember(None)

@@ -39,6 +39,9 @@ class LayerNorm(keras.layers.Layer):
         self.bias = self.add_weight(shape=self.norm_shape, initializer="zeros", name="bias") if shifted else None
         self.built = True
 
+    def __repr__(self) -> str:
+        return f"<LayerNorm {self.norm_shape}, eps={self.eps}, kind={self.kind}, name={self.name}, built={self.built}>"
+
     def call(self, X: tf.Tensor) -> tf.Tensor:
         if not X.shape[-len(self.norm_shape) :].is_compatible_with(self.norm_shape):
             check_trailing("The input of LayerNorm", X.shape, self.norm_shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 
@@ -11,9 +12,13 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from transformer_mb import registry
 from transformer_mb.cli.evaluate import described
-from transformer_mb.errors import CheckpointError, ConfigError, DataError, TokenError
+from transformer_mb.errors import BackendError, CheckpointError, ConfigError, DataError, TokenError
 from transformer_mb.evaluation import evaluate
+from transformer_mb.figures.attention import Attention, attention_figure
+from transformer_mb.figures.files import DOTS
+from transformer_mb.figures.sentences import attention_of
 
 LONG = "he " * 40 + "."
 BOM = "\ufeff"
@@ -186,3 +191,108 @@ def test_X1_a_checkpoint_translates_on_any_backend_object(trained, translator, l
     assert tmb.Translator.load(trained, backend).translate(lines) == translator.translate(lines)
     with pytest.raises(ConfigError, match="has its own device and dtype"):
         tmb.Translator.load(trained, backend, dtype="float32")
+
+
+def test_X6_dir_shows_public_names_alone():
+    code = "import transformer_mb as tmb; print(*dir(tmb)); print(*dir(tmb.presets))"
+    top, presets = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert set(top.split()) == {"__version__", *tmb.__all__} and {"Translator", "Vocabulary", "Batches"} <= set(top.split())
+    assert set(presets.split()) == {"ARCHITECTURES", "PRESETS", "RECIPES", *tmb.presets.PRESETS}
+    assert all(getattr(tmb, name) is not None for name in tmb.__all__)
+
+
+@pytest.mark.parametrize("name", ["NumPy", "np", "NUMPY", "numpy"])
+def test_X7_a_backend_by_the_names_that_people_use(name, cli, trained, settings_file, tmp_path):
+    assert tmb.get_backend(name).name == "numpy"
+    if name == "np":  # what is recorded is its one name
+        assert cli("train", settings_file, "--epochs", 1, "--backend", name, "--out", tmp_path / "model").status == 0
+        assert json.loads((tmp_path / "model" / "trainer.json").read_text())["data"]["run"]["backend"] == "numpy"
+
+
+def test_X7_every_other_name_means_a_backend_that_is_there():
+    assert set(registry.OTHER_NAMES.values()) == set(registry.BUILT_IN) and not set(registry.OTHER_NAMES) & set(
+        registry.BUILT_IN
+    )
+    for given, canonical in {
+        "Torch": "torch",
+        "pytorch": "torch",
+        "keras": "tensorflow",
+        "flax": "jax",
+        "MXNet": "mxnet",
+    }.items():
+        assert registry.canonical_name(given) == canonical
+    for given, meant in (("troch", "torch"), ("tensorfow", "tensorflow"), ("kears", "tensorflow")):
+        with pytest.raises(BackendError, match=f"must be one of numpy, .*, got '{given}'. Did you mean {meant}?"):
+            tmb.get_backend(given)
+    with pytest.raises(BackendError, match=r"got 'caffe'\.$"):
+        tmb.get_backend("caffe")
+
+
+def test_X7_presets_are_listed_with_their_sizes_and_recipes(cli, tmp_path):
+    outcome = cli("presets", "--json", tmp_path / "presets.json")
+    listed = {one["name"]: one for one in json.loads((tmp_path / "presets.json").read_text())}
+    assert outcome.status == 0 and set(listed) == set(tmb.presets.PRESETS)
+    for name, one in listed.items():
+        config = tmb.presets.PRESETS[name](50, 50)
+        assert f"{name}: " in outcome.out and one["model"]["num_hiddens"] == config.num_hiddens
+    assert "num_hiddens=32, ffn_num_hiddens=64" in outcome.out and "epochs=200, batch_size=64, num_steps=10" in outcome.out
+    assert "`transformer-mb presets` describes them" in cli("train", "--preset", "gpt", "--data", "x", "--out", "y").err
+
+
+TALKS = """
+import logging, os, sys, warnings
+from transformer_mb.cli import main, presets
+def talkative():
+    os.write(2, b"native\\n")
+    warnings.warn("warned", UserWarning)
+    logging.getLogger("framework").error("logged")
+    print("ours", file=sys.stderr)
+    if "crash" in sys.argv:
+        os.abort()
+    return []
+presets.names = talkative
+sys.exit(main.main(sys.argv[1:2] + ["presets"] if sys.argv[1:2] == ["--debug"] else ["presets"]))
+"""
+
+
+def test_M11_what_frameworks_say_is_kept_away_and_shown_for_debugging():
+    def run(*words):
+        return subprocess.run([sys.executable, "-c", TALKS, *words], capture_output=True, text=True)
+
+    assert run().stderr == "ours\n"
+    assert all(word in run("--debug").stderr for word in ("native\n", "warned", "logged", "ours\n"))
+    assert "Fatal Python error: Aborted" in run("crash").stderr
+
+
+def test_F6_a_long_answer_is_a_readable_picture_of_bounded_size():
+    tokens = {count: [f"word{number}" for number in range(count)] for count in (6, 35, 300)}
+    for count, words in tokens.items():
+        weights = [np.full((4, count, count), 1 / count)] * 2
+        kinds = [Attention(kind, words, words, weights) for kind in ("cross", "encoder", "decoder")]
+        figure = attention_figure(kinds, " ".join(words))
+        width, height = figure.get_size_inches() * DOTS
+        panels = [axes for axes in figure.get_axes() if axes.get_images()]
+        assert width <= 1920 and height <= 2880
+        assert len(panels) == {6: 3 * 2 * 4, 35: 3 * 2, 300: 3}[count]  # heads, then their mean, then the last layer's
+        labels = panels[0].get_yticklabels()
+        # Labels of eight points, the first of them at every token where there is place.
+        assert (len(labels) == count) == (count < 300) and labels[0].get_fontsize() == 8
+        rows = panels[0].get_position().height * height / DOTS * 72 / len(labels)
+        assert rows >= 8
+        assert panels[-1].get_title() == {6: "", 35: "layer 2, mean of 4 heads", 300: "layer 2, mean of 4 heads"}[count]
+
+
+def test_F6_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, lines, tmp_path):
+    assert cli("translate", trained, "--attention", tmp_path / "a.html", stdin=f"xyzzy {lines[0]}\n{lines[1]}\n").status == 0
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
+    assert len(ids) == len(set(ids)) > 100 and set(used) <= set(ids) and used
+    assert ">xyzzy<" in page
+
+
+def test_F6_a_translation_that_fills_the_model_is_drawn_too(cli, trained, lines, tmp_path):
+    """Then no <eos> has a position."""
+    translator = tmb.Translator.load(trained)
+    found = attention_of(translator, lines[0], " ".join(["le"] * 30))
+    assert found.target == ["le"] * 30 and len(found.inputs) == 30

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import backends, demo, evaluate, inspect, parity, port, train, translate
+from . import backends, demo, evaluate, inspect, parity, port, presets, train, translate
 from .framework_messages import without_framework_messages
 from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (backends, demo, train, translate, evaluate, parity, port, inspect):
+for module in (backends, presets, demo, train, translate, evaluate, parity, port, inspect):
     # The workers of parity keep what they say, and what ssh says of its own is for the user.
     run = module.command if module is parity else without_framework_messages(module.command)
     app.command(module.NAME)(guarded(run))
