@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import subprocess
 import sys
 
@@ -16,9 +15,6 @@ from transformer_mb import registry
 from transformer_mb.cli.evaluate import described
 from transformer_mb.errors import BackendError, CheckpointError, ConfigError, DataError, TokenError
 from transformer_mb.evaluation import evaluate
-from transformer_mb.figures.attention import Attention, attention_figure
-from transformer_mb.figures.files import DOTS
-from transformer_mb.figures.sentences import attention_of
 
 LONG = "he " * 40 + "."
 BOM = "\ufeff"
@@ -262,37 +258,3 @@ def test_M11_what_frameworks_say_is_kept_away_and_shown_for_debugging():
     assert run().stderr == "ours\n"
     assert all(word in run("--debug").stderr for word in ("native\n", "warned", "logged", "ours\n"))
     assert "Fatal Python error: Aborted" in run("crash").stderr
-
-
-def test_F6_a_long_answer_is_a_readable_picture_of_bounded_size():
-    tokens = {count: [f"word{number}" for number in range(count)] for count in (6, 35, 300)}
-    for count, words in tokens.items():
-        weights = [np.full((4, count, count), 1 / count)] * 2
-        kinds = [Attention(kind, words, words, weights) for kind in ("cross", "encoder", "decoder")]
-        figure = attention_figure(kinds, " ".join(words))
-        width, height = figure.get_size_inches() * DOTS
-        panels = [axes for axes in figure.get_axes() if axes.get_images()]
-        assert width <= 1920 and height <= 2880
-        assert len(panels) == {6: 3 * 2 * 4, 35: 3 * 2, 300: 3}[count]  # heads, then their mean, then the last layer's
-        labels = panels[0].get_yticklabels()
-        # Labels of eight points, the first of them at every token where there is place.
-        assert (len(labels) == count) == (count < 300) and labels[0].get_fontsize() == 8
-        rows = panels[0].get_position().height * height / DOTS * 72 / len(labels)
-        assert rows >= 8
-        assert panels[-1].get_title() == {6: "", 35: "layer 2, mean of 4 heads", 300: "layer 2, mean of 4 heads"}[count]
-
-
-def test_F6_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, lines, tmp_path):
-    assert cli("translate", trained, "--attention", tmp_path / "a.html", stdin=f"xyzzy {lines[0]}\n{lines[1]}\n").status == 0
-    page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    ids = re.findall(r'\bid="([^"]+)"', page)
-    used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
-    assert len(ids) == len(set(ids)) > 100 and set(used) <= set(ids) and used
-    assert ">xyzzy<" in page
-
-
-def test_F6_a_translation_that_fills_the_model_is_drawn_too(cli, trained, lines, tmp_path):
-    """Then no <eos> has a position."""
-    translator = tmb.Translator.load(trained)
-    found = attention_of(translator, lines[0], " ".join(["le"] * 30))
-    assert found.target == ["le"] * 30 and len(found.inputs) == 30
