@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import faulthandler
 import functools
+import io
 import logging
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 from .reporting import Debugging
 
@@ -37,7 +38,9 @@ def _native_messages() -> Iterator[None]:
     before.flush()
     os.dup2(nowhere, 2)
     os.close(nowhere)
-    stream = open(shown, "w", encoding=before.encoding, errors="backslashreplace", buffering=1)  # noqa: SIM115 - closed below
+    # Unbuffered, since what Ctrl-C has to say may come in the middle of another message.
+    raw = io.FileIO(shown, "w")
+    stream = io.TextIOWrapper(cast(BinaryIO, raw), before.encoding, "backslashreplace", write_through=True)
     crashes = not faulthandler.is_enabled()
     if _writes_to(before, 2):
         sys.stderr = stream
