@@ -256,7 +256,12 @@ class Backend(ABC):
         self, model: Any, source: Any, source_valid_lens: Any, max_steps: int, beam: int = 4, length_penalty: float = 0.6
     ) -> list[list[int]]:
         """Beam search (see ``beam_search``); lists of ids without bos and eos."""
-        found = self._search(model, "beam", source, source_valid_lens, max_steps, beam, length_penalty, 1)
+        source, valid_lens, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
+        session, first = (
+            self.start_beam(model, source, valid_lens, max_steps, beam),
+            np.full(len(source), model.config.start_id),
+        )
+        found = beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id)
         return [hypotheses[0].ids for hypotheses in found]
 
     def hypotheses(
@@ -269,28 +274,19 @@ class Backend(ABC):
         length_penalty: float = 0.6,
         count: int | None = None,
     ) -> list[list[ScoredIds]]:
-        """The best hypotheses of each source with their scores, the best first.
+        """The best hypotheses of each source with their scores, the best first: that of ``beam``, or of ``greedy`` with beam=1.
 
-        Args:
-            beam: 1 is greedy decoding, with what ``greedy`` gives.
-            count: how many of each source, at most ``beam``; None: all of them. Fewer where there are no more.
+        ``count`` are how many, at most ``beam``; None: all of them. Fewer where there are no more.
         """
-        count = beam if count is None else count
-        if beam != 1 or count != 1:
-            return self._search(model, "hypotheses", source, source_valid_lens, max_steps, beam, length_penalty, count)
+        check_search(beam, length_penalty, beam if count is None else count)
         source, valid_lens, max_steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
-        session = self.start_beam(model, source, valid_lens, max_steps, 1)
-        first = np.full(len(source), model.config.start_id)
-        return greedy_search(session, len(source), max_steps, length_penalty, first, model.config.eos_id)
-
-    def _search(
-        self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int, beam: int, length_penalty: float, count: int
-    ) -> list[list[ScoredIds]]:
-        check_search(beam, length_penalty, count)
-        source, valid_lens, max_steps = self._decoding_inputs(model, call, source, valid_lens, max_steps)
-        session = self.start_beam(model, source, valid_lens, max_steps, beam)
-        first = np.full(len(source), model.config.start_id)
-        return beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id, count)
+        session, first = (
+            self.start_beam(model, source, valid_lens, max_steps, beam),
+            np.full(len(source), model.config.start_id),
+        )
+        if beam == 1:
+            return greedy_search(session, len(source), max_steps, length_penalty, first, model.config.eos_id)
+        return beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id, count or beam)
 
     def _model_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, target: Any) -> tuple[Any, Any, Any]:
         check_side(model.config, "decoder", call)
