@@ -12,14 +12,20 @@ if TYPE_CHECKING:
     from . import presets
     from .checkpoint import load, save
     from .config import TransformerConfig
+    from .data.batching import Batches
+    from .data.vocabulary import Vocabulary
     from .porting.port import port
     from .registry import get_backend
     from .training import train
+    from .translation import Translator
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Batches": "data.batching",
     "TransformerConfig": "config",
+    "Translator": "translation",
+    "Vocabulary": "data.vocabulary",
     "get_backend": "registry",
     "load": "checkpoint",
     "port": "porting.port",
@@ -27,7 +33,18 @@ _HOMES = {
     "presets": "presets",
     "train": "training",
 }
-__all__ = ["TransformerConfig", "get_backend", "load", "port", "presets", "save", "train"]
+__all__ = [
+    "Batches",
+    "TransformerConfig",
+    "Translator",
+    "Vocabulary",
+    "get_backend",
+    "load",
+    "port",
+    "presets",
+    "save",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -38,4 +55,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    """The public names alone."""
+    return ["__version__", *__all__]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import interface
-from .beam_search import BeamSession, beam_search
+from .beam_search import BeamSession, ScoredIds, beam_search, check_search, greedy_search
 from .checks import check_config, check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .errors import ConfigError, DtypeError
@@ -186,6 +186,9 @@ class Backend(ABC):
     def build(self, config: TransformerConfig, seed: int = 0, initialization: str = "xavier") -> Any:
         """A native model with neutral initial weights: the same seed gives the same model in every backend.
 
+        It is as its framework makes models: in torch, Paddle, flax and NumPy in training mode, where ``model.eval()`` ends
+        dropout; in Keras and MXNet the mode comes with each call.
+
         Args:
             initialization: ``xavier`` or ``torch_default``, see ``transformer_mb.initialization``.
         """
@@ -193,6 +196,14 @@ class Backend(ABC):
         weights = initial_weights(config, seed, initialization)
         model = self.create_empty(config)
         self.set_weights(model, weights)
+        return model
+
+    def from_weights(self, config: TransformerConfig, weights: Weights) -> Any:
+        """A native model with these weights for use: in evaluation mode, so that nothing is dropped. A trainer changes that."""
+        model = self.create_empty(config)
+        self.set_weights(model, weights)
+        if hasattr(model, "eval"):  # in Keras and MXNet the mode comes with each call
+            model.eval()
         return model
 
     def set_weights(self, module: Any, weights: Weights) -> None:
@@ -274,10 +285,36 @@ class Backend(ABC):
     ) -> list[list[int]]:
         """Beam search (see ``beam_search``); lists of ids without bos and eos."""
         source, valid_lens, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
-        session = self.start_beam(model, source, valid_lens, max_steps, beam)
-        return beam_search(
-            session, source.shape[0], beam, max_steps, length_penalty, model.config.start_id, model.config.eos_id
+        session, first = (
+            self.start_beam(model, source, valid_lens, max_steps, beam),
+            np.full(len(source), model.config.start_id),
         )
+        found = beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id)
+        return [hypotheses[0].ids for hypotheses in found]
+
+    def hypotheses(
+        self,
+        model: Any,
+        source: Any,
+        source_valid_lens: Any,
+        max_steps: int,
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        count: int | None = None,
+    ) -> list[list[ScoredIds]]:
+        """The best hypotheses of each source with their scores, the best first: that of ``beam``, or of ``greedy`` with beam=1.
+
+        ``count`` are how many, at most ``beam``; None: all of them. Fewer where there are no more.
+        """
+        check_search(beam, length_penalty, beam if count is None else count)
+        source, valid_lens, max_steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
+        session, first = (
+            self.start_beam(model, source, valid_lens, max_steps, beam),
+            np.full(len(source), model.config.start_id),
+        )
+        if beam == 1:
+            return greedy_search(session, len(source), max_steps, length_penalty, first, model.config.eos_id)
+        return beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id, count or beam)
 
     def _model_inputs(self, model: Any, call: str, source: Any, target: Any, valid_lens: Any) -> tuple[Any, Any, Any]:
         check_side(model.config, "decoder", call)

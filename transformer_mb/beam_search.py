@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .errors import ConfigError
+from .errors import ConfigError, NotFiniteError
+
+
+class ScoredIds(NamedTuple):
+    """A finished hypothesis; ids without the first token and, in what a search returns, without eos.
+
+    log_probability: of all its tokens, eos included. score: the same after the length penalty, by which hypotheses are
+    ordered.
+    """
+
+    ids: list[int]
+    score: float
+    log_probability: float
 
 
 class BeamSession(Protocol):
@@ -22,55 +35,109 @@ class BeamSession(Protocol):
 
 
 def beam_search(
-    session: BeamSession, batch: int, beam: int, max_steps: int, length_penalty: float, start_id: int, eos_id: int
-) -> list[list[int]]:
-    """The best hypothesis found for each source, without start and eos.
+    session: BeamSession,
+    batch: int,
+    beam: int,
+    max_steps: int,
+    length_penalty: float,
+    first_tokens: np.ndarray,
+    eos_id: int,
+    count: int = 1,
+) -> list[list[ScoredIds]]:
+    """The ``count`` best hypotheses found for each source, the best first; fewer where there are no more.
+
+    They are without ``first_tokens`` [B], which are fed at first, and without eos.
 
     A hypothesis of n tokens (eos counted) scores log p / ((5 + n) / 6) ** length_penalty (Wu et al. 2016,
     equation 14). log p only falls, so an open hypothesis ends no higher than its log p at the longest length's
-    penalty: a source is done when its best finished one is not below that.
+    penalty: a source is done when the last of its finished ones is not below that.
     """
-    if beam < 1 or length_penalty < 0.0:
-        raise ConfigError(f"beam must be at least 1 and length_penalty at least 0, got {beam} and {length_penalty}.")
+    check_search(beam, length_penalty, count)
     rows = np.arange(batch)[:, None]
     scores = np.full((batch, beam), -np.inf)
     scores[:, 0] = 0.0  # all rows of a source start equal, so only one of them may branch
-    tokens = np.full((batch, beam), start_id)
+    tokens = np.repeat(first_tokens[:, None], beam, axis=1)
     history = np.zeros((batch, beam, 0), dtype=np.int64)
-    best = Finished(batch)
+    finished = Finished(batch, count)
     for length in range(1, max_steps + 1):
         # Of a row's beam + 1 best tokens one may be eos, so that beam of them go on.
         log_probs, ids = session.step(tokens.reshape(-1), beam + 1)
-        count = ids.shape[1]
-        candidates = (scores.reshape(-1, 1) + log_probs).reshape(batch, beam * count)
-        ids = ids.reshape(batch, beam * count)
+        width = ids.shape[1]
+        candidates = (scores.reshape(-1, 1) + log_probs).reshape(batch, beam * width)
+        ids = ids.reshape(batch, beam * width)
         ended = (ids == eos_id) | (length == max_steps)
-        best.add(np.where(ended, candidates, -np.inf) / _penalty(length, length_penalty), ids, history, count)
+        finished.add(np.where(ended, candidates, -np.inf), _penalty(length, length_penalty), ids, history)
         candidates[ended] = -np.inf
         kept = np.argsort(-candidates, axis=1, kind="stable")[:, :beam]
-        scores, tokens, parents = candidates[rows, kept], ids[rows, kept], kept // count
-        if (best.scores >= scores[:, 0] / _penalty(max_steps, length_penalty)).all():
+        scores, tokens, parents = candidates[rows, kept], ids[rows, kept], kept // width
+        if (finished.lowest >= scores[:, 0] / _penalty(max_steps, length_penalty)).all():
             break
         history = np.concatenate([history[rows, parents], tokens[..., None]], axis=2)
         session.reorder((parents + rows * beam).reshape(-1))
-    return [sequence[:-1] if sequence[-1] == eos_id else sequence for sequence in best.sequences]
+    return _without_eos(finished.hypotheses, eos_id)
+
+
+def greedy_search(
+    session: BeamSession, batch: int, max_steps: int, length_penalty: float, first_tokens: np.ndarray, eos_id: int
+) -> list[list[ScoredIds]]:
+    """The most probable token at each step, scored as in ``beam_search``: one hypothesis for each source."""
+    check_search(1, length_penalty, 1)
+    tokens = first_tokens
+    total = np.zeros(batch)
+    generated: list[list[int]] = [[] for _ in range(batch)]
+    running = np.ones(batch, dtype=bool)
+    for _ in range(max_steps):
+        log_probs, ids = session.step(tokens, 1)
+        tokens = ids[:, 0]
+        total[running] += log_probs[running, 0]
+        for row in np.flatnonzero(running):
+            generated[row].append(int(tokens[row]))
+        running &= tokens != eos_id
+        if not running.any():
+            break
+    scored = zip(generated, total.tolist(), strict=True)
+    paths = [ScoredIds(path, value / _penalty(len(path), length_penalty), value) for path, value in scored]
+    return _without_eos([[path] if np.isfinite(path.log_probability) else [] for path in paths], eos_id)
+
+
+def check_search(beam: int, length_penalty: float, count: int) -> None:
+    if beam < 1 or length_penalty < 0.0:
+        raise ConfigError(f"beam must be at least 1 and length_penalty at least 0, got {beam} and {length_penalty}.")
+    if not 1 <= count <= beam:
+        raise ConfigError(f"The number of hypotheses kept must be from 1 to the beam's {beam}, got {count}.")
 
 
 def _penalty(length: int, length_penalty: float) -> float:
     return float(((5.0 + length) / 6.0) ** length_penalty)
 
 
+def _without_eos(hypotheses: Sequence[Sequence[ScoredIds]], eos_id: int) -> list[list[ScoredIds]]:
+    if not all(hypotheses):
+        raise NotFiniteError("The model's log-probabilities must be finite numbers, got others: its weights have diverged.")
+    return [[path._replace(ids=path.ids[:-1]) if path.ids[-1] == eos_id else path for path in found] for found in hypotheses]
+
+
 class Finished:
-    """The best finished hypothesis of each source so far."""
+    """The ``count`` best finished hypotheses of each source so far, the best first.
 
-    def __init__(self, batch: int):
-        self.scores = np.full(batch, -np.inf)
-        self.sequences: list[list[int]] = [[] for _ in range(batch)]
+    lowest: [B], the score of the last of them, -inf where there are fewer.
+    """
 
-    def add(self, scores: np.ndarray, ids: np.ndarray, history: np.ndarray, count: int) -> None:
-        """Candidates [B, beam * count]: those of one row next to each other, -inf where not finished."""
-        winners = scores.argmax(axis=1)
-        for b in np.flatnonzero(scores.max(axis=1) > self.scores):
-            winner = winners[b]
-            self.scores[b] = scores[b, winner]
-            self.sequences[b] = [*history[b, winner // count].tolist(), int(ids[b, winner])]
+    def __init__(self, batch: int, count: int):
+        self.count = count
+        self.lowest = np.full(batch, -np.inf)
+        self.hypotheses: list[list[ScoredIds]] = [[] for _ in range(batch)]
+
+    def add(self, log_probs: np.ndarray, penalty: float, ids: np.ndarray, history: np.ndarray) -> None:
+        """Candidates [B, beam * width]: those of one row next to each other, -inf where not finished."""
+        scores, width = log_probs / penalty, ids.shape[1] // history.shape[1]
+        for b in np.flatnonzero(scores.max(axis=1) > self.lowest):
+            for winner in np.argsort(-scores[b], kind="stable")[: self.count]:
+                if not scores[b, winner] > self.lowest[b]:
+                    break
+                path = [*history[b, winner // width].tolist(), int(ids[b, winner])]
+                found = [*self.hypotheses[b], ScoredIds(path, float(scores[b, winner]), float(log_probs[b, winner]))]
+                # Stable: of equal ones that which was found first stays before the other.
+                self.hypotheses[b] = sorted(found, key=lambda one: -one.score)[: self.count]
+                if len(self.hypotheses[b]) == self.count:
+                    self.lowest[b] = self.hypotheses[b][-1].score

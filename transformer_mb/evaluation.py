@@ -20,7 +20,8 @@ class Evaluation(NamedTuple):
     """What ``evaluate`` measures.
 
     exact_match: the share of pairs whose translation is one of the targets that are listed for this source;
-    distinct_exact_match: the same over distinct sources.
+    distinct_exact_match: the same over distinct sources. four_grams: the sequences of four words in the translations, which
+    BLEU counts among others; where there is none, it is 0 whatever the translations are.
     """
 
     pairs: int
@@ -29,6 +30,7 @@ class Evaluation(NamedTuple):
     chrf: Score
     exact_match: float
     distinct_exact_match: float
+    four_grams: int
 
     def to_dict(self) -> dict[str, Any]:
         scores = {"bleu": self.bleu._asdict(), "chrf": self.chrf._asdict()}
@@ -48,13 +50,15 @@ def evaluate(pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> E
     for (source, _), hit in zip(pairs, hits, strict=True):
         by_source.setdefault(source, hit)
     references = [target for _, target in pairs]
+    bleu, four_grams = _bleu(translations, references)
     return Evaluation(
         pairs=len(pairs),
         distinct_sources=len(by_source),
-        bleu=bleu(translations, references),
+        bleu=bleu,
         chrf=chrf(translations, references),
         exact_match=sum(hits) / len(hits),
         distinct_exact_match=sum(by_source.values()) / len(by_source),
+        four_grams=four_grams,
     )
 
 
@@ -67,20 +71,23 @@ def exact_matches(pairs: Sequence[tuple[str, str]], translations: Sequence[str])
 
 
 def bleu(translations: Sequence[str], references: Sequence[str]) -> Score:
+    return _bleu(translations, references)[0]
+
+
+def _bleu(translations: Sequence[str], references: Sequence[str]) -> tuple[Score, int]:
     from sacrebleu.metrics import BLEU  # here, since nothing else needs it; force: no warnings about tokenized text
 
-    return _score(BLEU(force=True), translations, references)
+    metric = BLEU(force=True)
+    result = metric.corpus_score(list(translations), [list(references)])
+    return Score(float(result.score), str(metric.get_signature())), int(result.totals[3])
 
 
 def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:
     from sacrebleu.metrics import CHRF
 
-    return _score(CHRF(), translations, references)
-
-
-def _score(metric: Any, translations: Sequence[str], references: Sequence[str]) -> Score:
-    value = metric.corpus_score(list(translations), [list(references)]).score
-    return Score(float(value), str(metric.get_signature()))
+    metric = CHRF()
+    result = metric.corpus_score(list(translations), [list(references)])
+    return Score(float(result.score), str(metric.get_signature()))
 
 
 def normalized(pairs: Sequence[tuple[str, str]], source: TextPipeline, target: TextPipeline) -> list[tuple[str, str]]:

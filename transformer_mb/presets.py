@@ -170,9 +170,18 @@ def annotated(source_vocab_size: int, target_vocab_size: int, **changes: Any) ->
 PRESETS = {preset.__name__: preset for preset in (d2l, notes_de_en, stepwise_prenorm, fused_embedding, vaswani_base, annotated)}
 
 
+__all__ = ["ARCHITECTURES", "PRESETS", "RECIPES", *PRESETS]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def check_name(name: str) -> str:
     if name not in PRESETS:
-        raise ConfigError(f"The preset must be one of {', '.join(PRESETS)}, got {name!r}.")
+        raise ConfigError(
+            f"The preset must be one of {', '.join(PRESETS)}, got {name!r}; `transformer-mb presets` describes them."
+        )
     return name
 
 

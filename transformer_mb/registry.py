@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -9,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .errors import BackendError
+from .errors import BackendError, ConfigError
 from .extras import install_command
 
 if TYPE_CHECKING:
@@ -56,6 +57,20 @@ BUILT_IN = {
 }
 
 
+# What the frameworks' users call them too.
+OTHER_NAMES = {
+    "np": "numpy",
+    "pytorch": "torch",
+    "tf": "tensorflow",
+    "keras": "tensorflow",
+    "paddlepaddle": "paddle",
+    "mx": "mxnet",
+    "gluon": "mxnet",
+    "flax": "jax",
+    "nnx": "jax",
+}
+
+
 def entries() -> dict[str, Entry]:
     """The built-in backends, then those of other packages by entry point."""
     found = dict(BUILT_IN)
@@ -66,16 +81,26 @@ def entries() -> dict[str, Entry]:
 
 
 def requested_name(name: str | None = None) -> str:
-    """The explicit argument, then the environment variable, then ``numpy``."""
-    return name or os.environ.get(VARIABLE) or DEFAULT
+    """The explicit argument, then the environment variable, then ``numpy``; as ``canonical_name`` gives it."""
+    return canonical_name(name or os.environ.get(VARIABLE) or DEFAULT)
+
+
+def canonical_name(name: str) -> str:
+    """The name by which a backend is recorded; upper case and the names of OTHER_NAMES are understood. Raises BackendError."""
+    known = entries()
+    lower = str(name).lower()
+    for candidate in (name, lower, OTHER_NAMES.get(lower, "")):
+        if candidate in known:
+            return candidate
+    close = difflib.get_close_matches(lower, [*known, *OTHER_NAMES], 1)
+    suggestion = f" Did you mean {OTHER_NAMES.get(close[0], close[0])}?" if close else ""
+    raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}.{suggestion}")
 
 
 def load_backend_class(name: str) -> type[Backend]:
     """The class of a backend; raises BackendError with the reason and the remedy."""
-    known = entries()
-    if name not in known:
-        raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}.")
-    entry = known[name]
+    name = canonical_name(name)
+    entry = entries()[name]
     missing = [package for package in entry.requires if importlib.util.find_spec(package) is None]
     if missing:
         raise BackendError(
@@ -99,11 +124,21 @@ def get_backend(name: str | None = None, device: str | None = None, dtype: str =
     """A backend on a device in a dtype.
 
     Args:
-        name: None reads ``TRANSFORMER_MB_BACKEND``, else ``numpy``.
+        name: None reads ``TRANSFORMER_MB_BACKEND``, else ``numpy``. Upper case, and names such as ``pytorch`` and ``keras``
+            (see ``OTHER_NAMES``), are understood.
     Raises:
         BackendError: unknown or not usable here; DtypeError, DeviceError: not offered.
     """
     return load_backend_class(requested_name(name))(device=device, dtype=dtype)
+
+
+def chosen_backend(backend: str | Backend | None, device: str | None, dtype: str | None) -> Backend:
+    """A backend by its name (None: the usual one) in a dtype (None: float32); or a Backend, which has its own of both."""
+    if backend is None or isinstance(backend, str):
+        return get_backend(backend, device, dtype or "float32")
+    if device is not None or dtype is not None:
+        raise ConfigError("A Backend object has its own device and dtype: give these only with a backend's name.")
+    return backend
 
 
 def installed() -> list[str]:

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple, TypeVar, overload
 
 from .backend import Backend
-from .data.batching import restore_order, source_batches
+from .beam_search import ScoredIds, check_search
+from .checkpoint import Checkpoint, read_checkpoint
+from .data.batching import SourceBatch, restore_order, source_batches
 from .data.vocabulary import Vocabulary
-from .errors import TokenError
+from .errors import CheckpointError, ConfigError, DataError, TokenError
+from .registry import chosen_backend
 
 EXTRA_STEPS = 10  # the limit is 2 * source + 10, or max_len
+LENGTH_PENALTY = 0.6
+TOO_LONG = ("stop", "cut", "skip")
+Result = TypeVar("Result")
+
+
+class Hypothesis(NamedTuple):
+    """One translation of several.
+
+    tokens: as the vocabulary has them. log_probability: natural logarithm, of all tokens and of the <eos> that ends them.
+    score: ``log_probability / ((5 + n) / 6) ** length_penalty``, n being the tokens with <eos>; it orders hypotheses.
+    """
+
+    text: str
+    tokens: list[str]
+    score: float
+    log_probability: float
+
+
+NOTHING = Hypothesis("", [], 0.0, 0.0)  # what an empty line becomes
 
 
 class Translator:
@@ -20,6 +42,8 @@ class Translator:
         batch_size: sentences of similar length decoded together.
         max_steps: the longest translation; None takes twice the longest source of a batch and a few more, which keeps
             the number of different shapes small.
+        too_long: what becomes of a line of more tokens than the model has positions (``longest``): ``stop`` raises
+            TokenError, ``cut`` translates its first tokens, ``skip`` takes it for an empty one.
     """
 
     def __init__(
@@ -31,43 +55,166 @@ class Translator:
         *,
         batch_size: int = 64,
         max_steps: int | None = None,
+        too_long: str = "stop",
     ):
+        if too_long not in TOO_LONG:
+            raise ConfigError(f"too_long must be one of {', '.join(TOO_LONG)}, got {too_long!r}.")
         self.backend = backend
         self.model = model
         self.source_vocabulary = source_vocabulary
         self.target_vocabulary = target_vocabulary
         self.batch_size = batch_size
         self.max_steps = max_steps
+        self.too_long = too_long
 
-    def translate(self, lines: Sequence[str], beam: int = 1, first_line: int = 1) -> list[str]:
-        """One translation for each line; an empty line stays empty. Words that the vocabulary lacks are allowed.
+    @classmethod
+    def load(
+        cls,
+        folder: Any,
+        backend: str | Backend | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        *,
+        batch_size: int = 64,
+        max_steps: int | None = None,
+        too_long: str = "stop",
+    ) -> Translator:
+        """From a checkpoint folder with vocabularies.
 
         Args:
-            beam: 1 decodes greedily. first_line: the number that a message gives the first line.
+            backend, device, dtype: as ``tmb.load`` takes them. The others: as the class does.
         Raises:
-            TokenError: a line that is longer than the model's positions, by its number.
+            CheckpointError: no checkpoint, a damaged one, or one without vocabularies.
         """
-        pipeline = self.source_vocabulary.pipeline
-        token_lists = [pipeline.encode(line) for line in lines]
-        max_len = self.model.config.max_len
-        for number, tokens in enumerate(token_lists, start=first_line):
-            if len(tokens) >= max_len:  # <eos> is to come
-                raise TokenError(
-                    f"Line {number} must be at most {max_len - 1} tokens long (max_len = {max_len}, <eos> counted), but it "
-                    f"has {len(tokens)}."
-                )
-        filled = [number for number, tokens in enumerate(token_lists) if tokens]
-        batches = source_batches([token_lists[n] for n in filled], self.source_vocabulary, self.batch_size, max_len=max_len)
-        decoded = [ids for batch in batches for ids in self._decode(batch.source, batch.source_valid_lens, beam)]
-        texts = [""] * len(lines)
-        for number, ids in zip(filled, restore_order(batches, decoded), strict=True):
-            texts[number] = self.target_vocabulary.decode(ids)
-        return texts
+        framework = chosen_backend(backend, device, dtype)  # first, since an unknown one is found out at once
+        checkpoint = read_checkpoint(folder, optimizer=False)
+        vocabularies = text_vocabularies(checkpoint, folder)
+        model = framework.from_weights(checkpoint.config, checkpoint.weights)
+        return cls(framework, model, *vocabularies, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
 
-    def _decode(self, source: Any, valid_lens: Any, beam: int) -> list[list[int]]:
-        max_steps = self.max_steps
-        if max_steps is None:
-            max_steps = min(self.model.config.max_len, 2 * source.shape[1] + EXTRA_STEPS)
-        if beam == 1:
-            return self.backend.greedy(self.model, source, valid_lens, max_steps)
-        return self.backend.beam(self.model, source, valid_lens, max_steps, beam=beam)
+    @property
+    def longest(self) -> int:
+        """The tokens that a line may have; <eos> takes the model's last position."""
+        return self.model.config.max_len - 1
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, lines: str, beam: int = 1, length_penalty: float = LENGTH_PENALTY
+    ) -> str: ...
+    @overload
+    def translate(self, lines: Iterable[str], beam: int = 1, length_penalty: float = LENGTH_PENALTY) -> list[str]: ...
+    def translate(self, lines: Any, beam: int = 1, length_penalty: float = LENGTH_PENALTY) -> Any:
+        """The translation of one text, or a list of one for each; an empty one stays empty, and unknown words are allowed.
+
+        Args:
+            beam: hypotheses of the beam search; 1 decodes greedily.
+            length_penalty: 0 orders hypotheses by their probability alone, more favors longer ones.
+        Raises:
+            TokenError: a line that is too long, see ``too_long``; DataError: lines that are no text.
+        """
+        check_search(beam, length_penalty, 1)
+
+        def decode(batch: SourceBatch) -> list[list[int]]:
+            inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch)
+            return self.backend.greedy(*inputs) if beam == 1 else self.backend.beam(*inputs, beam, length_penalty)
+
+        texts = self._each(_lines(lines), decode, self.target_vocabulary.decode, "")
+        return texts[0] if isinstance(lines, str) else texts
+
+    @overload
+    def hypotheses(  # type: ignore[overload-overlap]
+        self, lines: str, beam: int = 4, n_best: int | None = None, length_penalty: float = LENGTH_PENALTY
+    ) -> list[Hypothesis]: ...
+    @overload
+    def hypotheses(
+        self, lines: Iterable[str], beam: int = 4, n_best: int | None = None, length_penalty: float = LENGTH_PENALTY
+    ) -> list[list[Hypothesis]]: ...
+    def hypotheses(self, lines: Any, beam: int = 4, n_best: int | None = None, length_penalty: float = LENGTH_PENALTY) -> Any:
+        """The best translations of each text with their scores, the best first: that which ``translate`` gives.
+
+        Args:
+            n_best: how many, at most ``beam``; None: all that the beam has. Fewer where the search found no more; an empty
+                text has one, which is empty. The others: as in ``translate``.
+        """
+        count = beam if n_best is None else n_best
+        check_search(beam, length_penalty, count)
+
+        def decode(batch: SourceBatch) -> list[list[ScoredIds]]:
+            inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch)
+            return self.backend.hypotheses(*inputs, beam, length_penalty, count)
+
+        found = self._each(_lines(lines), decode, self._described, [NOTHING])
+        return found[0] if isinstance(lines, str) else found
+
+    def tokens(self, line: str) -> list[str]:
+        """What the model is given of a line, without <eos>."""
+        tokens = self.source_vocabulary.pipeline.encode(line)
+        if len(tokens) <= self.longest:
+            return tokens
+        return tokens[: self.longest] if self.too_long == "cut" else []
+
+    def excess(self, lines: Iterable[str]) -> dict[int, int]:
+        """How many tokens each line has that is too long, by its number from 0."""
+        counts = (len(self.source_vocabulary.pipeline.encode(line)) for line in lines)
+        return {number: count for number, count in enumerate(counts) if count > self.longest}
+
+    def length_error(self, number: int, count: int) -> TokenError:
+        """The error of a line that is too long; ``number`` is counted from 1."""
+        return TokenError(
+            f"Line {number} must be at most {self.longest} tokens long (max_len = {self.longest + 1}, <eos> counted), but it "
+            f"has {count}."
+        )
+
+    def _each(
+        self,
+        lines: list[str],
+        decode: Callable[[SourceBatch], Sequence[Any]],
+        describe: Callable[[Any], Result],
+        empty: Result,
+    ) -> list[Result]:
+        """Each line's result in the order of the lines, decoded in batches of similar length."""
+        if self.too_long == "stop":
+            for number, count in self.excess(lines).items():
+                raise self.length_error(number + 1, count)
+        token_lists = [self.tokens(line) for line in lines]
+        filled = [number for number, tokens in enumerate(token_lists) if tokens]
+        filled_lists = [token_lists[number] for number in filled]
+        batches = source_batches(filled_lists, self.source_vocabulary, self.batch_size, max_len=self.longest + 1)
+        decoded = [result for batch in batches for result in decode(batch)]
+        results = [empty] * len(lines)
+        for number, result in zip(filled, restore_order(batches, decoded), strict=True):
+            results[number] = describe(result)
+        return results
+
+    def _steps(self, batch: SourceBatch) -> int:
+        if self.max_steps is not None:
+            return self.max_steps
+        return min(self.longest + 1, 2 * batch.source.shape[1] + EXTRA_STEPS)
+
+    def _described(self, found: Sequence[ScoredIds]) -> list[Hypothesis]:
+        vocabulary = self.target_vocabulary
+        return [Hypothesis(vocabulary.decode(one.ids), vocabulary.tokens(one.ids), *one[1:]) for one in found]
+
+
+def text_vocabularies(checkpoint: Checkpoint, folder: Any) -> tuple[Vocabulary, Vocabulary]:
+    """Those of both sides; raises CheckpointError that says how to give a checkpoint its vocabularies."""
+    source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
+    if source is None or target is None:
+        raise CheckpointError(
+            f"Text needs the vocabularies of both sides, but the checkpoint {folder} holds a model without. Save it with them "
+            'from Python, tmb.save(model, folder, vocabularies=(source, target)), or port it with {"source_vocabulary": FILE, '
+            '"target_vocabulary": FILE} in --config.'
+        )
+    return source, target
+
+
+def _lines(lines: Any) -> list[str]:
+    if isinstance(lines, str):
+        return [lines]
+    if not isinstance(lines, Iterable) or isinstance(lines, bytes | bytearray | Mapping | Set):
+        raise DataError(f"The lines must be a str or a list of str, got a {type(lines).__name__}.")
+    listed = list(lines)
+    for number, line in enumerate(listed, start=1):
+        if not isinstance(line, str):
+            raise DataError(f"The lines must be a str or a list of str, but line {number} is a {type(line).__name__}.")
+    return listed

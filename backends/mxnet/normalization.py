@@ -25,6 +25,9 @@ class LayerNorm(Block):
         shifted = affine and kind != "rms_norm"
         self.beta = self.params.get("beta", shape=self.norm_shape, init="zeros") if shifted else None
 
+    def __repr__(self) -> str:
+        return f"LayerNorm({self.norm_shape}, eps={self.eps}, kind={self.kind})"
+
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
         # The fused operator takes one axis, and epsilon as float32, which float64 parity would see.

@@ -6,6 +6,7 @@ MXNet was retired in 2023. It reads ``numpy.bool``, which NumPy 1.24 removed, wh
 from __future__ import annotations
 
 import ctypes
+import logging
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,8 +24,16 @@ with warnings.catch_warnings():
     from mxnet.ndarray import register
     from mxnet.symbol.numpy import _Symbol
 
-# NumPy's semantics for shapes and arrays (mxnet.np), as in the book; it holds for the whole process.
-npx.set_np()
+# NumPy's semantics for shapes and arrays (mxnet.np), as in the book; it holds for the whole process. MXNet would tell that by
+# way of ``logging.info``, which gives a program that has set up no logging one by itself.
+silent, disabled = logging.NullHandler(), logging.root.manager.disable
+logging.root.addHandler(silent)
+logging.disable(logging.INFO)
+try:
+    npx.set_np()
+finally:
+    logging.disable(disabled)
+    logging.root.removeHandler(silent)
 
 
 class Block(gluon.Block):

@@ -28,6 +28,9 @@ class Dropout(Layer):
         check_rate("dropout", p)
         self.p = p
 
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
     def forward(self, X: np.ndarray) -> np.ndarray:
         if not self.training or (self.p == 0.0 and self.keep is None):
             self.remember(None)

@@ -73,6 +73,17 @@ class Layer:
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         return self.forward(*inputs, **options)
 
+    def __repr__(self) -> str:
+        inside = [f"({name}): {value!r}" for name, value in vars(self).items() if isinstance(value, Layer)]
+        lines = "".join(f"\n  {line}" for one in inside for line in one.split("\n"))
+        return (
+            f"{type(self).__name__}({self.extra_repr()}{lines}\n)" if inside else f"{type(self).__name__}({self.extra_repr()})"
+        )
+
+    def extra_repr(self) -> str:
+        """Sizes and switches, as torch.nn.Module shows them."""
+        return ""
+
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError
 
@@ -155,6 +166,9 @@ class Linear(Layer):
         self.weight = Parameter((2.0 * weight - 1.0) * limit)
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
 
+    def extra_repr(self) -> str:
+        return f"{self.in_features}, {len(self.weight.value)}, bias={self.bias is not None}"
+
     def forward(self, X: np.ndarray) -> np.ndarray:
         rows = X.reshape(-1, X.shape[-1])
         self.remember(rows)
@@ -180,6 +194,9 @@ class Embedding(Layer):
         if padding_id is not None:
             weight[padding_id] = 0.0
         self.weight = Parameter(weight, frozen_row=padding_id)
+
+    def extra_repr(self) -> str:
+        return ", ".join(map(str, self.weight.value.shape))
 
     def forward(self, ids: np.ndarray) -> np.ndarray:
         self.remember(ids)

@@ -1,5 +1,12 @@
 """The PaddlePaddle backend: ``nn.Layer`` layers, run as dynamic graph; CPU and CUDA."""
 
+import warnings
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "No ccache found")  # which those need who compile operators of their own
+    import paddle  # noqa: F401
+
+# isort: split
 from .attention import (
     DotProductAttention,
     MultiHeadAttention,

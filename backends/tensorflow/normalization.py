@@ -38,6 +38,9 @@ class LayerNorm(keras.layers.Layer):
         self.bias = self.add_weight(shape=self.norm_shape, initializer="zeros", name="bias") if shifted else None
         self.built = True
 
+    def __repr__(self) -> str:
+        return f"<LayerNorm {self.norm_shape}, eps={self.eps}, kind={self.kind}, name={self.name}, built={self.built}>"
+
     def call(self, X: tf.Tensor) -> tf.Tensor:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
         axes = tuple(range(-len(self.norm_shape), 0))

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from transformer_mb.cli.loading import load_translator
+import transformer_mb as tmb
 from transformer_mb.figures import curves
 from transformer_mb.figures.attention_files import sentence_figure
 from transformer_mb.figures.sentences import attention_of
@@ -34,7 +34,7 @@ def test_png_and_svg_number_their_lines(cli, trained, pairs, tmp_path):
 
 def test_what_is_drawn_is_what_the_model_weighs(trained, pairs):
     source, target = pairs[0]
-    translator = load_translator(trained, "numpy", None, "float32")
+    translator = tmb.Translator.load(trained)
     found = attention_of(translator, source, target)
     assert found.source == [*source.split(), "<eos>"] and found.target == [*target.split(), "<eos>"]
     assert found.inputs == ["<bos>", *target.split()]

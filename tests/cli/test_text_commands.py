@@ -12,7 +12,6 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint
-from transformer_mb.cli.loading import load_translator
 from transformer_mb.evaluation import evaluate
 
 
@@ -121,7 +120,7 @@ def test_demo_trains_translates_and_reports(cli, tmp_path):
     assert set(found) == {"backend", "seconds", "train_tokens_per_s", "loss", "exact_match", "bleu"}
     assert found["backend"] == "numpy" and found["train_tokens_per_s"] > 0 and 0 <= found["exact_match"] <= 1
     assert "Translations" in outcome.out and "Where each word was looked up" in outcome.out and "█" in outcome.out
-    assert load_translator(tmp_path / "model", "numpy", None, "float32").translate(["he is tired ."])
+    assert tmb.Translator.load(tmp_path / "model").translate(["he is tired ."])
 
 
 @pytest.mark.long

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -34,13 +36,22 @@ def test_train_says_which_backend(trained, backend_name, capsys):
     assert f"({backend_name}, cpu, float32)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("by", ["argument", "environment"])
-def test_translate(by, trained, backend_name, monkeypatch, capsys):
-    monkeypatch.setenv(VARIABLE, backend_name if by == "environment" else "nonesuch")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"you see a cat .\n\ni see a dog .\n"), encoding="utf-8"))
-    options = ["--backend", backend_name] if by == "argument" else []
-    assert main(["translate", str(trained / "model"), *options]) == 0
-    assert capsys.readouterr().out == "vous voyez un chat .\n\nje vois un chien .\n"
+SOURCES, TRANSLATIONS = "you see a cat .\n\ni see a dog .\n", "vous voyez un chat .\n\nje vois un chien .\n"
+
+
+def test_translate(trained, backend_name, monkeypatch, capsys):
+    monkeypatch.setenv(VARIABLE, "nonesuch")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SOURCES.encode()), encoding="utf-8"))
+    assert main(["translate", str(trained / "model"), "--backend", backend_name]) == 0
+    assert capsys.readouterr().out == TRANSLATIONS
+
+
+def test_M11_no_framework_speaks_before_the_answer(trained, backend_name):
+    """Nor after it. In a process of its own, since most is said when a framework is imported."""
+    command = [sys.executable, "-m", "transformer_mb", "translate", str(trained / "model"), "--beam", "2"]
+    environment = {**os.environ, VARIABLE: backend_name}
+    done = subprocess.run(command, input=SOURCES, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, TRANSLATIONS, "")
 
 
 def test_evaluate(trained, backend_name, monkeypatch):

@@ -185,12 +185,12 @@ def test_what_is_not_utf8_is_named_by_line_and_byte(tmp_path, mark, offset):
     latin1 = mark + "Go.\tVa !\na\tbé\n".encode("latin-1")
     path = written(tmp_path, "a.tsv", latin1)
     text = message(path)
-    assert text.startswith(f"{path} must be UTF-8 text, but line 2, byte {offset} of the file, is not: ")
+    assert text.startswith(f"{path} must be UTF-8 text, but line 2, byte {offset} of the whole, is not: ")
     assert latin1[offset] == 0xE9
 
 
 def test_utf16_is_not_utf8(tmp_path):
-    assert "line 1, byte 0 of the file" in message(written(tmp_path, "a.tsv", TSV.encode("utf-16")))
+    assert "line 1, byte 0 of the whole" in message(written(tmp_path, "a.tsv", TSV.encode("utf-16")))
 
 
 @pytest.mark.parametrize("damage", [lambda data: b"plain", lambda data: data[:-9], lambda data: data[:-6] + b"XX" + data[-4:]])

@@ -12,7 +12,16 @@ REQUIRED = {"rngs", "name", "dtype", "param_dtype", "device", "training", "train
 PROPERTY = "property"
 ATTENTION_OPTIONS = {"mask": "None", "causal": "False", "need_weights": "False"}  # Keras wants those of tensors spelled out
 # Public methods by which a framework, or NumPy in its place, reaches into a layer.
-FRAMEWORK_METHODS = {"backward", "join", "build", "compute_mask", "compute_output_shape", "compute_output_spec", "get_config"}
+FRAMEWORK_METHODS = {
+    "backward",
+    "join",
+    "build",
+    "compute_mask",
+    "compute_output_shape",
+    "compute_output_spec",
+    "extra_repr",
+    "get_config",
+}
 
 
 def signature(function):

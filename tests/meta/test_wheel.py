@@ -123,6 +123,16 @@ def test_a_program_that_uses_the_wheel_type_checks_strictly(strictly_checked):
     assert done.returncode == 0, done.stdout
 
 
+def test_X6_type_checkers_read_an_editable_install(tmp_path):
+    """It is a path, where setuptools may make a hook that Python alone obeys."""
+    code = f"from setuptools import build_meta; print(build_meta.build_editable({str(tmp_path)!r}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    with zipfile.ZipFile(tmp_path / done.stdout.splitlines()[-1]) as wheel:
+        (path,) = [name for name in wheel.namelist() if name.endswith(".pth")]
+        assert wheel.read(path).decode().strip() == str(ROOT)
+
+
 @pytest.mark.parametrize("right", WRONG)
 def test_a_wrong_call_does_not_type_check(right, strictly_checked):
     done = strictly_checked(PROGRAM.replace(right, WRONG[right]))

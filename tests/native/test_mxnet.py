@@ -1,5 +1,8 @@
 """Our layers inside gluon programs: built, trained, saved and switched as gluon's own; and the book's examples."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -213,3 +216,14 @@ def test_a_trainer_leaves_the_random_state_alone():
     backend.trainer(model).step(Batch(ids, lens, ids, ids, lens))
     got.append(mnp.random.uniform(size=(8,)).asnumpy())
     np.testing.assert_array_equal(got, expected)
+
+
+def test_M11_importing_sets_up_no_logging_and_logs_nothing():
+    code = "import logging; {}import transformer_mb.backends.mxnet; print(logging.root.handlers, logging.root.manager.disable)"
+    for first in ("", "logging.basicConfig(level='INFO', handlers=[logging.StreamHandler()]); "):
+        done = subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True)
+        assert (
+            done.stderr == ""
+            and done.stdout.startswith("[]" if not first else "[<StreamHandler")
+            and done.stdout.endswith(" 0\n")
+        )

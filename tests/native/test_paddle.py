@@ -1,5 +1,8 @@
 """Our layers inside Paddle's own programs: its models, optimizers, files and compiler."""
 
+import subprocess
+import sys
+
 import numpy as np
 import paddle
 import pytest
@@ -171,3 +174,8 @@ def test_the_process_stays_as_it_was():
     trainer.step(Batch(tokens, lens, tokens, tokens, lens))
     np.testing.assert_array_equal(paddle.rand([4]).numpy(), expected)
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_M11_importing_warns_of_nothing():
+    done = subprocess.run([sys.executable, "-c", "import transformer_mb.backends.paddle"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""

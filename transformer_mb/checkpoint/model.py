@@ -30,7 +30,7 @@ from ..errors import CheckpointError, ConfigError, NotFiniteError, WeightsError
 from ..files.tensors import read_tensors, write_tensors
 from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
 from ..parameters import check_sizes, check_weights, not_finite, parameter_shapes
-from ..registry import backend_of, get_backend
+from ..registry import backend_of, chosen_backend
 from ..trainer import SLOTS, Trainer
 from .files import (
     CONFIG,
@@ -154,7 +154,7 @@ def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool) -> N
 
 
 def load(folder: Any, backend: str | Backend | None = None, device: str | None = None, dtype: str | None = None) -> Any:
-    """A native model from a canonical checkpoint.
+    """A native model from a canonical checkpoint, in evaluation mode: nothing is dropped. A trainer changes that.
 
     Args:
         backend: a name (None: ``TRANSFORMER_MB_BACKEND``, else numpy), which takes ``device`` and ``dtype`` (None:
@@ -162,14 +162,9 @@ def load(folder: Any, backend: str | Backend | None = None, device: str | None =
     Raises:
         CheckpointError: naming the file, what was expected there and what is there.
     """
-    if backend is None or isinstance(backend, str):
-        backend = get_backend(backend, device, dtype or "float32")
-    elif device is not None or dtype is not None:
-        raise ConfigError("A Backend object has its own device and dtype: give these only with a backend's name.")
+    backend = chosen_backend(backend, device, dtype)
     checkpoint = read_checkpoint(folder, optimizer=False)
-    model = backend.create_empty(checkpoint.config)
-    backend.set_weights(model, checkpoint.weights)
-    return model
+    return backend.from_weights(checkpoint.config, checkpoint.weights)
 
 
 def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True) -> Checkpoint:

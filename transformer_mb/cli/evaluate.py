@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import options
+from .long_lines import tell_long_lines
 from .reporting import write_json
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ def command(
     fields: options.Fields = None,
     num_examples: options.NumExamples = None,
     beam: options.Beam = 1,
+    length_penalty: options.LengthPenalty = 0.6,
+    too_long: options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: options.Dtype = "float32",
@@ -32,12 +35,13 @@ def command(
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
     from ..data.readers import read_pairs
     from ..files.whole_file import check_result_file
-    from .loading import load_translator
+    from ..translation import Translator
 
     check_result_file(json_file, force)
     pairs = read_pairs(data, target, num_examples=num_examples, fields=fields.split(",") if fields else None)
-    translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
-    result = score(translator, pairs, beam)
+    translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
+    tell_long_lines(translator, [source for source, _ in pairs])
+    result = score(translator, pairs, beam, length_penalty)
     for line in described(result):
         print(line)
     if pairs.skipped:
@@ -45,19 +49,21 @@ def command(
     write_json(json_file, result.to_dict())
 
 
-def score(translator: Translator, pairs: list[tuple[str, str]], beam: int = 1) -> Evaluation:
+def score(translator: Translator, pairs: list[tuple[str, str]], beam: int = 1, length_penalty: float = 0.6) -> Evaluation:
     """Translate and compare in the form that the text pipelines leave, lower case for instance."""
     from ..evaluation import evaluate, normalized
 
-    translations = translator.translate([source for source, _ in pairs], beam)
+    translations = translator.translate([source for source, _ in pairs], beam, length_penalty)
     pipelines = translator.source_vocabulary.pipeline, translator.target_vocabulary.pipeline
     return evaluate(normalized(pairs, *pipelines), translations)
 
 
 def described(result: Evaluation) -> list[str]:
+    counted = "" if result.four_grams else "BLEU has no sequence of four words to count: no translation is that long."
     return [
         f"BLEU         {result.bleu.value:6.2f}   {result.bleu.signature}",
         f"chrF         {result.chrf.value:6.2f}   {result.chrf.signature}",
         f"exact match  {result.exact_match:6.1%}   of {result.pairs} pairs: the translation is a target listed for the source",
         f"             {result.distinct_exact_match:6.1%}   of {result.distinct_sources} distinct sources",
+        *filter(None, [counted]),
     ]

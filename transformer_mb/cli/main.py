@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from . import backends, demo, evaluate, inspect, parity, port, train, translate
+from . import backends, demo, evaluate, inspect, parity, port, presets, train, translate
+from .framework_messages import without_framework_messages
 from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
 
 app = typer.Typer(
@@ -17,8 +18,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (backends, demo, train, translate, evaluate, parity, port, inspect):
-    app.command(module.NAME)(guarded(module.command))
+for module in (backends, presets, demo, train, translate, evaluate, parity, port, inspect):
+    # The workers of parity keep what they say, and what ssh says of its own is for the user.
+    run = module.command if module is parity else without_framework_messages(module.command)
+    app.command(module.NAME)(guarded(run))
 
 
 def _show_version(wanted: bool) -> None:
@@ -31,7 +34,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and what frameworks say.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,

@@ -25,6 +25,15 @@ Dtype = Annotated[str, typer.Option("--dtype", help="Of weights and activations.
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are there already.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]
+LengthPenalty = Annotated[
+    float, typer.Option("--length-penalty", min=0.0, help="Of the beam search: 0 is none, more favors longer translations.")
+]
+TooLong = Annotated[
+    str,
+    typer.Option(
+        "--too-long", metavar="cut|skip|stop", help="Of a line with more tokens than the model takes: cut or skip it, or stop."
+    ),
+]
 MaxSteps = Annotated[
     int | None,
     typer.Option("--max-steps", min=1, help="Longest translation; else twice the source and more.", show_default=False),

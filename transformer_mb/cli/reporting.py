@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
 import os
 import sys
@@ -33,14 +32,14 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             command(*arguments, **options)
             sys.stdout.flush()
         except KeyboardInterrupt as interrupt:
-            _tell(str(interrupt) or "Interrupted.")
+            tell(str(interrupt) or "Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             raise typer.Exit(1) from None  # whoever read our output has left: there is nobody to tell
         except Exception as error:
             if Debugging.on or isinstance(error, typer.Exit | typer.Abort | typer.BadParameter):
                 raise
-            _tell(f"Error: {describe(error)}")
+            tell(f"Error: {describe(error)}")
             raise typer.Exit(exit_status(error)) from None
 
     return run
@@ -62,7 +61,8 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error} (unexpected; `transformer-mb --debug ...` shows where)"
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
+    """One paragraph on standard error."""
     print(printable(" ".join(text.split())), file=sys.stderr)
 
 
@@ -83,15 +83,14 @@ def write_json(path: Path | None, content: Any) -> None:
 
 
 def open_standard_streams() -> None:
-    """Give a process that was started without them (``<&-``, ``2>&-``) standard streams that hold and show nothing.
+    """Give a process that was started without standard error (``2>&-``) one that shows nothing, and keep the others' places.
 
-    Otherwise the next file that is opened would become one of them. Raises ConfigError if standard output is closed: what
-    a command was asked for would be lost.
+    Otherwise the next file that is opened would become one of them. ``sys.stdin`` stays None where it is closed. Raises
+    ConfigError if standard output is closed: what a command was asked for would be lost.
     """
     closed = [number for number in range(3) if not _is_open(number)]
     for _ in closed:
         os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
-    sys.stdin = sys.stdin or io.TextIOWrapper(io.BytesIO())
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     if sys.stdout is None:
         from ..errors import ConfigError

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options
+from .long_lines import tell_long_lines
+
+if TYPE_CHECKING:
+    from ..translation import Hypothesis, Translator
 
 NAME = "translate"
 CHUNK = 4096  # lines that are sorted by length together; an input of any size needs little memory
@@ -19,6 +22,15 @@ CHUNK = 4096  # lines that are sorted by length together; an input of any size n
 def command(
     folder: options.Folder,
     beam: options.Beam = 1,
+    length_penalty: options.LengthPenalty = 0.6,
+    n_best: Annotated[
+        int | None,
+        typer.Option("--n-best", min=1, help="Print the N best of the beam, as --scores does.", show_default=False),
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Print LINE, SCORE, LOG-PROBABILITY and TRANSLATION with tabs between.")
+    ] = False,
+    too_long: options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: options.Dtype = "float32",
@@ -35,32 +47,62 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Translate standard input, line by line, to standard output."""
+    from ..beam_search import check_search
     from ..figures.attention_files import attention_file, check_attention_path
-    from .loading import load_translator
+    from ..translation import Translator
 
     check_attention_path(attention, force)
-    translator = load_translator(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
-    size = 1 if sys.stdin.isatty() else CHUNK
-    numbered = read_lines(sys.stdin.buffer)
-    first = 1
+    kept = n_best or 1 if n_best or scores else None
+    check_search(beam, length_penalty, kept or 1)
+    translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     with attention_file(attention, translator) as write_attention:
-        while lines := list(islice(numbered, size)):
-            translations = translator.translate(lines, beam, first_line=first)
-            write_attention(lines, translations)
-            for text in translations:
-                sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
+        for first, lines in acceptable(translator, numbered_chunks()):
+            if kept is None:
+                texts = translator.translate(lines, beam, length_penalty)
+                rows = texts
+            else:
+                found = translator.hypotheses(lines, beam, kept, length_penalty)
+                texts = [hypotheses[0].text for hypotheses in found]
+                rows = [row for number, one in enumerate(found, start=first) for row in described(number, one)]
+            write_attention(lines, texts)
+            sys.stdout.buffer.writelines(row.encode("utf-8") + b"\n" for row in rows)
             sys.stdout.buffer.flush()
-            first += len(lines)
 
 
-def read_lines(stream: BinaryIO) -> Iterator[str]:
-    """Lines of UTF-8 without their ends; raises DataError with the number of a line that is not."""
-    from ..errors import DataError
+def described(number: int, hypotheses: Sequence[Hypothesis]) -> Iterator[str]:
+    for one in hypotheses:
+        yield f"{number}\t{one.score:.6f}\t{one.log_probability:.6f}\t{one.text}"
 
-    for number, raw in enumerate(stream, start=1):
-        try:
-            yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"Standard input must be UTF-8 text, but line {number}, byte {error.start + 1} is not: {error.reason}."
-            ) from None
+
+def acceptable(translator: Translator, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Lines that can be translated. A line too long for ``--too-long stop`` raises, once those before it have been given."""
+    for first, lines in chunks:
+        tell_long_lines(translator, lines, first)
+        refused = translator.excess(lines) if translator.too_long == "stop" else {}
+        for number, count in refused.items():
+            yield first, lines[:number]
+            raise translator.length_error(first + number, count)
+        yield first, lines
+
+
+def numbered_chunks() -> Iterator[tuple[int, list[str]]]:
+    """The number of the first line, from 1, and the lines. One that cannot be read raises, once those before it were given."""
+    from ..data.readers import decoded_lines
+    from ..errors import ConfigError, DataError
+
+    if sys.stdin is None:
+        raise ConfigError("Standard input must be open, got it closed; < /dev/null gives it no lines.")
+    size = 1 if sys.stdin.isatty() else CHUNK
+    first, lines, failure = 1, [], None
+    try:
+        for _, line in decoded_lines(sys.stdin.buffer, "Standard input"):
+            lines.append(line)
+            if len(lines) == size:
+                yield first, lines
+                first, lines = first + size, []
+    except DataError as error:
+        failure = error
+    if lines:
+        yield first, lines
+    if failure:
+        raise failure

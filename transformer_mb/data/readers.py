@@ -166,11 +166,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     name = fspath(path)
     try:
         with _open(name) as file:
-            offset = 0
-            for number, raw in enumerate(file, start=1):
-                start = len(BOM_UTF8) if number == 1 and raw.startswith(BOM_UTF8) else 0
-                yield number, _decoded(name, number, offset + start, raw[start:])
-                offset += len(raw)
+            yield from decoded_lines(file, name)
     except FileNotFoundError:
         raise DataError(f"There is no file {name}.") from None
     except IsADirectoryError:
@@ -181,6 +177,15 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
+def decoded_lines(file: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines from 1 without their ends and without a byte-order mark; raises DataError at one that is no UTF-8."""
+    offset = 0
+    for number, raw in enumerate(file, start=1):
+        start = len(BOM_UTF8) if number == 1 and raw.startswith(BOM_UTF8) else 0
+        yield number, _decoded(name, number, offset + start, raw[start:])
+        offset += len(raw)
+
+
 def _open(name: str) -> BufferedIOBase:
     return gzip.open(name, "rb") if name.lower().endswith(".gz") else open(name, "rb")
 
@@ -189,5 +194,5 @@ def _decoded(name: str, number: int, offset: int, raw: bytes) -> str:
     try:
         return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
-        place = f"line {number}, byte {offset + error.start} of the file"
+        place = f"line {number}, byte {offset + error.start} of the whole"
         raise DataError(f"{name} must be UTF-8 text, but {place}, is not: {error.reason}.") from None

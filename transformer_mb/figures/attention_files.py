@@ -56,7 +56,7 @@ def attention_file(path: Path | None, translator: Translator) -> Iterator[Write]
 
 def _row(translator: Translator, line: str, translation: str) -> dict[str, Any]:
     """``source`` and ``target`` tokens, and the ``weights`` [layer][head][target][source] of the cross-attention."""
-    if not line.strip():
+    if not translator.tokens(line):
         return {"source": [], "target": [], "weights": []}
     attention = attention_of(translator, line, translation)
     weights = [layer.astype(float).round(6).tolist() for layer in attention.weights["decoder_cross"]]
@@ -76,7 +76,7 @@ def _pictures(path: Path, translator: Translator) -> Iterator[Write]:
         nonlocal number
         for line, translation in zip(lines, translations, strict=True):
             number += 1
-            if not line.strip():
+            if not translator.tokens(line):
                 continue
             if number > MOST:
                 raise PictureError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from .style import require_matplotlib
 
 ENDINGS = (".png", ".svg", ".html")
 DOTS = 120  # per inch
+IDS = re.compile(r"""(\bid="|href="#|url\(#)""")  # where an SVG element's tags define and use them
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -62,7 +64,8 @@ def save_figure(figure: Any, path: Path | str) -> None:
 
 def save_page(documents: Iterable[str], path: Path) -> None:
     """Figures as ``as_svg`` gives them, one below the other, in one HTML page."""
-    drawn = "\n".join(f"<figure>{_element(document)}</figure>" for document in documents)
+    elements = (_element(document, f"figure{number}-") for number, document in enumerate(documents, start=1))
+    drawn = "\n".join(f"<figure>{element}</figure>" for element in elements)
     write_whole(path, PAGE.format(title=html.escape(printable(path.stem)), figures=drawn))
 
 
@@ -84,6 +87,7 @@ def _draw(figure: Any, file: Any, **options: Any) -> None:
         figure.savefig(file, **options)
 
 
-def _element(document: str) -> str:
-    """The ``<svg>`` element alone, as it may stand in an HTML page."""
-    return document[document.index("<svg") :]
+def _element(document: str, prefix: str) -> str:
+    """The ``<svg>`` element alone, as it may stand in an HTML page: among others, whose ids must not be its own."""
+    element = document[document.index("<svg") :]
+    return re.sub(r"<[^<>]*>", lambda tag: IDS.sub(rf"\g<1>{prefix}", tag[0]), element)

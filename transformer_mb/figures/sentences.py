@@ -12,9 +12,10 @@ from ..translation import Translator
 class SentenceAttention(NamedTuple):
     """What looked where in one sentence and its translation.
 
-    source, target: tokens, the last of each being <eos>. inputs: what the decoder read, the start token first; step t read
-    ``inputs[t]`` and chose ``target[t]``. weights: by kind as ``Backend.attention`` names them, one [H, T, S] per layer; row t
-    of ``decoder_cross`` are the weights with which target token t was chosen.
+    source: tokens as they were typed, then <eos>; those that the vocabulary lacks were <unk> to the model. target: likewise,
+    without <eos> where the translation fills all of the model's positions. inputs: what the decoder read, the start token
+    first; step t read ``inputs[t]`` and chose ``target[t]``. weights: by kind as ``Backend.attention`` names them, one
+    [H, T, S] per layer; row t of ``decoder_cross`` are the weights with which target token t was chosen.
     """
 
     source: list[str]
@@ -24,11 +25,13 @@ class SentenceAttention(NamedTuple):
 
 
 def attention_of(translator: Translator, line: str, translation: str) -> SentenceAttention:
-    sides = ((translator.source_vocabulary, line), (translator.target_vocabulary, translation))
-    source, target = ([*vocabulary.encode(text), vocabulary.eos_id] for vocabulary, text in sides)
+    sources, targets, max_len = translator.source_vocabulary, translator.target_vocabulary, translator.longest + 1
+    typed = translator.tokens(line)
+    source = [*sources.ids(typed), sources.eos_id]
+    target = [*targets.encode(translation), targets.eos_id][:max_len]
     inputs = [translator.model.config.start_id, *target[:-1]]
     arrays = np.array([source]), np.array([inputs]), np.array([len(source)])
     by_kind = translator.backend.attention(translator.model, *arrays)
-    read, chosen = (translator.target_vocabulary.tokens(ids) for ids in (inputs, target))
     weights = {kind: [np.asarray(layer[0]) for layer in layers] for kind, layers in by_kind.items()}
-    return SentenceAttention(translator.source_vocabulary.tokens(source), read, chosen, weights)
+    shown = [*typed, *sources.tokens([sources.eos_id])]
+    return SentenceAttention(shown, targets.tokens(inputs), targets.tokens(target), weights)

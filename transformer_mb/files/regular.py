@@ -48,8 +48,8 @@ def read_regular_file(path: Path | str, limit: int | None = None) -> bytearray:
 
 
 def read_regular_text(path: Path | str, kind: str) -> str:
-    """UTF-8 text of one of the kinds of ``LARGEST``; raises OSError or UnicodeDecodeError."""
-    return read_regular_file(path, LARGEST[kind]).decode("utf-8")
+    """UTF-8 text of one of the kinds of ``LARGEST``, without a byte-order mark; raises OSError or UnicodeDecodeError."""
+    return read_regular_file(path, LARGEST[kind]).decode("utf-8-sig")
 
 
 def _size(status: os.stat_result, path: Path | str) -> int:

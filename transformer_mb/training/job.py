@@ -18,7 +18,7 @@ from ..data.padding import check_sizes
 from ..errors import CheckpointError, ConfigError, DataError
 from ..option_words import RUN_DEFAULTS
 from ..parameters import parameter_shapes
-from ..registry import VARIABLE, get_backend
+from ..registry import VARIABLE, canonical_name, get_backend
 from .corpus import CorpusCounts, count_corpus
 from .destination import check_folder
 from .recipe import TrainingRecipe, check_unchanged
@@ -156,7 +156,7 @@ def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend
     """Backend, device and dtype: as asked, then as training began, then as the environment says."""
     if backend is not None:
         return {"backend": backend.name, "device": backend.device_name, "dtype": backend.dtype}
-    name = asked.get("backend") or before.get("backend") or os.environ.get(VARIABLE) or "numpy"
+    name = canonical_name(asked.get("backend") or before.get("backend") or os.environ.get(VARIABLE) or "numpy")
     before = before if name == before.get("backend") else {}
     device = asked.get("device") or before.get("device")
     return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}

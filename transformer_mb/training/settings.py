@@ -77,7 +77,7 @@ def _on_both_sides(model: Mapping[str, Any], name: str) -> dict[str, Any]:
 def read_toml(path: Path) -> Settings:
     """Raises ConfigError that names what is unknown or wrong."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,0 +1,33 @@
+"""The programs of docs/PYTHON.md run, each section by itself beside a trained model and a file of pairs."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import transformer_mb as tmb
+from cli.conftest import data, pairs, settings_file, trained
+
+__all__ = ["data", "pairs", "settings_file", "trained"]
+
+PAGE = (Path(__file__).parents[2] / "docs" / "PYTHON.md").read_text()
+PROGRAMS = {
+    part.splitlines()[0]: "".join(re.findall(r"```python\n(.*?)```", part, re.DOTALL)) for part in PAGE.split("\n## ")[1:]
+}
+ELSEWHERE = ("Train",)  # tests/trial/test_train.py runs it: it makes its model itself
+
+
+@pytest.mark.parametrize("section", [name for name in PROGRAMS if name not in ELSEWHERE])
+def test_a_section_of_the_page_runs(section, trained, data, tmp_path):
+    assert PROGRAMS[section]
+    shutil.copytree(trained, tmp_path / "model")
+    shutil.copy(data, tmp_path / "pairs.tsv")
+    done = subprocess.run([sys.executable, "-c", PROGRAMS[section]], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+def test_every_public_name_is_on_the_page():
+    assert not [name for name in tmb.__all__ if f"`tmb.{name}" not in PAGE]
