@@ -53,7 +53,8 @@ def test_W8_a_long_line_can_be_drawn(cli, trained, lines, tmp_path):
     outcome = cli("translate", trained, "--attention", tmp_path / "a.jsonl", stdin=f"{LONG}\n{lines[0]}\n")
     rows = [json.loads(row) for row in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
     assert outcome.status == 0 and [len(row["source"]) for row in rows] == [30, len(lines[0].split()) + 1]
-    assert cli("translate", trained, "--too-long", "skip", "--attention", tmp_path / "a.jsonl", stdin=f"{LONG}\n").status == 0
+    again = "--attention", tmp_path / "a.jsonl", "--force"
+    assert cli("translate", trained, "--too-long", "skip", *again, stdin=f"{LONG}\n").status == 0
     assert json.loads((tmp_path / "a.jsonl").read_text()) == {"source": [], "target": [], "weights": []}
 
 
