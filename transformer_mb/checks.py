@@ -19,9 +19,8 @@ Sizes = Sequence[int | None]  # None: a size that a graph of TensorFlow does not
 
 
 def _fits(shape: Sizes, expected: Sizes) -> bool:
-    if tuple(shape) == tuple(expected):  # nearly always, and a step of decoding asks fifty times
-        return True
-    return len(shape) == len(expected) and all(a == b or a is None or b is None for a, b in zip(shape, expected, strict=True))
+    pairs = zip(shape, expected, strict=False)
+    return tuple(shape) == tuple(expected) or (len(shape) == len(expected) and all(a == b or None in (a, b) for a, b in pairs))
 
 
 def _shape(name: str, X: Any, form: str) -> Sizes:
@@ -62,8 +61,9 @@ def check_trailing(name: str, X: Any, norm_shape: Sequence[int]) -> None:
 
 def check_residual(X: Any, Y: Any, norm_shape: Sequence[int]) -> None:
     """Refuse what AddNorm cannot add or normalize."""
-    check_trailing("X", X, norm_shape)
-    if not _fits(_shape("Y", Y, "of X"), X.shape):
+    shape = getattr(X, "shape", None)
+    if shape is None or shape != getattr(Y, "shape", None) or shape[-len(norm_shape) :] != norm_shape:
+        check_trailing("X", X, norm_shape)
         check_trailing("Y", Y, norm_shape)
         check_same("X", X.shape, "Y", Y.shape)
 
@@ -89,16 +89,11 @@ def check_attention(queries: Any, keys: Any, values: Any) -> None:
     Q, K, V = _shape("queries", queries, form), _shape("keys", keys, form), _shape("values", values, form)
     if Q[:-2] == K[:-2] and K[:-1] == V[:-1] and Q[-1:] == K[-1:] and len(Q) in (3, 4):  # nearly always
         return
+    got = f"got {list(Q)}, {list(K)} and {list(V)}."
     if len(Q) not in (3, 4) or not len(Q) == len(K) == len(V):
-        raise ShapeError(
-            "queries, keys and values must all have shape [B, T, D] or all [B, H, T, D], got "
-            f"{list(Q)}, {list(K)} and {list(V)}."
-        )
+        raise ShapeError(f"queries, keys and values must all have shape [B, T, D] or all [B, H, T, D], {got}")
     if not (_fits(Q[:-2], K[:-2]) and _fits(K[:-1], V[:-1])):
-        raise ShapeError(
-            "queries, keys and values must share the batch, and keys and values their steps, got "
-            f"{list(Q)}, {list(K)} and {list(V)}."
-        )
+        raise ShapeError(f"queries, keys and values must share the batch, and keys and values their steps, {got}")
     if not _fits((Q[-1],), (K[-1],)):
         raise ShapeError(f"queries and keys must have the same width, got {list(Q)} and {list(K)}.")
 
@@ -147,7 +142,7 @@ def check_batches(name: str, X: Sizes, enc_outputs: Sizes) -> None:
 
 
 def as_array(name: str, given: Any) -> np.ndarray:
-    """A list or a NumPy array of token ids, lengths or a mask, as an array."""
+    """Lists or a NumPy array of ids, lengths or a mask, as an array."""
     try:
         array = np.asarray(given)
     except ValueError:  # rows of unequal lengths
