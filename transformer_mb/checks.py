@@ -19,7 +19,8 @@ Sizes = Sequence[int | None]  # None: a size that a graph of TensorFlow does not
 
 
 def _fits(shape: Sizes, expected: Sizes) -> bool:
-    return len(shape) == len(expected) and all(a == b or a is None or b is None for a, b in zip(shape, expected, strict=True))
+    pairs = zip(shape, expected, strict=False)
+    return tuple(shape) == tuple(expected) or (len(shape) == len(expected) and all(a == b or None in (a, b) for a, b in pairs))
 
 
 def _shape(name: str, X: Any, form: str) -> Sizes:
@@ -40,7 +41,7 @@ def _spelled(dtype: Any) -> str:
 
 def check_features(name: str, X: Any, size: int) -> None:
     """Refuse an input [B, T, size] of another rank or width."""
-    shape = _shape(name, X, f"[B, T, {size}]")
+    shape = _shape(name, X, "[B, T, width]")
     if len(shape) != 3 or shape[-1] not in (size, None):
         raise ShapeError(f"{name} must have shape [B, T, {size}], got {list(shape)}.")
 
@@ -53,16 +54,18 @@ def check_same(first: str, first_shape: Sizes, second: str, second_shape: Sizes)
 
 def check_trailing(name: str, X: Any, norm_shape: Sequence[int]) -> None:
     """Refuse an input whose trailing sizes are not ``norm_shape``."""
-    shape = _shape(name, X, f"[..., {', '.join(map(str, norm_shape))}]")
-    if len(shape) < len(norm_shape) or not _fits(shape[len(shape) - len(norm_shape) :], norm_shape):
+    shape = _shape(name, X, "[..., *norm_shape]")
+    if not _fits(shape[-len(norm_shape) :], norm_shape):
         raise ShapeError(f"{name} must end in the sizes {list(norm_shape)}, got {list(shape)}.")
 
 
 def check_residual(X: Any, Y: Any, norm_shape: Sequence[int]) -> None:
     """Refuse what AddNorm cannot add or normalize."""
-    check_trailing("X", X, norm_shape)
-    check_trailing("Y", Y, norm_shape)
-    check_same("X", X.shape, "Y", Y.shape)
+    shape = getattr(X, "shape", None)
+    if shape is None or shape != getattr(Y, "shape", None) or shape[-len(norm_shape) :] != norm_shape:
+        check_trailing("X", X, norm_shape)
+        check_trailing("Y", Y, norm_shape)
+        check_same("X", X.shape, "Y", Y.shape)
 
 
 def check_unparted(X: Any, num_heads: int) -> None:
@@ -82,20 +85,16 @@ def check_parted(X: Any, num_heads: int) -> None:
 
 def check_attention(queries: Any, keys: Any, values: Any) -> None:
     """Refuse queries, keys and values that do not belong together: one batch, one width, and one value for each key."""
-    Q, K, V = (
-        _shape(name, X, "[B, T, D] or [B, H, T, D]") for name, X in (("queries", queries), ("keys", keys), ("values", values))
-    )
+    form = "[B, T, D] or [B, H, T, D]"
+    Q, K, V = _shape("queries", queries, form), _shape("keys", keys, form), _shape("values", values, form)
+    if Q[:-2] == K[:-2] and K[:-1] == V[:-1] and Q[-1:] == K[-1:] and len(Q) in (3, 4):  # nearly always
+        return
+    got = f"got {list(Q)}, {list(K)} and {list(V)}."
     if len(Q) not in (3, 4) or not len(Q) == len(K) == len(V):
-        raise ShapeError(
-            "queries, keys and values must all have shape [B, T, D] or all [B, H, T, D], got "
-            f"{list(Q)}, {list(K)} and {list(V)}."
-        )
+        raise ShapeError(f"queries, keys and values must all have shape [B, T, D] or all [B, H, T, D], {got}")
     if not (_fits(Q[:-2], K[:-2]) and _fits(K[:-1], V[:-1])):
-        raise ShapeError(
-            "queries, keys and values must share the batch, and keys and values their steps, got "
-            f"{list(Q)}, {list(K)} and {list(V)}."
-        )
-    if not _fits(Q[-1:], K[-1:]):
+        raise ShapeError(f"queries, keys and values must share the batch, and keys and values their steps, {got}")
+    if not _fits((Q[-1],), (K[-1],)):
         raise ShapeError(f"queries and keys must have the same width, got {list(Q)} and {list(K)}.")
 
 
@@ -131,10 +130,8 @@ def check_state(name: str, state: Any, blocks: int) -> None:
 
 
 def _outlined(state: Any) -> str:
-    if not isinstance(state, list | tuple):
-        return _named(state)
-    if len(state) != 3:
-        return f"{len(state)} parts"
+    if not isinstance(state, list | tuple) or len(state) != 3:
+        return f"{len(state)} parts" if isinstance(state, list | tuple) else _named(state)
     return f"{len(state[2])} of them" if isinstance(state[2], list | tuple) else f"{_named(state[2])} as caches"
 
 
@@ -145,7 +142,7 @@ def check_batches(name: str, X: Sizes, enc_outputs: Sizes) -> None:
 
 
 def as_array(name: str, given: Any) -> np.ndarray:
-    """A list or a NumPy array of token ids, lengths or a mask, as an array."""
+    """Lists or a NumPy array of ids, lengths or a mask, as an array."""
     try:
         array = np.asarray(given)
     except ValueError:  # rows of unequal lengths
@@ -202,8 +199,10 @@ def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
     """Refuse a mask that is not boolean (numbers would be added by some and multiplied by others) or does not fit."""
     if not boolean:
         raise DtypeError(f"mask must be boolean, True where a query may attend, got dtype {_spelled(dtype)}.")
-    trailing = scores[len(scores) - len(shape) :]
-    if len(shape) > len(scores) or not all(a == 1 or _fits([a], [b]) for a, b in zip(shape, trailing, strict=True)):
+    fits = len(shape) <= len(scores)
+    for size, most in zip(shape[::-1], scores[::-1], strict=False):
+        fits = fits and (size in (1, most, None) or most is None)
+    if not fits:
         raise ShapeError(f"mask must be broadcastable to the scores {list(scores)}, got {list(shape)}.")
 
 

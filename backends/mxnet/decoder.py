@@ -78,7 +78,7 @@ class DecoderBlock(Block):
         check_batches("X", X.shape, enc_outputs.shape)
         if valid_lens is None or per_step(valid_lens):
             return keys, values, None
-        return keys, values, length_mask(valid_lens, (keys.shape[0], 1, 1, keys.shape[2]), X)
+        return keys, values, length_mask(valid_lens, (keys.shape[0], 1, X.shape[1], keys.shape[2]), X)
 
 
 class TransformerDecoder(SequenceEmbedding):

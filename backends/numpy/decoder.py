@@ -81,7 +81,7 @@ class DecoderBlock(Layer):
         check_batches("X", X.shape, enc_outputs.shape)
         if valid_lens is None or per_step(valid_lens):
             return keys, values, None
-        return keys, values, length_mask(valid_lens, (keys.shape[0], 1, 1, keys.shape[2]), X)
+        return keys, values, length_mask(valid_lens, (keys.shape[0], 1, X.shape[1], keys.shape[2]), X)
 
     def backward(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The gradients of X and of ``enc_outputs`` (None without cross-attention), for a sequence that was fed whole."""

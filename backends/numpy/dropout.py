@@ -24,9 +24,9 @@ class Dropout(Layer):
     keep: np.ndarray | None = None
     bits = _unseeded
 
-    def __init__(self, p: float):
-        check_rate("dropout", p)
-        self.p = p
+    def __init__(self, rate: float):
+        check_rate("dropout", rate)
+        self.p = rate
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

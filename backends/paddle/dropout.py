@@ -21,9 +21,9 @@ class Dropout(nn.Dropout):
     # A NumPy array: a tensor would become a buffer of the layer, which this class attribute hides.
     keep: np.ndarray | None = None
 
-    def __init__(self, p: float):
-        check_rate("dropout", p)
-        super().__init__(p)
+    def __init__(self, rate: float):
+        check_rate("dropout", rate)
+        super().__init__(rate)
 
     def forward(self, X: Tensor) -> Tensor:
         if not self.training:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_batches, check_features, check_state
+from transformer_mb.checks import as_array, check_batches, check_features, check_state
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
@@ -125,6 +125,9 @@ class TransformerDecoder(SequenceEmbedding):
     def init_state(
         self, enc_outputs: tf.Tensor | None, enc_valid_lens: tf.Tensor | None = None, max_steps: int | None = None
     ) -> list[Any]:
+        if isinstance(enc_valid_lens, list | tuple):
+            # Keras takes no list of numbers beside a tensor, as they would be in the state.
+            enc_valid_lens = tf.constant(as_array("valid_lens", enc_valid_lens))
         start = None if max_steps is None else BlockCache.start(max_steps)
         return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
 

@@ -20,9 +20,9 @@ class Dropout(nn.Dropout):
 
     keep: Tensor | None = None
 
-    def __init__(self, p: float):
-        check_rate("dropout", p)
-        super().__init__(p)
+    def __init__(self, rate: float):
+        check_rate("dropout", rate)
+        super().__init__(rate)
 
     def forward(self, X: Tensor) -> Tensor:
         if not self.training or self.p == 0.0 or (self.keep is None and X.device.type != "cpu"):

@@ -66,7 +66,7 @@ BATCHES = {
     "lengths, loss": ("MaskedSoftmaxCELoss", (), (LOGITS, IDS, LENS[:1]), {}, "valid_len must have shape [2], got [1]."),
     "labels": ("MaskedSoftmaxCELoss", (), (LOGITS, IDS[:, :2], LENS), {}, "label must have shape [2, 3], one for each step of pred, got [2, 2]."),
     "encoder's outputs": ("TransformerDecoder", STACK, (IDS, [X[:1], LENS[:1], [None]]), {}, "X must have batch size 1 as the encoder's outputs have, got 2."),
-    "encoder's lengths": ("TransformerDecoder", STACK, (IDS, [X, LENS[:1], [None]]), {}, "valid_lens must have shape [2] or [2, 1], got [1]."),
+    "encoder's lengths": ("TransformerDecoder", STACK, (IDS, [X, LENS[:1], [None]]), {}, "valid_lens must have shape [2] or [2, 3], got [1]."),
     "state": ("TransformerDecoder", STACK, (IDS, [X, LENS]), {}, "The state of TransformerDecoder must be [enc_outputs, enc_valid_lens, caches] with 1 or more caches (None each at the start), got 2 parts."),
     "caches": ("DecoderBlock", (*BLOCK, 1), (X, START), {}, "The state of DecoderBlock must be [enc_outputs, enc_valid_lens, caches] with 2 or more caches (None each at the start), got 1 of them."),
     "mask": ("DotProductAttention", (0.0,), (X, X, X), {"mask": np.ones((2, 3, 4), bool)}, "mask must be broadcastable to the scores [2, 3, 3], got [2, 3, 4]."),
@@ -149,7 +149,6 @@ LISTS = {
     "lengths of each step": ("MultiHeadAttention", ATTENTION, (X, X, X, np.array([[1, 2, 3], [3, 2, 1]])), {}),
     "lengths, by name": ("EncoderBlock", BLOCK, (X,), {"valid_lens": LENS}),
     "a mask": ("DotProductAttention", (0.0,), (X, X, X), {"mask": np.tri(3, dtype=bool)}),
-    "a state": ("TransformerDecoder", STACK, (IDS, START), {}),
     "softmax": ("masked_softmax", None, (X, LENS), {}),
     "steps": ("sequence_mask", None, (X, LENS), {}),
     "a loss": ("MaskedSoftmaxCELoss", (), (X, IDS, LENS), {}),
@@ -177,6 +176,13 @@ def test_M10_lists_and_numpy_arrays_are_taken(case, backend):
     expected = answer(backend._tensor)
     np.testing.assert_array_equal(answer(np.ndarray.tolist), expected)
     np.testing.assert_array_equal(answer(np.copy), expected)
+
+
+def test_M10_a_model_takes_lists(backend):
+    model = backend.build(CONFIG)
+    with backend._running(model):
+        logits, _ = model(IDS.tolist(), IDS.tolist(), LENS.tolist())
+    np.testing.assert_allclose(backend._numpy(logits), backend.logits(model, IDS, IDS, LENS), rtol=1e-12)
 
 
 def test_M10_what_is_no_tensor_is_named(backend):

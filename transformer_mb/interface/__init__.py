@@ -6,6 +6,11 @@ of Dive into Deep Learning as its package d2l 0.17 has them (chapter 10). Shape 
 steps, H heads, D num_hiddens, F ffn_num_hiddens, V vocabulary. A layer also takes what its framework requires of a
 constructor, keyword-only (Keras ``name`` and ``dtype``, nnx ``rngs`` and ``param_dtype``). The options of blocks and
 stacks are in ``options.py``, the contract of a whole backend in ``backend.py``, that of its trainer in ``trainer.py``.
+
+What a layer refuses, it refuses in the same words everywhere, with the checks of ``checks.py``: ShapeError for ranks, widths
+and batches, DtypeError for a mask that is not boolean, TokenError for ids and lengths out of range, ConfigError for what it is
+made of. Ids, lengths and masks may also be lists or NumPy arrays. Ids and lengths are read in eager calls on the CPU only: what
+is compiled, or lies on an accelerator, is checked for shapes and dtypes alone.
 """
 
 from .layers import (
