@@ -131,7 +131,7 @@ def test_S5_9_ports_ended_at_random_moments(tmp_path, ending):
             for attempt in range(3 if force else 2):
                 (folder / f"{force}{attempt}").mkdir()
                 place = Place(folder / f"{force}{attempt}")
-                destination = place.out / "model"
+                destination = place.out / "model.weights.h5"
                 before = time.monotonic()
                 if force:
                     place.port(sources[0], destination, "--to", target)
@@ -197,9 +197,9 @@ def test_S5_9_a_port_ended_at_each_of_its_last_steps(tmp_path, target, ending):
     place = Place(tmp_path / "last")
     found, kills = [], 0
     for number in range(100):
-        place.port(sources[0], place.out / "model", "--to", target, "--force")
-        status = end_at(number, ending, sources[1], place.out / "model", target)
-        found.append(model_at(target, place.out / "model"))
+        place.port(sources[0], place.out / "model.weights.h5", "--to", target, "--force")
+        status = end_at(number, ending, sources[1], place.out / "model.weights.h5", target)
+        found.append(model_at(target, place.out / "model.weights.h5"))
         if status == 0:
             break
         assert status == (-ending if ending == signal.SIGKILL else 128 + ending)

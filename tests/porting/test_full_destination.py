@@ -37,7 +37,11 @@ def assert_clean(done):
 def test_S5_9_a_full_disk_leaves_what_was_there(small_disk, tmp_path, target):
     """At once full, and full after some of the new content; with and without --force."""
     sources = [source_for(target, number, tmp_path / str(number)) for number in (0, 1)]
-    first = port(sources[0], tmp_path / "first" / "model", "--to", target) if (tmp_path / "first").mkdir() is None else None
+    first = (
+        port(sources[0], tmp_path / "first" / "model.weights.h5", "--to", target)
+        if (tmp_path / "first").mkdir() is None
+        else None
+    )
     assert first is not None and first.returncode == 0, first
     size = sum(len(data) for data in content(tmp_path / "first").values() if isinstance(data, bytes))
     for force in (False, True):
@@ -47,7 +51,7 @@ def test_S5_9_a_full_disk_leaves_what_was_there(small_disk, tmp_path, target):
                 shutil.copytree(tmp_path / "first", small_disk / "out", dirs_exist_ok=True)
             before = content(small_disk / "out")
             fill(small_disk, int(share * size))
-            done = port(sources[1], small_disk / "out" / "model", "--to", target, *(["--force"] if force else []))
+            done = port(sources[1], small_disk / "out" / "model.weights.h5", "--to", target, *(["--force"] if force else []))
             assert_clean(done)
             assert content(small_disk / "out") == before, (force, share)
             (small_disk / "ballast").unlink()
@@ -60,6 +64,6 @@ def test_S5_9_a_full_folder_for_temporary_files_is_said(small_disk, tmp_path, ta
     source = source_for(target, 0, tmp_path / "source")
     (tmp_path / "out").mkdir()
     fill(small_disk, 8192)  # Python takes another folder where nothing at all can be written
-    done = port(source, tmp_path / "out" / "model", "--to", target, temporary=small_disk)
+    done = port(source, tmp_path / "out" / "model.weights.h5", "--to", target, temporary=small_disk)
     assert_clean(done)
     assert os.listdir(tmp_path / "out") == [] and os.listdir(small_disk) == ["ballast"]

@@ -25,7 +25,7 @@ from transformer_mb.porting.proof.proving import Proof
 from transformer_mb.porting.report import PortReport
 
 BATCH = {
-    "source": np.array([[4, 5, 6, 2, 3], [2, 3, 1, 1, 1], [0, 6, 4, 3, 1]]),
+    "source": np.array([[4, 5, 6, 4, 3], [5, 4, 1, 1, 1], [0, 6, 4, 5, 1]]),
     "source_valid_lens": np.array([5, 2, 4]),
     "target": np.array([[2, 5, 6, 4], [2, 0, 3, 1], [2, 4, 4, 6]]),
 }

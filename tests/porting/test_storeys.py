@@ -10,10 +10,13 @@ PORTING = Path(__file__).parents[2] / "transformer_mb" / "porting"
 FLOORS = (
     {"safety"},
     {"model", "settings", "worker"},
+    {"odd_numbers"},
     {"formats"},
     {"families"},
     {"exports"},
     {"files"},
+    {"loading_stacks"},
+    {"loading"},
     {"proof"},
     {"origins"},
     {"report", "inspection"},
