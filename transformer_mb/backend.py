@@ -13,8 +13,9 @@ import numpy as np
 
 from . import interface
 from .beam_search import BeamSession, beam_search
-from .checks import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
+from .checks import check_lengths, check_side, check_source, check_target, check_tokens
 from .config import TransformerConfig
+from .decoding import DecodingInputs, decoding_inputs
 from .errors import DtypeError
 from .initialization import initial_weights
 from .parameters import check_weights
@@ -163,12 +164,12 @@ class Backend(ABC):
     ) -> tuple[float, dict[str, np.ndarray]]: ...
 
     @abstractmethod
-    def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
+    def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
         """Generated ids [B, steps], everything from eos on being ignored by the caller."""
 
     @abstractmethod
-    def start_beam(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int) -> BeamSession:
-        """A cached decoding of ``beam`` rows for each source."""
+    def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
+        """A cached decoding of ``beam`` rows for each source or prompt."""
 
     def build(self, config: TransformerConfig, seed: int = 0, initialization: str = "xavier") -> Any:
         """A native model with neutral initial weights: the same seed gives the same model in every backend.
@@ -235,29 +236,38 @@ class Backend(ABC):
         return self.run_loss_and_gradients(model, (source, valid_lens, target, labels, target_valid_lens), loss, dropout_masks)
 
     def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:
-        """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long."""
-        source, valid_lens, max_steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
-        rows = self.run_greedy(model, source, valid_lens, max_steps).tolist()
+        """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long.
+
+        Args:
+            source: [B, S] int, what the encoder reads. A decoder alone has none: for it this is the prompt, ids of its
+                own vocabulary that it continues, given as it was trained (so with bos, where training began with it).
+                The lists hold what follows the prompt.
+            source_valid_lens: [B] int, how many ids of each row there are; None means all. Rows of different lengths
+                give what each of them gives alone.
+            max_steps: from 1 to max_len; a prompt of n tokens leaves max_len + 1 - n.
+        Raises:
+            ConfigError: the model has no decoder. ShapeError, TokenError: for ids, lengths and steps.
+        """
+        inputs, max_steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
+        rows = self.run_greedy(model, inputs, max_steps).tolist()
         eos = model.config.eos_id
         return [row[: row.index(eos)] if eos in row else row for row in rows]
 
     def beam(
         self, model: Any, source: Any, source_valid_lens: Any, max_steps: int, beam: int = 4, length_penalty: float = 0.6
     ) -> list[list[int]]:
-        """Beam search (see ``beam_search``); lists of ids without bos and eos."""
-        source, valid_lens, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
-        session = self.start_beam(model, source, valid_lens, max_steps, beam)
-        return beam_search(
-            session, source.shape[0], beam, max_steps, length_penalty, model.config.start_id, model.config.eos_id
-        )
+        """Beam search (see ``beam_search``) of what ``greedy`` takes; lists of ids without bos and eos."""
+        inputs, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
+        session = self.start_beam(model, inputs, max_steps, beam)
+        return beam_search(session, len(inputs.tokens), beam, max_steps, length_penalty, inputs.tokens, model.config.eos_id)
 
     def _model_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, target: Any) -> tuple[Any, Any, Any]:
         check_side(model.config, "decoder", call)
         source, valid_lens = check_source(model.config, source, valid_lens)
         return source, valid_lens, check_target(model.config, target, None if source is None else source.shape[0])
 
-    def _decoding_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int) -> tuple[Any, Any, int]:
+    def _decoding_inputs(
+        self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int
+    ) -> tuple[DecodingInputs, int]:
         check_side(model.config, "decoder", call)
-        check_side(model.config, "encoder", call)
-        source, valid_lens = check_source(model.config, source, valid_lens)
-        return source, valid_lens, check_max_steps(model.config, max_steps)
+        return decoding_inputs(model.config, source, valid_lens, max_steps, call)

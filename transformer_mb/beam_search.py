@@ -22,9 +22,9 @@ class BeamSession(Protocol):
 
 
 def beam_search(
-    session: BeamSession, batch: int, beam: int, max_steps: int, length_penalty: float, start_id: int, eos_id: int
+    session: BeamSession, batch: int, beam: int, max_steps: int, length_penalty: float, first_tokens: np.ndarray, eos_id: int
 ) -> list[list[int]]:
-    """The best hypothesis found for each source, without start and eos.
+    """The best hypothesis found for each source, without ``first_tokens`` [B], which are fed at first, and without eos.
 
     A hypothesis of n tokens (eos counted) scores log p / ((5 + n) / 6) ** length_penalty (Wu et al. 2016,
     equation 14). log p only falls, so an open hypothesis ends no higher than its log p at the longest length's
@@ -35,7 +35,7 @@ def beam_search(
     rows = np.arange(batch)[:, None]
     scores = np.full((batch, beam), -np.inf)
     scores[:, 0] = 0.0  # all rows of a source start equal, so only one of them may branch
-    tokens = np.full((batch, beam), start_id)
+    tokens = np.repeat(first_tokens[:, None], beam, axis=1)
     history = np.zeros((batch, beam, 0), dtype=np.int64)
     best = Finished(batch)
     for length in range(1, max_steps + 1):

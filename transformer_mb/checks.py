@@ -102,9 +102,21 @@ def check_target(config: TransformerConfig, target: Any, batch: int | None, name
     return tokens
 
 
-def check_max_steps(config: TransformerConfig, max_steps: int) -> int:
-    if not 1 <= max_steps <= config.max_len:
-        raise TokenError(f"max_steps must be from 1 to max_len = {config.max_len}, got {max_steps}.")
+def check_prompt(config: TransformerConfig, prompt: Any, valid_lens: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Ids that a decoder alone continues, and how many of each row there are: at least one."""
+    tokens = check_tokens("prompt", prompt, config.target_vocab_size or 0, config.max_len)
+    lens = check_lengths("The prompt's valid_lens", valid_lens, *tokens.shape)
+    if lens.min() == 0:
+        raise TokenError(f"A prompt must have at least one token, such as <bos>, got valid_lens {lens.tolist()}.")
+    return tokens, lens
+
+
+def check_max_steps(config: TransformerConfig, max_steps: int, prompt_steps: int = 1) -> int:
+    """The last token is not fed; so one of the prompt, or the start token, takes no position from those to come."""
+    limit = config.max_len - prompt_steps + 1
+    if not 1 <= max_steps <= limit:
+        after = f" - {prompt_steps - 1}, which a prompt of {prompt_steps} tokens leaves," if prompt_steps > 1 else ","
+        raise TokenError(f"max_steps must be from 1 to max_len = {config.max_len}{after} got {max_steps}.")
     return int(max_steps)
 
 

@@ -17,6 +17,13 @@ from .framework import Embedding, Layer
 from .normalization import LayerNorm
 
 
+def _rows(table: np.ndarray, start: int | np.ndarray, count: int) -> np.ndarray:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, np.ndarray):
+        return table[np.maximum(start[:, None] + np.arange(count), 0)]
+    return table[start : start + count]
+
+
 class PositionalEncoding(Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
 
@@ -28,11 +35,11 @@ class PositionalEncoding(Layer):
         self.num_hiddens = num_hiddens
         self.P = sinusoid_table(max_len, num_hiddens, layout)
 
-    def forward(self, X: np.ndarray, offset: int = 0) -> np.ndarray:
-        check_positions(offset + X.shape[1], self.max_len)
+    def forward(self, X: np.ndarray, offset: int | np.ndarray = 0) -> np.ndarray:
+        check_positions(int(np.max(offset)) + X.shape[1], self.max_len)
         if self.P.dtype != X.dtype:
             self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)
-        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
         return self.dropout.backward(gradient)
@@ -64,27 +71,30 @@ class SequenceEmbedding(Layer):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout)
 
-    def embed(self, tokens: np.ndarray, offset: int = 0, token_types: np.ndarray | None = None) -> np.ndarray:
+    def embed(
+        self,
+        tokens: np.ndarray,
+        offset: int = 0,
+        token_types: np.ndarray | None = None,
+        left_padding: np.ndarray | None = None,
+    ) -> np.ndarray:
         T = tokens.shape[1]
         check_positions(offset + T, self.max_len)
-        start = offset + self.position_offset
+        start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = self.embedding(tokens)
         X *= self.scale
-        X = (
-            self.pos_encoding(X, start)
-            if self.pos_embedding is None
-            else X + self.pos_embedding.weight.value[start : start + T]
-        )
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight.value, start, T)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
             X += self.type_embedding(np.zeros_like(tokens) if token_types is None else token_types)
-        self.remember(slice(start, start + T))
+        self.remember(start, T)
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)
 
     def embed_backward(self, gradient: np.ndarray) -> None:
-        (positions,) = self.recall()
+        start, T = self.recall()
         gradient = self.dropout.backward(gradient)
         if self.embedding_norm is not None:
             gradient = self.embedding_norm.backward(gradient)
@@ -93,5 +103,5 @@ class SequenceEmbedding(Layer):
         if self.pos_embedding is None:
             gradient = self.pos_encoding.backward(gradient)
         else:
-            self.pos_embedding.weight.accumulate(gradient.sum(axis=0), positions)
+            self.pos_embedding.weight.accumulate(gradient.sum(axis=0), slice(start, start + T))
         self.embedding.backward(gradient * self.scale)

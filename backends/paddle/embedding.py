@@ -18,6 +18,13 @@ from .dropout import Dropout
 from .normalization import LayerNorm
 
 
+def _rows(table: Tensor, start: int | Tensor, count: int) -> Tensor:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, Tensor):
+        return F.embedding((start.unsqueeze(1) + paddle.arange(count, dtype=start.dtype)).clip(min=0), table)
+    return table[start : start + count]
+
+
 class PositionalEncoding(nn.Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype or device changes."""
 
@@ -35,12 +42,13 @@ class PositionalEncoding(nn.Layer):
     def P(self) -> Tensor:
         return self.table[0]
 
-    def forward(self, X: Tensor, offset: int = 0) -> Tensor:
-        check_positions(offset + X.shape[1], self.max_len)
+    def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
+        if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
+            check_positions(offset + X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.place != X.place:
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
             self.table = (paddle.to_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype, X.place),)
-        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
 
 class SequenceEmbedding(nn.Layer):
@@ -71,12 +79,15 @@ class SequenceEmbedding(nn.Layer):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout)
 
-    def embed(self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None) -> Tensor:
+    def embed(
+        self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None
+    ) -> Tensor:
         T = tokens.shape[1]
         check_positions(offset + T, self.max_len)
-        start = offset + self.position_offset
+        start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = self._look_up(tokens) * self.scale
-        X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.weight[start : start + T]
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight, start, T)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
             X = X + (self.type_embedding.weight[0] if token_types is None else self.type_embedding(token_types))

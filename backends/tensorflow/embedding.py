@@ -6,6 +6,7 @@ import math
 from typing import Any, Unpack
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from transformer_mb.checks import check_positions
@@ -41,14 +42,21 @@ class PositionalEncoding(keras.layers.Layer):
             # From float64 each time: a table that was once rounded to bfloat16 stays so. It outlives the graph.
             with tf.init_scope():
                 self.P = tf.cast(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype)
-        return self.dropout(X + self.P[offset : offset + T], training=training)
+        return self.dropout(X + _rows(self.P, offset, T), training=training)
 
 
 def _check_static(steps: int | tf.Tensor, max_len: int) -> None:
     """Within a graph the number of steps may not be known yet."""
     known = tf.get_static_value(steps)
     if known is not None:
-        check_positions(int(known), max_len)
+        check_positions(int(np.max(known)), max_len)
+
+
+def _rows(table: tf.Tensor, start: int | tf.Tensor, count: int | tf.Tensor) -> tf.Tensor:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, tf.Tensor) and start.shape.rank == 1:
+        return tf.gather(table, tf.maximum(start[:, None] + tf.range(count, dtype=start.dtype), 0))
+    return table[start : start + count]
 
 
 class SequenceEmbedding(keras.layers.Layer):
@@ -98,17 +106,20 @@ class SequenceEmbedding(keras.layers.Layer):
         tokens: tf.Tensor,
         offset: int | tf.Tensor = 0,
         token_types: tf.Tensor | None = None,
+        left_padding: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> tf.Tensor:
         T = keras.ops.shape(tokens)[1]
         _check_static(offset + T, self.max_len)
         start = offset + self.position_offset
+        start = start if left_padding is None else start - left_padding
         X = self.embedding(tokens)
         if self.padding_id is not None:
             # The pad row gets no gradient.
             X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
         X = X * self.scale
-        X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.embeddings[start : start + T]
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.embeddings, start, T)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
             X = X + (self.type_embedding.embeddings[0] if token_types is None else self.type_embedding(token_types))

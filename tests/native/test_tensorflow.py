@@ -24,6 +24,7 @@ from transformer_mb.backends.tensorflow import (
     decoding,
 )
 from transformer_mb.config import TransformerConfig
+from transformer_mb.decoding import DecodingInputs
 from transformer_mb.trainer import Batch
 
 CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
@@ -182,7 +183,8 @@ def test_whole_numbers_of_both_sizes(dtype):
     for normalization in ("steps", "tokens"):
         loss = MaskedSoftmaxCELoss(normalization=normalization)(logits, target, tf.constant([4, 2], dtype))
         assert loss.shape == (2,) and loss.dtype == tf.float32
-    assert decoding.greedy(model, source, tf.constant([3, 1], dtype), 3).dtype == tf.int64
+    inputs = DecodingInputs(source[:, 0], source, tf.constant([3, 1], dtype))
+    assert decoding.greedy(model, inputs, 3).dtype == tf.int64
 
 
 TIED = CONFIG.replace(source_vocab_size=13, share_embeddings=True, tie_output=True, padding_vector_zero=True)
@@ -231,7 +233,7 @@ def test_what_is_compiled_anew():
     assert trainer._compiled.experimental_get_tracing_count() == 2
     for batch, steps in ((1, 3), (2, 4), (3, 5)):
         TensorFlowBackend().greedy(model, np.full((batch, steps), 4), None, steps)
-    assert decoding._compiled[model]["_greedy"].experimental_get_tracing_count() == 1
+    assert decoding._compiled[model]["_greedy", "tokens", "source", "valid_lens"].experimental_get_tracing_count() == 1
 
 
 def test_decoding_does_not_keep_a_model_alive():
