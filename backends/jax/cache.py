@@ -16,10 +16,10 @@ class KeyValueCache:
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
 
     With ``max_steps`` they live in buffers [B, H, max_steps, D/H], allocated at the first append. A compiled loop
-    needs shapes that stay: in it ``length`` is traced, ``keys`` and ``values`` are the whole buffers, and ``mask``
+    needs shapes that stay: in it ``length`` is traced, ``keys`` and ``values`` are the whole buffers, and ``visible``
     hides what is not filled.
 
-    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
+    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``visible`` hides them.
     """
 
     length: Any = 0
@@ -55,7 +55,7 @@ class KeyValueCache:
         value_buffer = jax.lax.dynamic_update_slice_in_dim(value_buffer, values, self.length, axis=2)
         return replace(self, length=length, key_buffer=key_buffer, value_buffer=value_buffer)
 
-    def mask(self, num_queries: int, causal: bool) -> Array | None:
+    def visible(self, num_queries: int, causal: bool) -> Array | None:
         """[T, S] or [B, 1, T, S]: what the last ``num_queries`` steps see of ``keys``; None when that is all before them."""
         if not self._traced and self.left_padding is None:
             return None

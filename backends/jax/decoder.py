@@ -58,7 +58,7 @@ class DecoderBlock(nnx.Module):
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
         # A compiled loop's buffers are longer than the sequence so far; a mask of the cache is causal by itself.
-        mask = own.mask(X.shape[1], causal)
+        mask = own.visible(X.shape[1], causal)
         causal = causal and mask is None
         Y = self.attention1.attend(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights)
         X = self.addnorm1(X, Y)

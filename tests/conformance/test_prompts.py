@@ -57,7 +57,7 @@ def test_X4_greedy_continues_ragged_prompts(model, backend):
     assert got == greedy_without_cache(backend, model, STEPS)
     unread = np.where(np.arange(PROMPTS.shape[1]) < LENS[:, None], PROMPTS, 11)
     assert backend.greedy(model, unread, LENS, STEPS) == got
-    assert len({tuple(row) for row in got}) > 2 and max(len(set(row)) for row in got) > 2
+    assert len({tuple(row) for row in got}) > 2 and any(len(set(row)) > 2 for row in got)
 
 
 def test_a_prompt_alone_gives_what_it_gives_among_others(backend):
@@ -68,18 +68,25 @@ def test_a_prompt_alone_gives_what_it_gives_among_others(backend):
         assert search(model, alone, None, STEPS, **options) == search(model, alone, [2], STEPS, **options) == together[1:2]
 
 
-def test_eos_ends_a_row_and_suppressed_tokens_are_not_produced(backend):
-    model = built(backend, DECODER)
-    row = max(backend.greedy(model, PROMPTS, LENS, STEPS), key=lambda row: len(set(row)))
-    suppressed = row[0]
-    for eos in dict.fromkeys(token for token in row if token != suppressed):
-        other = backend.create_empty(DECODER.replace(eos_id=eos, suppress_ids=(suppressed,)))
-        backend.set_weights(other, backend.get_weights(model))
-        got, expected = backend.greedy(other, PROMPTS, LENS, STEPS), greedy_without_cache(backend, other, STEPS)
-        if any(0 < len(row) < STEPS for row in expected):
-            break
-    assert got == expected and any(0 < len(row) < STEPS for row in got)
-    assert not {suppressed, eos} & {token for row in got for token in row}
+def ending(reference):
+    """A model that suppresses what it would begin a row with, and that ends some rows: found by whole passes."""
+    model = built(reference, DECODER)
+    weights, rows = reference.get_weights(model), greedy_without_cache(reference, model, STEPS)
+    for suppressed, eos in product((row[0] for row in rows if row), range(4, 13)):
+        if suppressed != eos:
+            model = reference.create_empty(DECODER.replace(eos_id=eos, suppress_ids=(suppressed,)))
+            reference.set_weights(model, weights)
+            expected = greedy_without_cache(reference, model, STEPS)
+            if sum(0 < len(row) < STEPS for row in expected) > 1:
+                return model.config, weights, expected
+    raise AssertionError("no model ends")
+
+
+def test_eos_ends_a_row_and_suppressed_tokens_are_not_produced(backend, reference):
+    config, weights, expected = ending(reference)
+    model = backend.create_empty(config)
+    backend.set_weights(model, weights)
+    assert backend.greedy(model, PROMPTS, LENS, STEPS) == expected
 
 
 def test_X4_a_wide_beam_finds_the_best_continuation(backend):
