@@ -19,6 +19,7 @@ from .decoding import DecodingInputs, decoding_inputs
 from .errors import DtypeError
 from .initialization import initial_weights
 from .parameters import check_weights
+from .representation import settings
 from .trainer import Trainer, TrainerOptions
 
 Weights = Mapping[str, np.ndarray]
@@ -57,13 +58,18 @@ class Backend(ABC):
     transpose_output: ClassVar[interface.TransposeHeads]
 
     def __init_subclass__(cls, **options: Any):
-        """Give the layers their contract's docstring, for ``help``: shapes are said once, in ``interface``."""
+        """Give the layers their contract's docstring, for ``help``: shapes are said once, in ``interface``.
+
+        And where the framework's ``repr`` asks a layer for what it shows (``extra_repr``), its settings.
+        """
         super().__init_subclass__(**options)
         for name, contract in {**interface.LAYERS, **interface.FUNCTIONS}.items():
             layer = getattr(cls, name, None)
             if layer is not None and contract.__doc__ not in (layer.__doc__ or ""):
                 particular = f"\n\n    In this backend: {layer.__doc__}" if layer.__doc__ else ""
                 layer.__doc__ = f"{str(contract.__doc__).rstrip()}{particular}"
+            if hasattr(layer, "extra_repr"):
+                layer.extra_repr = settings
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         if dtype not in self.dtypes:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from transformer_mb.errors import DtypeError, TokenError
+from transformer_mb.representation import settings
 
 # Scores this near zero need no shift before exp: e^40 is far from overflow and e^-40 from underflow, in float32 too.
 SAFE_EXPONENT = 40.0
@@ -69,6 +70,18 @@ class Layer:
 
     training = True
     _saved: tuple[Any, ...] | None = None
+
+    def extra_repr(self) -> str:
+        """What ``repr`` says before the layers inside."""
+        return settings(self)
+
+    def __repr__(self) -> str:
+        inside = [(name, value) for name, value in vars(self).items() if isinstance(value, Layer)]
+        lines = [f"({name}): {value!r}".replace("\n", "\n  ") for name, value in inside]
+        shown = self.extra_repr()
+        if not lines:
+            return f"{type(self).__name__}({shown})"
+        return "\n  ".join([f"{type(self).__name__}(", *([shown] if shown else []), *lines]) + "\n)"
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         return self.forward(*inputs, **options)
@@ -155,6 +168,10 @@ class Linear(Layer):
         self.weight = Parameter((2.0 * weight - 1.0) * limit)
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
 
+    def extra_repr(self) -> str:
+        outputs, inputs = self.weight.value.shape
+        return f"in_features={inputs}, out_features={outputs}, bias={self.bias is not None}"
+
     def forward(self, X: np.ndarray) -> np.ndarray:
         rows = X.reshape(-1, X.shape[-1])
         self.remember(rows)
@@ -180,6 +197,9 @@ class Embedding(Layer):
         if padding_id is not None:
             weight[padding_id] = 0.0
         self.weight = Parameter(weight, frozen_row=padding_id)
+
+    def extra_repr(self) -> str:
+        return ", ".join(map(str, self.weight.value.shape))
 
     def forward(self, ids: np.ndarray) -> np.ndarray:
         low, high, rows = ids.min(), ids.max(), len(self.weight.value)
