@@ -69,7 +69,7 @@ class Backend(ABC):
                 particular = f"\n\n    In this backend: {layer.__doc__}" if layer.__doc__ else ""
                 layer.__doc__ = f"{str(contract.__doc__).rstrip()}{particular}"
             if hasattr(layer, "extra_repr"):
-                layer.extra_repr = settings
+                setattr(layer, "extra_repr", settings)  # noqa: B010  # not all frameworks have it
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         if dtype not in self.dtypes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 
@@ -41,9 +42,8 @@ class Decoding:
         model = drawn(self.config, BEAMS[self.row], self.seed)
         ended = np.where(model.tokens < 0, self.config.eos_id, model.tokens)
         fed = [[*prompt, *ids[:-1]] for prompt, ids in zip(self._prompts(model.arrays), ended, strict=True)]
-        # Rows of one length, by more of what they end with, which no step before it sees.
-        width = max(map(len, fed))
-        target = np.array([[*ids, *[self.config.eos_id] * (width - len(ids))] for ids in fed])
+        # Rows of one length, by what no step before it sees.
+        target = np.array(list(zip_longest(*fed, fillvalue=self.config.eos_id))).T
         return Request("decode", self.dtype, model.spec, {**model.arrays, "target": target})
 
     @cached_property
