@@ -23,7 +23,7 @@ LIMIT = 1e-11
 
 
 def outputs(backend: Any, folder: Path) -> tuple[np.ndarray, list[list[int]]]:
-    """Logits of the probe, and the tokens decoded from it (what follows the first three of its targets, for a decoder alone)."""
+    """The probe's logits, and the tokens decoded from it (of a decoder alone, what follows the first three of its targets)."""
     probe = json.loads((folder / "probe.json").read_text(encoding="utf-8"))
     model = tmb.load(folder / "checkpoint", backend)
     source = None if probe["source"] is None else np.array(probe["source"])
