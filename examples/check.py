@@ -23,13 +23,14 @@ LIMIT = 1e-11
 
 
 def outputs(backend: Any, folder: Path) -> tuple[np.ndarray, list[list[int]]]:
-    """Logits of the probe, and the tokens decoded from it (none for a decoder alone)."""
+    """The probe's logits, and the tokens decoded from it (of a decoder alone, what follows the first three of its targets)."""
     probe = json.loads((folder / "probe.json").read_text(encoding="utf-8"))
     model = tmb.load(folder / "checkpoint", backend)
     source = None if probe["source"] is None else np.array(probe["source"])
     lengths = None if source is None else np.array(probe["source_valid_lens"])
-    logits = backend.logits(model, source, np.array(probe["target_in"]), lengths)
-    tokens = [] if source is None else backend.greedy(model, source, lengths, probe["max_steps"])
+    target = np.array(probe["target_in"])
+    logits = backend.logits(model, source, target, lengths)
+    tokens = backend.greedy(model, target[:, :3] if source is None else source, lengths, probe["max_steps"])
     return logits, tokens
 
 

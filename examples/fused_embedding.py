@@ -21,6 +21,8 @@ from transformer_mb.training import TrainingRecipe
 
 WORDS = 60
 STEPS = 10
+MORE_STEPS = 100  # after which a small decoder knows four sentences by heart
+BEGINNINGS = [2, 3, 3, 2]  # how many tokens of each it is given
 SIZES = {"encoder_num_layers": 2, "decoder_num_layers": 2, "max_len": 64}
 RECIPE = TrainingRecipe(**{**tmb.presets.RECIPES["fused_embedding"], "learning_rate": 1e-4})
 
@@ -75,6 +77,19 @@ def training_steps(backend: Any, model: Any, batch: Batch) -> list[float]:
     return losses
 
 
+def continued(backend: Any, batch: Batch) -> bool:
+    """Whether a small decoder that knows the sentences gives the rest of each from its beginning (<bos> counted)."""
+    small = {**SIZES, "num_hiddens": 64, "ffn_num_hiddens": 128}
+    model = backend.build(tmb.presets.fused_embedding(None, WORDS, architecture="decoder", **small), seed=0)
+    trainer = backend.trainer(model, **{**RECIPE.trainer_options(), "learning_rate": 2e-3})
+    for _ in range(MORE_STEPS):
+        trainer.step(batch)
+    found = backend.greedy(model, batch.target_in[:, :3], BEGINNINGS, 12)
+    print(f"continues {[row[:n].tolist() for row, n in zip(batch.target_in, BEGINNINGS, strict=True)]} by {found}")
+    ends = batch.target_valid_lens - 1  # without <eos>
+    return found == [row[n - 1 : end].tolist() for row, n, end in zip(batch.target_out, BEGINNINGS, ends, strict=True)]
+
+
 def main(folder: Path, **changes: Any) -> None:
     backend = tmb.get_backend()
     config = tmb.presets.fused_embedding(WORDS, WORDS, **{**SIZES, **changes})
@@ -93,13 +108,16 @@ def main(folder: Path, **changes: Any) -> None:
     print("the decoder without an encoder:")
     alone = backend.build(tmb.presets.fused_embedding(None, WORDS, architecture="decoder", **{**SIZES, **changes}), seed=0)
     print("Decoder", backend.logits(alone, None, batch.target_in).shape)
-    alone_losses = training_steps(backend, alone, batch._replace(source=None, source_valid_lens=None))
-    keep(alone, folder / "decoder_alone", {"source": None, "source_valid_lens": None, "target_in": batch.target_in})
+    sentences = batch._replace(source=None, source_valid_lens=None)
+    alone_losses = training_steps(backend, alone, sentences)
+    probe = {"source": None, "source_valid_lens": None, "target_in": batch.target_in, "max_steps": 12}
+    keep(alone, folder / "decoder_alone", probe)
 
     targets = {
         **held,
         "the loss falls": losses[1] < losses[0],
         "the loss of the decoder alone falls": alone_losses[1] < alone_losses[0],
+        "the decoder alone continues what it learned": continued(backend, sentences),
         "the padding vector is still zero": not table[config.pad_id].any(),
     }
     finish(folder, {"attention": shape, "logits": list(logits.shape), "losses": losses, "alone": alone_losses}, targets)

@@ -12,19 +12,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import interface
-from .beam_search import BeamSession, ScoredIds, beam_search, check_search, greedy_search
-from .checks import check_config, check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
+from .call_checks import check_config, check_lengths, check_side, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .errors import ConfigError, DtypeError
 from .initialization import initial_weights
 from .parameters import check_weights
 from .placed_layers import PlacedLayer
+from .representation import settings
+from .searches import Searches
 from .trainer import Trainer, TrainerOptions
 
 Weights = Mapping[str, np.ndarray]
 
 
-class Backend(ABC):
+class Backend(Searches, ABC):
     """One framework on one device in one dtype.
 
     The framework's layer classes are attributes, see ``interface.LAYERS``: ``backend.MultiHeadAttention(...)`` has this dtype
@@ -58,13 +59,18 @@ class Backend(ABC):
     transpose_output: ClassVar[interface.TransposeHeads]
 
     def __init_subclass__(cls, **options: Any):
-        """Give the layers their contract's docstring, for ``help``: shapes are said once, in ``interface``."""
+        """Give the layers their contract's docstring, for ``help``: shapes are said once, in ``interface``.
+
+        And where the framework's ``repr`` asks a layer for what it shows (``extra_repr``), its settings.
+        """
         super().__init_subclass__(**options)
         for name, contract in {**interface.LAYERS, **interface.FUNCTIONS}.items():
             layer = getattr(cls, name, None)
             if layer is not None and contract.__doc__ not in (layer.__doc__ or ""):
                 particular = f"\n\n    In this backend: {layer.__doc__}" if layer.__doc__ else ""
                 layer.__doc__ = f"{str(contract.__doc__).rstrip()}{particular}"
+            if hasattr(layer, "extra_repr"):
+                setattr(layer, "extra_repr", settings)  # noqa: B010  # not all frameworks have it
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         if dtype not in self.dtypes:
@@ -175,14 +181,6 @@ class Backend(ABC):
         dropout_masks: Weights | None,
     ) -> tuple[float, dict[str, np.ndarray]]: ...
 
-    @abstractmethod
-    def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
-        """Generated ids [B, steps], everything from eos on being ignored by the caller."""
-
-    @abstractmethod
-    def start_beam(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int) -> BeamSession:
-        """A cached decoding of ``beam`` rows for each source."""
-
     def build(self, config: TransformerConfig, seed: int = 0, initialization: str = "xavier") -> Any:
         """A native model with neutral initial weights: the same seed gives the same model in every backend.
 
@@ -273,49 +271,6 @@ class Backend(ABC):
         loss = type(self).MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)
         return self.run_loss_and_gradients(model, batch, loss, dropout_masks)
 
-    def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:
-        """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long."""
-        source, valid_lens, max_steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
-        rows = self.run_greedy(model, source, valid_lens, max_steps).tolist()
-        eos = model.config.eos_id
-        return [row[: row.index(eos)] if eos in row else row for row in rows]
-
-    def beam(
-        self, model: Any, source: Any, source_valid_lens: Any, max_steps: int, beam: int = 4, length_penalty: float = 0.6
-    ) -> list[list[int]]:
-        """Beam search (see ``beam_search``); lists of ids without bos and eos."""
-        source, valid_lens, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
-        session, first = (
-            self.start_beam(model, source, valid_lens, max_steps, beam),
-            np.full(len(source), model.config.start_id),
-        )
-        found = beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id)
-        return [hypotheses[0].ids for hypotheses in found]
-
-    def hypotheses(
-        self,
-        model: Any,
-        source: Any,
-        source_valid_lens: Any,
-        max_steps: int,
-        beam: int = 4,
-        length_penalty: float = 0.6,
-        count: int | None = None,
-    ) -> list[list[ScoredIds]]:
-        """The best hypotheses of each source with their scores, the best first: that of ``beam``, or of ``greedy`` with beam=1.
-
-        ``count`` are how many, at most ``beam``; None: all of them. Fewer where there are no more.
-        """
-        check_search(beam, length_penalty, beam if count is None else count)
-        source, valid_lens, max_steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
-        session, first = (
-            self.start_beam(model, source, valid_lens, max_steps, beam),
-            np.full(len(source), model.config.start_id),
-        )
-        if beam == 1:
-            return greedy_search(session, len(source), max_steps, length_penalty, first, model.config.eos_id)
-        return beam_search(session, len(source), beam, max_steps, length_penalty, first, model.config.eos_id, count or beam)
-
     def _model_inputs(self, model: Any, call: str, source: Any, target: Any, valid_lens: Any) -> tuple[Any, Any, Any]:
         check_side(model.config, "decoder", call)
         source, valid_lens = check_source(model.config, source, valid_lens)
@@ -327,9 +282,3 @@ class Backend(ABC):
         source, target, valid_lens = self._model_inputs(model, call, source, target_in, valid_lens)
         labels = check_target(model.config, target_out, target.shape[0], "target_out")
         return source, valid_lens, target, labels, check_lengths("target_valid_lens", target_valid_lens, *labels.shape)
-
-    def _decoding_inputs(self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int) -> tuple[Any, Any, int]:
-        check_side(model.config, "decoder", call)
-        check_side(model.config, "encoder", call)
-        source, valid_lens = check_source(model.config, source, valid_lens)
-        return source, valid_lens, check_max_steps(model.config, max_steps)

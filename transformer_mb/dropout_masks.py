@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import check_dropout_paths
+from .call_checks import check_dropout_paths
 from .config import TransformerConfig
 from .random_streams import stream
 

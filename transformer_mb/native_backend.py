@@ -12,6 +12,7 @@ import numpy as np
 
 from .backend import Backend
 from .beam_search import BeamSession
+from .decoding import DecodingInputs
 from .errors import DeviceError
 from .native_parameters import NativeParameters
 from .trees import leaves, map_leaves
@@ -34,12 +35,12 @@ class NativeBackend(Backend):
 
     @staticmethod
     @abstractmethod
-    def _greedy(model: Any, source: Any, valid_lens: Any, max_steps: int) -> Any:
+    def _greedy(model: Any, inputs: DecodingInputs, max_steps: int) -> Any:
         """``decoding.greedy``: the ids [B, steps]."""
 
     @staticmethod
     @abstractmethod
-    def _beam_decoder(model: Any, source: Any, valid_lens: Any, max_steps: int, beam: int) -> BeamSession:
+    def _beam_decoder(model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
         """``decoding.BeamDecoder``."""
 
     @abstractmethod
@@ -122,12 +123,12 @@ class NativeBackend(Backend):
     ) -> dict[str, list[np.ndarray]]:
         return self._evaluate(_attention, model, source, target, valid_lens)
 
-    def run_greedy(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
+    def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
         with self._running(model):
-            return self._numpy(self._greedy(model, self._tensor(source), self._tensor(valid_lens), max_steps))
+            return self._numpy(self._greedy(model, DecodingInputs(*map(self._tensor, inputs)), max_steps))
 
-    def start_beam(self, model: Any, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int) -> BeamSession:
-        return self._beam_decoder(model, self._tensor(source), self._tensor(valid_lens), max_steps, beam)
+    def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
+        return self._beam_decoder(model, DecodingInputs(*map(self._tensor, inputs)), max_steps, beam)
 
 
 def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .checks import check_lengths, check_same, check_source, check_target
+from .call_checks import check_lengths, check_source, check_target
+from .checks import check_same
 from .config import check_choice, check_rate
 from .errors import ConfigError, ShapeError
 from .fields import check_field_types

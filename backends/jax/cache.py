@@ -16,14 +16,17 @@ class KeyValueCache:
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
 
     With ``max_steps`` they live in buffers [B, H, max_steps, D/H], allocated at the first append. A compiled loop
-    needs shapes that stay: in it ``length`` is traced, ``keys`` and ``values`` are the whole buffers, and ``mask``
+    needs shapes that stay: in it ``length`` is traced, ``keys`` and ``values`` are the whole buffers, and ``visible``
     hides what is not filled.
+
+    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``visible`` hides them.
     """
 
     length: Any = 0
     max_steps: int | None = None
     key_buffer: Array | None = None
     value_buffer: Array | None = None
+    left_padding: Array | None = None
 
     @property
     def keys(self) -> Array:
@@ -43,30 +46,34 @@ class KeyValueCache:
             if self.length:
                 keys = jnp.concatenate((self.key_buffer, keys), axis=2)
                 values = jnp.concatenate((self.value_buffer, values), axis=2)
-            return KeyValueCache(length, None, keys, values)
+            return replace(self, length=length, key_buffer=keys, value_buffer=values)
         key_buffer, value_buffer = self.key_buffer, self.value_buffer
         if key_buffer is None:
             key_buffer = jnp.zeros((*keys.shape[:2], self.max_steps, keys.shape[3]), keys.dtype)
             value_buffer = jnp.zeros_like(key_buffer)
         key_buffer = jax.lax.dynamic_update_slice_in_dim(key_buffer, keys, self.length, axis=2)
         value_buffer = jax.lax.dynamic_update_slice_in_dim(value_buffer, values, self.length, axis=2)
-        return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
+        return replace(self, length=length, key_buffer=key_buffer, value_buffer=value_buffer)
 
-    def mask(self, num_queries: int, causal: bool) -> Array | None:
-        """[T, max_steps]: what the last ``num_queries`` steps see of the buffers; None when ``keys`` end at ``length``."""
-        if not self._traced:
+    def visible(self, num_queries: int, causal: bool) -> Array | None:
+        """[T, S] or [B, 1, T, S]: what the last ``num_queries`` steps see of ``keys``; None when that is all before them."""
+        if not self._traced and self.left_padding is None:
             return None
+        steps = jnp.arange(self.keys.shape[2])
         last = jnp.arange(num_queries)[:, None] - num_queries if causal else jnp.full((num_queries, 1), -1)
-        return jnp.arange(self.max_steps) <= self.length + last
+        seen = steps <= self.length + last
+        return seen if self.left_padding is None else seen & (steps >= self.left_padding[:, None, None, None])
 
     def reorder(self, rows: Array) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""
-        return replace(self, key_buffer=self.key_buffer[rows], value_buffer=self.value_buffer[rows])
+        left_padding = None if self.left_padding is None else self.left_padding[rows]
+        keys, values = self.key_buffer[rows], self.value_buffer[rows]
+        return replace(self, key_buffer=keys, value_buffer=values, left_padding=left_padding)
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         # A grown cache has its length in its shape: it stays a number under jax.jit, and the position with it.
         grown = self.max_steps is None
-        children = (None if grown else self.length, self.key_buffer, self.value_buffer)
+        children = (None if grown else self.length, self.key_buffer, self.value_buffer, self.left_padding)
         return children, (self.length if grown else None, self.max_steps)
 
     @classmethod

@@ -62,8 +62,8 @@ class DecoderBlock(nnx.Module):
         causal = not self.deterministic or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        # A compiled loop's buffers are longer than the sequence so far, and their mask is causal by itself.
-        mask = own.mask(X.shape[1], causal)
+        # A compiled loop's buffers are longer than the sequence so far; a mask of the cache is causal by itself.
+        mask = own.visible(X.shape[1], causal)
         causal = causal and mask is None
         Y = self.attention1.attend(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights)
         X = self.addnorm1(X, Y)
@@ -119,19 +119,22 @@ class TransformerDecoder(SequenceEmbedding):
         return [own, cross]
 
     def init_state(
-        self, enc_outputs: Array | None, enc_valid_lens: Array | None = None, max_steps: int | None = None
+        self,
+        enc_outputs: Array | None,
+        enc_valid_lens: Array | None = None,
+        max_steps: int | None = None,
+        left_padding: Array | None = None,
     ) -> list[Any]:
-        start = None if max_steps is None else BlockCache(KeyValueCache(max_steps=max_steps))
-        return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
+        start = BlockCache(KeyValueCache(max_steps=max_steps, left_padding=left_padding))
+        fresh = max_steps is None and left_padding is None
+        return [enc_outputs, enc_valid_lens, [None if fresh else start] * len(self.blks)]
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
         check_state("TransformerDecoder", state, len(self.blks))
-        first = state[2][0]
-        offset = 0 if first is None else first.self_attention.length
-        if self.compat_decode == "d2l" and self.deterministic:
-            # The book's predictor feeds one token at a time, each at position 0.
-            offset = 0
-        X = self.embed(X, offset)
+        own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention
+        # The book's predictor feeds one token at a time, each at position 0.
+        offset = 0 if self.compat_decode == "d2l" and self.deterministic else own.length
+        X = self.embed(X, offset, left_padding=own.left_padding)
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights)
         X = X if self.norm is None else self.norm(X)

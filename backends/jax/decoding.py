@@ -1,4 +1,4 @@
-"""Cached decoding: the source is encoded once, and each step computes one token."""
+"""Cached decoding: the source is encoded once, or a prompt is fed at once, and each step computes one token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from .cache import BlockCache, KeyValueCache
+from transformer_mb.decoding import DecodingInputs
+
+from .cache import BlockCache
 from .compiled import Structure, full_precision, split
 from .model import EncoderDecoder
 
@@ -19,17 +21,17 @@ def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
     return logits.at[..., jnp.asarray(token_ids)].set(-jnp.inf) if token_ids else logits
 
 
-def greedy(model: EncoderDecoder, source: Array, valid_lens: Array, max_steps: int) -> Array:
-    return _greedy(*split(model), source, valid_lens, max_steps)
+def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> Array:
+    return _greedy(*split(model), inputs, max_steps)
 
 
-@partial(jax.jit, static_argnums=(0, 4))
-def _greedy(structure: Structure, values: dict[str, Array], source: Array, valid_lens: Array, max_steps: int) -> Array:
-    """The whole loop on the device, compiled once for a batch, a source width and a number of steps."""
+@partial(jax.jit, static_argnums=(0, 3))
+def _greedy(structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int) -> Array:
+    """The whole loop on the device, compiled once for the inputs' sizes and a number of steps."""
     model = structure.module(values)
     model.eval()
     config = model.config
-    rows = source.shape[0]
+    rows = inputs.tokens.shape[0]
 
     def unfinished(carry: Any) -> Array:
         step, _, finished, _, _ = carry
@@ -43,31 +45,45 @@ def _greedy(structure: Structure, values: dict[str, Array], source: Array, valid
         return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state
 
     with full_precision():
-        state = _start(model, source, valid_lens, max_steps)
-        tokens = jnp.full((rows, 1), config.start_id, jnp.int32)
+        state = _start(model, inputs, max_steps)
+        tokens = inputs.tokens[:, None].astype(jnp.int32)
         generated = jnp.full((rows, max_steps), config.eos_id, jnp.int32)
         carry = (0, tokens, jnp.zeros(rows, bool), generated, state)
         return jax.lax.while_loop(unfinished, advance, carry)[3]
 
 
-def _start(model: EncoderDecoder, source: Array, valid_lens: Array, max_steps: int, beam: int = 1) -> list[Any]:
+def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int = 1) -> list[Any]:
     """The decoder's state, with nothing left to allocate or to project: a compiled loop's shapes must stay."""
-    enc_outputs = jnp.repeat(model.encoder(source, valid_lens), beam, axis=0)
-    no_step = enc_outputs[:, :0]
-    caches = []
-    for block in model.decoder.blks:
-        own = KeyValueCache(max_steps=max_steps).append(*block.attention1.project_keys_values(no_step, no_step))
-        caches.append(BlockCache(own, block.attention2.project_keys_values(enc_outputs, enc_outputs)))
-    return [enc_outputs, jnp.repeat(valid_lens, beam), caches]
+    decoder, enc_outputs, valid_lens = model.decoder, None, None
+    rows = jnp.repeat(jnp.arange(inputs.tokens.shape[0]), beam)
+    if model.encoder is not None:
+        enc_outputs, valid_lens = model.encoder(inputs.source, inputs.valid_lens)[rows], inputs.valid_lens[rows]
+    state = decoder.init_state(enc_outputs, valid_lens, inputs.prompt_steps + max_steps, inputs.left_padding)
+    if inputs.prompt is not None:
+        _, state = decoder(inputs.prompt, state)
+        return _reordered(state, rows)
+    no_step = decoder.embed(inputs.tokens[rows, None][:, :0])
+    for i, block in enumerate(decoder.blks):
+        own = state[2][i].self_attention.append(*block.attention1.project_keys_values(no_step, no_step))
+        crossing = enc_outputs is not None and block.attention2 is not None
+        cross = block.attention2.project_keys_values(enc_outputs, enc_outputs) if crossing else None
+        state[2][i] = BlockCache(own, cross)
+    return state
+
+
+def _reordered(state: list[Any], rows: Array) -> list[Any]:
+    # Cross-attention stays: all rows of one source share it.
+    caches = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in state[2]]
+    return [*state[:2], caches]
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: EncoderDecoder, source: Array, valid_lens: Array, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
         self.structure, self.values = split(model)
-        self.state = _begin(self.structure, self.values, source, valid_lens, max_steps, beam)
-        self.rows = np.arange(source.shape[0] * beam)
+        self.state = _begin(self.structure, self.values, inputs, max_steps, beam)
+        self.rows = np.arange(inputs.tokens.shape[0] * beam)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         column = tokens[:, None].astype(np.int32)
@@ -80,14 +96,12 @@ class BeamDecoder:
         self.rows = self.rows[rows]
 
 
-@partial(jax.jit, static_argnums=(0, 4, 5))
-def _begin(
-    structure: Structure, values: dict[str, Array], source: Array, valid_lens: Array, max_steps: int, beam: int
-) -> list[Any]:
+@partial(jax.jit, static_argnums=(0, 3, 4))
+def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int, beam: int) -> list[Any]:
     model = structure.module(values)
     model.eval()
     with full_precision():
-        return _start(model, source, valid_lens, max_steps, beam)
+        return _start(model, inputs, max_steps, beam)
 
 
 @partial(jax.jit, static_argnums=(0, 5), donate_argnums=2)
@@ -96,9 +110,7 @@ def _beam_step(
 ) -> tuple[Array, Array, list[Any]]:
     model = structure.module(values)
     model.eval()
-    # Cross-attention stays: all rows of one source share it.
-    caches = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in state[2]]
     with full_precision():
-        logits, state = model.decoder(tokens, [*state[:2], caches])
+        logits, state = model.decoder(tokens, _reordered(state, rows))
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
     return *jax.lax.top_k(jax.nn.log_softmax(logits), min(count, logits.shape[-1])), state

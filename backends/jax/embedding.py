@@ -57,11 +57,14 @@ class PositionalEncoding(nnx.Module):
 
 def _check_positions(offset: Any, steps: int, max_len: int) -> None:
     # In a compiled decoding loop the offset is no number yet; the loop's length was checked before it began.
-    if not isinstance(offset, jax.core.Tracer):
+    if not isinstance(offset, jax.core.Tracer) and jnp.ndim(offset) == 0:
         check_positions(int(offset), steps, max_len)
 
 
 def _rows(table: Any, start: Any, count: int, dtype: Any) -> Array:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if jnp.ndim(start) == 1:
+        return jnp.asarray(table, dtype)[jnp.maximum(start[:, None] + jnp.arange(count), 0)]
     if isinstance(start, jax.core.Tracer):
         return jax.lax.dynamic_slice_in_dim(jnp.asarray(table, dtype), start, count)
     return jnp.asarray(table[int(start) : int(start) + count], dtype)
@@ -102,12 +105,14 @@ class SequenceEmbedding(nnx.Module):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout, rngs=rngs)
 
-    def embed(self, tokens: Array, offset: Any = 0, token_types: Array | None = None) -> Array:
+    def embed(
+        self, tokens: Array, offset: Any = 0, token_types: Array | None = None, left_padding: Array | None = None
+    ) -> Array:
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, self.embedding.embedding)
         T = tokens.shape[1]
         _check_positions(offset, T, self.max_len)
-        start = offset + self.position_offset
+        start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens)
         if self.padding_id is not None:
             X = jnp.where((tokens == self.padding_id)[..., None], jax.lax.stop_gradient(X), X)

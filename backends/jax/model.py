@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_config, check_sides
+from transformer_mb.call_checks import check_config
+from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 

@@ -12,12 +12,15 @@ class KeyValueCache(NamedTuple):
 
     ``max_steps`` changes nothing here: MXNet has no view of a buffer's first steps, so that reading them would copy
     as much as the concatenation does, and writing into the buffer would be one more operation.
+
+    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: int = 0
     max_steps: int | None = None
     key_buffer: mnp.ndarray | None = None
     value_buffer: mnp.ndarray | None = None
+    left_padding: mnp.ndarray | None = None
 
     @property
     def keys(self) -> mnp.ndarray:
@@ -27,16 +30,26 @@ class KeyValueCache(NamedTuple):
     def values(self) -> mnp.ndarray:
         return self.value_buffer
 
+    @property
+    def mask(self) -> mnp.ndarray | None:
+        """[B, 1, 1, length]: True where a step is a token; None where all are."""
+        if self.left_padding is None:
+            return None
+        steps = mnp.arange(self.length, dtype=self.left_padding.dtype, ctx=self.left_padding.ctx)
+        return steps >= self.left_padding.reshape(-1, 1, 1, 1)
+
     def append(self, keys: mnp.ndarray, values: mnp.ndarray) -> KeyValueCache:
         length = self.length + keys.shape[2]
         if self.length:
             keys = mnp.concatenate((self.key_buffer, keys), axis=2)
             values = mnp.concatenate((self.value_buffer, values), axis=2)
-        return KeyValueCache(length, self.max_steps, keys, values)
+        return self._replace(length=length, key_buffer=keys, value_buffer=values)
 
     def reorder(self, rows: mnp.ndarray) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""
-        return self._replace(key_buffer=self.key_buffer.take(rows, axis=0), value_buffer=self.value_buffer.take(rows, axis=0))
+        left_padding = None if self.left_padding is None else self.left_padding.take(rows, axis=0)
+        keys, values = self.key_buffer.take(rows, axis=0), self.value_buffer.take(rows, axis=0)
+        return self._replace(key_buffer=keys, value_buffer=values, left_padding=left_padding)
 
 
 class BlockCache(NamedTuple):

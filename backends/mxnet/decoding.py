@@ -1,4 +1,4 @@
-"""Cached decoding: the source is encoded once, and each step computes one token."""
+"""Cached decoding: the source is encoded once, or a prompt is fed at once, and each step computes one token."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, npx
 from mxnet import np as mnp
+
+from transformer_mb.decoding import DecodingInputs, greedy_loop
 
 from .model import EncoderDecoder
 from .weights import to_device
@@ -27,41 +29,45 @@ def _suppression(token_ids: tuple[int, ...], vocab_size: int, dtype: str, contex
     return to_device(row, context)
 
 
-def greedy(model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray, max_steps: int) -> mnp.ndarray:
-    config = model.config
-    with autograd.pause(train_mode=False):
-        state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
-        tokens = mnp.full((source.shape[0], 1), config.start_id, dtype="int64", ctx=source.ctx)
-        finished = np.zeros(tokens.shape, bool)
-        generated = []
-        for _ in range(max_steps):
-            logits, state = model.decoder(tokens, state)
-            tokens = suppress(logits, config.suppress_ids).argmax(axis=-1)
-            generated.append(tokens)
-            finished |= tokens.asnumpy() == config.eos_id
-            if finished.all():
-                break
-        return mnp.concatenate(generated, axis=1)
+def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        with autograd.pause(train_mode=False):
+            return decoder._logits(tokens).argmax(axis=-1).asnumpy()
+
+    return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
+        self.model = model
+        self.context = inputs.tokens.ctx
         with autograd.pause(train_mode=False):
-            enc_outputs = mnp.repeat(model.encoder(source, valid_lens), beam, axis=0)
-            self.model = model
-            self.state = model.decoder.init_state(enc_outputs, mnp.repeat(valid_lens, beam), max_steps)
+            enc_outputs = valid_lens = None
+            if model.encoder is not None:
+                enc_outputs = mnp.repeat(model.encoder(inputs.source, inputs.valid_lens), beam, axis=0)
+                valid_lens = mnp.repeat(inputs.valid_lens, beam)
+            max_steps += inputs.prompt_steps
+            self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
+            if inputs.prompt is not None:
+                _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
+                self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+
+    def _logits(self, tokens: np.ndarray) -> mnp.ndarray:
+        column = to_device(np.array(tokens)[:, None], self.context)
+        logits, self.state = self.model.decoder(column, self.state)
+        return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        column = to_device(np.array(tokens)[:, None], self.state[0].ctx)
         with autograd.pause(train_mode=False):
-            logits, self.state = self.model.decoder(column, self.state)
-            log_probs = npx.log_softmax(suppress(logits[:, 0], self.model.config.suppress_ids))
+            log_probs = npx.log_softmax(self._logits(tokens))
             best, ids = npx.topk(log_probs, k=min(count, log_probs.shape[-1]), ret_typ="both", dtype="int32")
         return best.asnumpy().astype(np.float64), ids.asnumpy().astype(np.int64)
 
     def reorder(self, rows: np.ndarray) -> None:
-        index = to_device(np.array(rows), self.state[0].ctx)
+        index = to_device(np.array(rows), self.context)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

@@ -20,8 +20,12 @@ from .normalization import LayerNorm
 from .shim import Block
 
 
-def _rows(table: mnp.ndarray, start: int, count: int) -> mnp.ndarray:
-    """``table[start : start + count]`` as an operator, which ``shim.compiled`` sees."""
+def _rows(table: mnp.ndarray, start: int | mnp.ndarray, count: int) -> mnp.ndarray:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, mnp.ndarray):
+        positions = mnp.expand_dims(start, 1) + mnp.arange(count, dtype=start.dtype, ctx=start.ctx)
+        return table.take(positions, axis=0, mode="clip")
+    # An operator, which ``shim.compiled`` sees.
     return npx.slice(table, begin=(start,), end=(start + count,))
 
 
@@ -38,9 +42,10 @@ class PositionalEncoding(Block):
         self.num_hiddens = num_hiddens
         self.P = mnp.array(sinusoid_table(max_len, num_hiddens, layout), dtype="float32")
 
-    def forward(self, X: mnp.ndarray, offset: int = 0) -> mnp.ndarray:
+    def forward(self, X: mnp.ndarray, offset: int | mnp.ndarray = 0) -> mnp.ndarray:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
-        check_positions(offset, X.shape[1], self.max_len)
+        if isinstance(offset, int):  # MXNet takes the last position where one is not there
+            check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.ctx != X.ctx:
             self.P = mnp.array(sinusoid_table(self.max_len, self.num_hiddens, self.layout), dtype=X.dtype, ctx=X.ctx)
         P = _rows(self.P, offset, X.shape[1])
@@ -78,12 +83,18 @@ class SequenceEmbedding(Block):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout)
 
-    def embed(self, tokens: mnp.ndarray, offset: int = 0, token_types: mnp.ndarray | None = None) -> mnp.ndarray:
+    def embed(
+        self,
+        tokens: mnp.ndarray,
+        offset: int = 0,
+        token_types: mnp.ndarray | None = None,
+        left_padding: mnp.ndarray | None = None,
+    ) -> mnp.ndarray:
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, self.embedding.weight)
         T = tokens.shape[1]
         check_positions(offset, T, self.max_len)
-        start = offset + self.position_offset
+        start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens)
         if self.padding_id is not None:
             # gluon's embedding has no padding row: its values stay, its gradient stops.

@@ -8,7 +8,8 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import check_config, check_sides
+from transformer_mb.call_checks import check_config
+from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 

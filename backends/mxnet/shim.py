@@ -35,6 +35,8 @@ finally:
     logging.disable(disabled)
     logging.root.removeHandler(silent)
 
+from transformer_mb.representation import settings  # noqa: E402  # MXNet is to be imported before all else
+
 
 class Block(gluon.Block):
     """gluon.Block whose call passes keyword arguments on, which MXNet 1.9's does not.
@@ -42,6 +44,12 @@ class Block(gluon.Block):
     No HybridBlock: its forward is traced on symbols that have no shape, so that neither the shape checks nor a
     cache's length could be had. ``compiled`` traces on arrays instead.
     """
+
+    def __repr__(self) -> str:
+        shown, name = settings(self), type(self).__name__
+        if not any(isinstance(value, gluon.Block) for value in vars(self).values()):
+            return f"{name}({shown})"
+        return super().__repr__().replace("(\n", f"(\n  {shown}\n" if shown else "(\n", 1)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for hook in self._forward_pre_hooks.values():

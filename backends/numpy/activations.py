@@ -156,6 +156,7 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[..., np.ndarray]]] = {
 
 class Activation(Layer):
     def __init__(self, name: str):
+        self.name = name
         self.value, self.slope = ACTIVATIONS[name]
 
     def forward(self, X: np.ndarray) -> np.ndarray:

@@ -12,12 +12,15 @@ class KeyValueCache(NamedTuple):
 
     With ``max_steps`` they are views of buffers [B, H, max_steps, D/H], allocated at the first append and
     written in place; a new cache is returned each time, and older ones keep their shorter views.
+
+    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: int = 0
     max_steps: int | None = None
     key_buffer: np.ndarray | None = None
     value_buffer: np.ndarray | None = None
+    left_padding: np.ndarray | None = None
 
     @property
     def keys(self) -> np.ndarray:
@@ -27,24 +30,33 @@ class KeyValueCache(NamedTuple):
     def values(self) -> np.ndarray:
         return self.value_buffer[:, :, : self.length]
 
+    @property
+    def mask(self) -> np.ndarray | None:
+        """[B, 1, 1, length]: True where a step is a token; None where all are."""
+        if self.left_padding is None:
+            return None
+        return np.arange(self.length) >= self.left_padding[:, None, None, None]
+
     def append(self, keys: np.ndarray, values: np.ndarray) -> KeyValueCache:
         length = self.length + keys.shape[2]
         if self.max_steps is None:
             if self.length:
                 keys = np.concatenate((self.key_buffer, keys), axis=2)
                 values = np.concatenate((self.value_buffer, values), axis=2)
-            return KeyValueCache(length, None, keys, values)
+            return self._replace(length=length, key_buffer=keys, value_buffer=values)
         key_buffer, value_buffer = self.key_buffer, self.value_buffer
         if key_buffer is None:
             key_buffer = np.empty((*keys.shape[:2], self.max_steps, keys.shape[3]), keys.dtype)
             value_buffer = np.empty_like(key_buffer)
         key_buffer[:, :, self.length : length] = keys
         value_buffer[:, :, self.length : length] = values
-        return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
+        return self._replace(length=length, key_buffer=key_buffer, value_buffer=value_buffer)
 
     def reorder(self, rows: np.ndarray) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""
-        return self._replace(key_buffer=self.key_buffer[rows], value_buffer=self.value_buffer[rows])
+        left_padding = None if self.left_padding is None else self.left_padding[rows]
+        keys, values = self.key_buffer[rows], self.value_buffer[rows]
+        return self._replace(key_buffer=keys, value_buffer=values, left_padding=left_padding)
 
 
 class BlockCache(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_mb.checks import check_batches, check_features, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
-from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
+from transformer_mb.options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
@@ -57,7 +57,8 @@ class DecoderBlock(Layer):
         Y = self.addnorm1.sublayer_input(X)
         queries, keys, values = self.attention1._project(Y)
         own = own.append(keys, values)
-        Y = self.attention1._attend_projected(queries, own.keys, own.values, None, causal=causal, need_weights=need_weights)
+        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights)
+        Y = self.attention1._attend_projected(queries, own.keys, own.values, None, **options)
         X = self.addnorm1(X, Y)
         crossing = self.attention2 is not None and enc_outputs is not None
         if crossing:
@@ -132,23 +133,30 @@ class TransformerDecoder(SequenceEmbedding):
         return [own, cross]
 
     def init_state(
-        self, enc_outputs: np.ndarray | None, enc_valid_lens: np.ndarray | None = None, max_steps: int | None = None
+        self,
+        enc_outputs: np.ndarray | None,
+        enc_valid_lens: np.ndarray | None = None,
+        max_steps: int | None = None,
+        left_padding: np.ndarray | None = None,
     ) -> list[Any]:
-        start = None if max_steps is None else BlockCache(KeyValueCache(max_steps=max_steps))
-        return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
+        start = BlockCache(KeyValueCache(max_steps=max_steps, left_padding=left_padding))
+        fresh = max_steps is None and left_padding is None
+        return [enc_outputs, enc_valid_lens, [None if fresh else start] * len(self.blks)]
 
     def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
+        X, state = self._hidden_states(X, state, need_weights)
+        return self.dense(X), state
+
+    def _hidden_states(self, X: np.ndarray, state: list[Any], need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
+        """All but the logits, of which a prompt has no need."""
         check_state("TransformerDecoder", state, len(self.blks))
-        first = state[2][0]
-        offset = 0 if first is None else first.self_attention.length
-        if self.compat_decode == "d2l" and not self.training:
-            # The book's predictor feeds one token at a time, each at position 0.
-            offset = 0
-        X = self.embed(X, offset)
+        own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention
+        # The book's predictor feeds one token at a time, each at position 0.
+        offset = 0 if self.compat_decode == "d2l" and not self.training else own.length
+        X = self.embed(X, offset, left_padding=own.left_padding)
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights)
-        X = X if self.norm is None else self.norm(X)
-        return self.dense(X), state
+        return X if self.norm is None else self.norm(X), state
 
     def backward(self, gradient: np.ndarray) -> np.ndarray | None:
         """The gradient of the encoder's outputs, which every block reads."""

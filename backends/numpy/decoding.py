@@ -1,8 +1,10 @@
-"""Cached decoding: the source is encoded once, and each step computes one token."""
+"""Cached decoding: the source is encoded once, or a prompt is fed at once, and each step computes one token."""
 
 from __future__ import annotations
 
 import numpy as np
+
+from transformer_mb.decoding import DecodingInputs, greedy_loop
 
 from .framework import no_gradients
 from .model import EncoderDecoder
@@ -16,36 +18,39 @@ def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
 
 
 @no_gradients()
-def greedy(model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int) -> np.ndarray:
-    config = model.config
-    state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
-    tokens = np.full((source.shape[0], 1), config.start_id)
-    finished = np.zeros(tokens.shape, dtype=bool)
-    generated = []
-    for _ in range(max_steps):
-        logits, state = model.decoder(tokens, state)
-        tokens = suppress(logits, config.suppress_ids).argmax(axis=-1)
-        generated.append(tokens)
-        finished |= tokens == config.eos_id
-        if finished.all():
-            break
-    return np.concatenate(generated, axis=1)
+def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        return decoder._logits(tokens).argmax(axis=-1)
+
+    return greedy_loop(step, inputs.tokens, max_steps, model.config.eos_id)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @no_gradients()
-    def __init__(self, model: EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
         model.eval()
-        enc_outputs = model.encoder(source, valid_lens).repeat(beam, axis=0)
         self.model = model
-        self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat(beam), max_steps)
+        enc_outputs = valid_lens = None
+        if model.encoder is not None:
+            enc_outputs = model.encoder(inputs.source, inputs.valid_lens).repeat(beam, axis=0)
+            valid_lens = inputs.valid_lens.repeat(beam)
+        max_steps += inputs.prompt_steps
+        self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
+        if inputs.prompt is not None:
+            _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
+            self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+
+    def _logits(self, tokens: np.ndarray) -> np.ndarray:
+        logits, self.state = self.model.decoder(tokens[:, None], self.state)
+        return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @no_gradients()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        logits, self.state = self.model.decoder(tokens[:, None], self.state)
-        log_probs = _log_softmax(suppress(logits[:, 0].astype(np.float64), self.model.config.suppress_ids))
+        log_probs = _log_softmax(self._logits(tokens).astype(np.float64))
         count = min(count, log_probs.shape[-1])
         best = np.argpartition(-log_probs, count - 1, axis=-1)[:, :count]
         best.sort(axis=-1)  # so that among equals the smaller id comes first

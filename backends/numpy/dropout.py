@@ -28,9 +28,6 @@ class Dropout(Layer):
         check_rate("dropout", rate)
         self.p = rate
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
-
     def forward(self, X: np.ndarray) -> np.ndarray:
         if not self.training or (self.p == 0.0 and self.keep is None):
             self.remember(None)

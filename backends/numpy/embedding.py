@@ -18,6 +18,13 @@ from .given import look_up, token_ids
 from .normalization import LayerNorm
 
 
+def _rows(table: np.ndarray, start: int | np.ndarray, count: int) -> np.ndarray:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, np.ndarray):
+        return table[np.maximum(start[:, None] + np.arange(count), 0)]
+    return table[start : start + count]
+
+
 class PositionalEncoding(Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
 
@@ -30,12 +37,12 @@ class PositionalEncoding(Layer):
         self.num_hiddens = num_hiddens
         self.P = sinusoid_table(max_len, num_hiddens, layout)
 
-    def forward(self, X: np.ndarray, offset: int = 0) -> np.ndarray:
+    def forward(self, X: np.ndarray, offset: int | np.ndarray = 0) -> np.ndarray:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
-        check_positions(offset, X.shape[1], self.max_len)
+        check_positions(int(np.max(offset)), X.shape[1], self.max_len)
         if self.P.dtype != X.dtype:
             self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)
-        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
         return self.dropout.backward(gradient)
@@ -68,19 +75,22 @@ class SequenceEmbedding(Layer):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout)
 
-    def embed(self, tokens: np.ndarray, offset: int = 0, token_types: np.ndarray | None = None) -> np.ndarray:
+    def embed(
+        self,
+        tokens: np.ndarray,
+        offset: int = 0,
+        token_types: np.ndarray | None = None,
+        left_padding: np.ndarray | None = None,
+    ) -> np.ndarray:
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, self.embedding.weight.value)
         T = tokens.shape[1]
         check_positions(offset, T, self.max_len)
-        start = offset + self.position_offset
+        start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens)
         X *= self.scale
-        X = (
-            self.pos_encoding(X, start)
-            if self.pos_embedding is None
-            else X + self.pos_embedding.weight.value[start : start + T]
-        )
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight.value, start, T)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, self.embedding.weight.value)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
@@ -88,13 +98,13 @@ class SequenceEmbedding(Layer):
             # Without token types every token is of type 0.
             types = np.zeros_like(tokens) if token_types is None else token_types
             X += look_up("token_types", self.type_embedding, types)
-        self.remember(slice(start, start + T))
+        self.remember(start, T)
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)
 
     def embed_backward(self, gradient: np.ndarray) -> None:
-        (positions,) = self.recall()
+        start, T = self.recall()
         gradient = self.dropout.backward(gradient)
         if self.embedding_norm is not None:
             gradient = self.embedding_norm.backward(gradient)
@@ -103,5 +113,5 @@ class SequenceEmbedding(Layer):
         if self.pos_embedding is None:
             gradient = self.pos_encoding.backward(gradient)
         else:
-            self.pos_embedding.weight.accumulate(gradient.sum(axis=0), positions)
+            self.pos_embedding.weight.accumulate(gradient.sum(axis=0), slice(start, start + T))
         self.embedding.backward(gradient * self.scale)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from transformer_mb.errors import DtypeError
+from transformer_mb.representation import settings
 
 # Scores this near zero need no shift before exp: e^40 is far from overflow and e^-40 from underflow, in float32 too.
 SAFE_EXPONENT = 40.0
@@ -70,19 +71,20 @@ class Layer:
     training = True
     _saved: tuple[Any, ...] | None = None
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
-        return self.forward(*inputs, **options)
+    def extra_repr(self) -> str:
+        """What ``repr`` says before the layers inside."""
+        return settings(self)
 
     def __repr__(self) -> str:
-        inside = [f"({name}): {value!r}" for name, value in vars(self).items() if isinstance(value, Layer)]
-        lines = "".join(f"\n  {line}" for one in inside for line in one.split("\n"))
-        return (
-            f"{type(self).__name__}({self.extra_repr()}{lines}\n)" if inside else f"{type(self).__name__}({self.extra_repr()})"
-        )
+        inside = [(name, value) for name, value in vars(self).items() if isinstance(value, Layer)]
+        lines = [f"({name}): {value!r}".replace("\n", "\n  ") for name, value in inside]
+        shown = self.extra_repr()
+        if not lines:
+            return f"{type(self).__name__}({shown})"
+        return "\n  ".join([f"{type(self).__name__}(", *([shown] if shown else []), *lines]) + "\n)"
 
-    def extra_repr(self) -> str:
-        """Sizes and switches, as torch.nn.Module shows them."""
-        return ""
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        return self.forward(*inputs, **options)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError
@@ -167,7 +169,8 @@ class Linear(Layer):
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
 
     def extra_repr(self) -> str:
-        return f"{self.in_features}, {len(self.weight.value)}, bias={self.bias is not None}"
+        outputs, inputs = self.weight.value.shape
+        return f"in_features={inputs}, out_features={outputs}, bias={self.bias is not None}"
 
     def forward(self, X: np.ndarray) -> np.ndarray:
         rows = X.reshape(-1, X.shape[-1])

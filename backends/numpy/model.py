@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from transformer_mb.checks import check_config, check_sides
+from transformer_mb.call_checks import check_config
+from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.options import decoder_arguments, encoder_arguments
 

@@ -23,9 +23,6 @@ class LayerNorm(Layer):
         self.weight = Parameter(np.ones(self.norm_shape, np.float32)) if affine else None
         self.bias = Parameter(np.zeros(self.norm_shape, np.float32)) if affine and kind != "rms_norm" else None
 
-    def extra_repr(self) -> str:
-        return f"{self.norm_shape}, eps={self.eps}, kind={self.kind}"
-
     def forward(self, X: np.ndarray) -> np.ndarray:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
         rows = X.reshape(-1, self.size)

@@ -13,12 +13,15 @@ class KeyValueCache(NamedTuple):
 
     ``max_steps`` changes nothing here: Paddle's matmul copies a view of a longer buffer, which together with the
     write into the buffer takes more than twice the time of a concatenation (measured).
+
+    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: int = 0
     max_steps: int | None = None
     key_buffer: Tensor | None = None
     value_buffer: Tensor | None = None
+    left_padding: Tensor | None = None
 
     @property
     def keys(self) -> Tensor:
@@ -28,16 +31,25 @@ class KeyValueCache(NamedTuple):
     def values(self) -> Tensor:
         return self.value_buffer
 
+    @property
+    def mask(self) -> Tensor | None:
+        """[B, 1, 1, length]: True where a step is a token; None where all are."""
+        if self.left_padding is None:
+            return None
+        return paddle.arange(self.length, dtype=self.left_padding.dtype) >= self.left_padding.reshape([-1, 1, 1, 1])
+
     def append(self, keys: Tensor, values: Tensor) -> KeyValueCache:
         length = self.length + keys.shape[2]
         if self.length:
             keys = paddle.concat([self.key_buffer, keys], axis=2)
             values = paddle.concat([self.value_buffer, values], axis=2)
-        return KeyValueCache(length, self.max_steps, keys, values)
+        return self._replace(length=length, key_buffer=keys, value_buffer=values)
 
     def reorder(self, rows: Tensor) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""
-        return self._replace(key_buffer=self.key_buffer.index_select(rows), value_buffer=self.value_buffer.index_select(rows))
+        left_padding = None if self.left_padding is None else self.left_padding.index_select(rows)
+        keys, values = self.key_buffer.index_select(rows), self.value_buffer.index_select(rows)
+        return self._replace(key_buffer=keys, value_buffer=values, left_padding=left_padding)
 
 
 class BlockCache(NamedTuple):

@@ -1,4 +1,4 @@
-"""Cached decoding: the source is encoded once, and each step computes one token."""
+"""Cached decoding: the source is encoded once, or a prompt is fed at once, and each step computes one token."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import numpy as np
 import paddle
 from paddle import Tensor
+
+from transformer_mb.decoding import DecodingInputs, greedy_loop
 
 from .model import EncoderDecoder
 
@@ -18,37 +20,41 @@ def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
 
 
 @paddle.no_grad()
-def greedy(model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
-    config = model.config
-    state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
-    tokens = paddle.full([source.shape[0], 1], config.start_id, dtype=paddle.int64)
-    finished = paddle.zeros_like(tokens, dtype=paddle.bool)
-    generated = []
-    for _ in range(max_steps):
-        logits, state = model.decoder(tokens, state)
-        tokens = suppress(logits, config.suppress_ids).argmax(axis=-1)
-        generated.append(tokens)
-        finished |= tokens == config.eos_id
-        if finished.all():
-            break
-    return paddle.concat(generated, axis=1)
+def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        return decoder._logits(tokens).argmax(axis=-1).numpy()
+
+    return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @paddle.no_grad()
-    def __init__(self, model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
         model.eval()
-        enc_outputs = model.encoder(source, valid_lens).repeat_interleave(beam, axis=0)
         self.model = model
-        self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat_interleave(beam), max_steps)
+        self.place = inputs.tokens.place
+        enc_outputs = valid_lens = None
+        if model.encoder is not None:
+            enc_outputs = model.encoder(inputs.source, inputs.valid_lens).repeat_interleave(beam, axis=0)
+            valid_lens = inputs.valid_lens.repeat_interleave(beam)
+        max_steps += inputs.prompt_steps
+        self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
+        if inputs.prompt is not None:
+            _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
+            self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+
+    def _logits(self, tokens: np.ndarray) -> Tensor:
+        column = paddle.to_tensor(tokens, place=self.place).unsqueeze(1)
+        logits, self.state = self.model.decoder(column, self.state)
+        return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @paddle.no_grad()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        column = paddle.to_tensor(tokens, place=self.state[0].place).unsqueeze(1)
-        logits, self.state = self.model.decoder(column, self.state)
-        logits = suppress(logits[:, 0], self.model.config.suppress_ids)
+        logits = self._logits(tokens)
         best, ids = logits.topk(min(count, logits.shape[-1]))
         # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
         total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log()
@@ -56,6 +62,6 @@ class BeamDecoder:
 
     @paddle.no_grad()
     def reorder(self, rows: np.ndarray) -> None:
-        index = paddle.to_tensor(rows, place=self.state[0].place)
+        index = paddle.to_tensor(rows, place=self.place)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

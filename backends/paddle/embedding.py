@@ -7,6 +7,7 @@ from typing import Unpack
 
 import paddle
 from paddle import Tensor, nn
+from paddle.nn import functional as F
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
@@ -16,6 +17,13 @@ from transformer_mb.positions import sinusoid_table
 from .dropout import Dropout
 from .given import look_up, token_ids
 from .normalization import LayerNorm
+
+
+def _rows(table: Tensor, start: int | Tensor, count: int) -> Tensor:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, Tensor):
+        return F.embedding((start.unsqueeze(1) + paddle.arange(count, dtype=start.dtype)).clip(min=0), table)
+    return table[start : start + count]
 
 
 class PositionalEncoding(nn.Layer):
@@ -36,13 +44,14 @@ class PositionalEncoding(nn.Layer):
     def P(self) -> Tensor:
         return self.table[0]
 
-    def forward(self, X: Tensor, offset: int = 0) -> Tensor:
+    def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
-        check_positions(offset, X.shape[1], self.max_len)
+        if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
+            check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.place != X.place:
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
             self.table = (paddle.to_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype, X.place),)
-        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
 
 class SequenceEmbedding(nn.Layer):
@@ -74,14 +83,17 @@ class SequenceEmbedding(nn.Layer):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout)
 
-    def embed(self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None) -> Tensor:
+    def embed(
+        self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None
+    ) -> Tensor:
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, self.embedding.weight)
         T = tokens.shape[1]
         check_positions(offset, T, self.max_len)
-        start = offset + self.position_offset
+        start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, _without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
-        X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.weight[start : start + T]
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight, start, T)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

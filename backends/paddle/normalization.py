@@ -25,9 +25,6 @@ class LayerNorm(nn.Layer):
         self.weight = self.create_parameter(self.norm_shape, default_initializer=ones) if affine else None
         self.bias = self.create_parameter(self.norm_shape, is_bias=True) if affine and kind != "rms_norm" else None
 
-    def extra_repr(self) -> str:
-        return f"{self.norm_shape}, eps={self.eps}, kind={self.kind}"
-
     def forward(self, X: Tensor) -> Tensor:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
         # The fused kernel takes epsilon as float32, which float64 would see, and none above 1e-3.

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from transformer_mb.beam_search import BeamSession
 from transformer_mb.config import TransformerConfig
+from transformer_mb.decoding import DecodingInputs
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trainer import TrainerOptions
@@ -118,11 +119,9 @@ class TensorFlowBackend(NativeBackend):
         tensors = [parameter.value for parameter in parameters.values()]
         return float(total), by_name(parameters, _gradients(tape, total, tensors))
 
-    def start_beam(
-        self, model: model.EncoderDecoder, source: np.ndarray, valid_lens: np.ndarray, max_steps: int, beam: int
-    ) -> BeamSession:
+    def start_beam(self, model: model.EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
         with tf.device(self.device):
-            return super().start_beam(model, source, valid_lens, max_steps, beam)
+            return super().start_beam(model, inputs, max_steps, beam)
 
 
 def _gradients(

@@ -13,12 +13,15 @@ class KeyValueCache(NamedTuple):
 
     With ``max_steps`` they are the start of buffers [B, H, max_steps, D/H], allocated at the first append. Tensors
     never change: each append returns a new cache. Numbers are tensors too, since Keras refuses a mixed state.
+
+    ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
 
     length: tf.Tensor
     max_steps: tf.Tensor | None = None
     key_buffer: tf.Tensor | None = None
     value_buffer: tf.Tensor | None = None
+    left_padding: tf.Tensor | None = None
 
     @property
     def keys(self) -> tf.Tensor:
@@ -28,13 +31,20 @@ class KeyValueCache(NamedTuple):
     def values(self) -> tf.Tensor:
         return self.value_buffer if self.max_steps is None else self.value_buffer[:, :, : self.length]
 
+    @property
+    def mask(self) -> tf.Tensor | None:
+        """[B, 1, 1, length]: True where a step is a token; None where all are."""
+        if self.left_padding is None:
+            return None
+        return tf.range(self.length) >= self.left_padding[:, None, None, None]
+
     def append(self, keys: tf.Tensor, values: tf.Tensor) -> KeyValueCache:
         length = self.length + tf.shape(keys)[2]
         if self.max_steps is None:
             if self.key_buffer is not None:
                 keys = tf.concat((self.key_buffer, keys), axis=2)
                 values = tf.concat((self.value_buffer, values), axis=2)
-            return KeyValueCache(length, None, keys, values)
+            return self._replace(length=length, key_buffer=keys, value_buffer=values)
         key_buffer, value_buffer = self.key_buffer, self.value_buffer
         if key_buffer is None:
             B, H, _, width = keras.ops.shape(keys)
@@ -42,11 +52,13 @@ class KeyValueCache(NamedTuple):
         start = (0, 0, self.length, 0)
         key_buffer = keras.ops.slice_update(key_buffer, start, keys)
         value_buffer = keras.ops.slice_update(value_buffer, start, values)
-        return KeyValueCache(length, self.max_steps, key_buffer, value_buffer)
+        return self._replace(length=length, key_buffer=key_buffer, value_buffer=value_buffer)
 
     def reorder(self, rows: tf.Tensor) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""
-        return self._replace(key_buffer=tf.gather(self.key_buffer, rows), value_buffer=tf.gather(self.value_buffer, rows))
+        left_padding = None if self.left_padding is None else tf.gather(self.left_padding, rows)
+        keys, values = tf.gather(self.key_buffer, rows), tf.gather(self.value_buffer, rows)
+        return self._replace(key_buffer=keys, value_buffer=values, left_padding=left_padding)
 
 
 class BlockCache(NamedTuple):
@@ -56,5 +68,7 @@ class BlockCache(NamedTuple):
     cross_attention: tuple[tf.Tensor, tf.Tensor] | None = None
 
     @classmethod
-    def start(cls, max_steps: int | tf.Tensor | None = None) -> BlockCache:
-        return cls(KeyValueCache(tf.constant(0), None if max_steps is None else tf.convert_to_tensor(max_steps)))
+    def start(cls, max_steps: int | tf.Tensor | None = None, left_padding: tf.Tensor | None = None) -> BlockCache:
+        limit = None if max_steps is None else tf.convert_to_tensor(max_steps)
+        padding = None if left_padding is None else tf.cast(left_padding, tf.int32)
+        return cls(KeyValueCache(tf.constant(0), limit, left_padding=padding))

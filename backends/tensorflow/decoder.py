@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from transformer_mb.checks import as_array, check_batches, check_features, check_state
 from transformer_mb.config import check_count, check_sizes
-from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
+from transformer_mb.options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache
@@ -67,7 +67,8 @@ class DecoderBlock(keras.layers.Layer):
         causal = bool(training) or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        Y = self.attention1.attend(Y, own.keys, own.values, causal=causal, need_weights=need_weights, training=training)
+        options = AttentionOptions(mask=own.mask, causal=causal, need_weights=need_weights)
+        Y = self.attention1.attend(Y, own.keys, own.values, training=training, **options)
         X = self.addnorm1(X, Y, training=training)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
@@ -123,24 +124,26 @@ class TransformerDecoder(SequenceEmbedding):
         return [own, cross]
 
     def init_state(
-        self, enc_outputs: tf.Tensor | None, enc_valid_lens: tf.Tensor | None = None, max_steps: int | None = None
+        self,
+        enc_outputs: tf.Tensor | None,
+        enc_valid_lens: tf.Tensor | None = None,
+        max_steps: int | None = None,
+        left_padding: tf.Tensor | None = None,
     ) -> list[Any]:
         if isinstance(enc_valid_lens, list | tuple):
             # Keras takes no list of numbers beside a tensor, as they would be in the state.
             enc_valid_lens = tf.constant(as_array("valid_lens", enc_valid_lens))
-        start = None if max_steps is None else BlockCache.start(max_steps)
+        start = None if max_steps is None and left_padding is None else BlockCache.start(max_steps, left_padding)
         return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
 
     def call(
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
     ) -> tuple[tf.Tensor, list[Any]]:
         check_state("TransformerDecoder", state, len(self.blks))
-        first = state[2][0]
-        offset = 0 if first is None else first.self_attention.length
-        if self.compat_decode == "d2l" and not training:
-            # The book's predictor feeds one token at a time, each at position 0.
-            offset = 0
-        X = self.embed(X, offset, training=training)
+        own = BlockCache.start().self_attention if state[2][0] is None else state[2][0].self_attention
+        # The book's predictor feeds one token at a time, each at position 0.
+        offset = 0 if self.compat_decode == "d2l" and not training else own.length
+        X = self.embed(X, offset, left_padding=own.left_padding, training=training)
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights, training=training)
         X = X if self.norm is None else self.norm(X)

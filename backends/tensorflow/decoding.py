@@ -1,4 +1,4 @@
-"""Cached decoding: the source is encoded once, and each step computes one token.
+"""Cached decoding: the source is encoded once, or a prompt is fed at once, and each step computes one token.
 
 Compiled without fixed sizes, so that one compilation of a model serves sources of any size.
 """
@@ -6,7 +6,7 @@ Compiled without fixed sizes, so that one compilation of a model serves sources 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,18 +14,26 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from transformer_mb.decoding import DecodingInputs
+
 from .model import EncoderDecoder
 
-_compiled: weakref.WeakKeyDictionary[keras.Model, dict[str, Callable[..., Any]]] = weakref.WeakKeyDictionary()
+_compiled: weakref.WeakKeyDictionary[keras.Model, dict[Any, Callable[..., Any]]] = weakref.WeakKeyDictionary()
 
 
-def _compile(function: Callable[..., Any], model: EncoderDecoder, signature: list[tf.TensorSpec] | None) -> Callable[..., Any]:
-    """``function`` with the model as its first argument, compiled at the first call and kept as long as the model."""
+def _compile(
+    function: Callable[..., Any], model: EncoderDecoder, given: Sequence[str] = (), signature: list[Any] | None = None
+) -> Callable[..., Any]:
+    """``function`` with the model as its first argument, compiled at the first call and kept as long as the model.
+
+    ``given``: the names of the inputs that the model has, each combination being a program of its own.
+    """
     functions = _compiled.setdefault(model, {})
-    if function.__name__ not in functions:
+    key = (function.__name__, *given)
+    if key not in functions:
         bound = partial(function, weakref.proxy(model))
-        functions[function.__name__] = tf.function(bound, signature, autograph=False, reduce_retracing=True)
-    return functions[function.__name__]
+        functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True)
+    return functions[key]
 
 
 def suppress(logits: tf.Tensor, token_ids: tuple[int, ...]) -> tf.Tensor:
@@ -34,15 +42,15 @@ def suppress(logits: tf.Tensor, token_ids: tuple[int, ...]) -> tf.Tensor:
     return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), tf.cast(-np.inf, logits.dtype), logits)
 
 
-def greedy(model: EncoderDecoder, source: tf.Tensor, valid_lens: tf.Tensor, max_steps: int) -> tf.Tensor:
-    signature = [tf.TensorSpec((None, None), tf.int64), tf.TensorSpec((None,), tf.int64), tf.TensorSpec((), tf.int32)]
-    decode = _compile(_greedy, model, signature)
-    return decode(tf.cast(source, tf.int64), tf.cast(valid_lens, tf.int64), tf.constant(max_steps))
+def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> tf.Tensor:
+    given = {name: tf.cast(value, tf.int64) for name, value in inputs._asdict().items() if value is not None}
+    sizes = {name: tf.TensorSpec([None] * value.shape.rank, tf.int64) for name, value in given.items()}
+    decode = _compile(_greedy, model, tuple(given), [sizes, tf.TensorSpec((), tf.int32)])
+    return decode(given, tf.constant(max_steps))
 
 
-def _greedy(model: EncoderDecoder, source: tf.Tensor, valid_lens: tf.Tensor, max_steps: tf.Tensor) -> tf.Tensor:
-    config = model.config
-    state = model.decoder.init_state(model.encoder(source, valid_lens, training=False), valid_lens, max_steps)
+def _greedy(model: EncoderDecoder, given: dict[str, tf.Tensor], max_steps: tf.Tensor) -> tf.Tensor:
+    config, inputs = model.config, DecodingInputs(**given)
 
     def step(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, state: Any) -> Any:
         logits, state = model.decoder(tokens[:, None], state, training=False)
@@ -50,34 +58,65 @@ def _greedy(model: EncoderDecoder, source: tf.Tensor, valid_lens: tf.Tensor, max
         generated = generated.write(count, tokens)
         return count + 1, tokens, finished | (tokens == config.eos_id), generated, state
 
-    def unfinished(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, state: Any) -> Any:
+    def unfinished(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, _: Any) -> Any:
         return (count < max_steps) & ~tf.reduce_all(finished)
 
-    start = tf.fill(tf.shape(source)[:1], tf.constant(config.start_id, tf.int64))
+    def further(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, tensors: Any) -> Any:
+        *others, state = step(count, tokens, finished, generated, _with_tensors(state_after_first, tensors))
+        return *others, _tensors(state)
+
     generated = tf.TensorArray(tf.int64, max_steps, element_shape=(None,))
+    start = _start(model, inputs, max_steps, 1)
     # The first step, outside the loop, allocates the buffers and projects the encoder's output.
-    first = step(tf.constant(0), start, tf.zeros_like(start, tf.bool), generated, state)
-    count, _, _, generated, _ = tf.while_loop(unfinished, step, first)
+    *others, state_after_first = step(tf.constant(0), inputs.tokens, tf.zeros_like(inputs.tokens, tf.bool), generated, start)
+    count, _, _, generated, _ = tf.while_loop(unfinished, further, (*others, _tensors(state_after_first)))
     return tf.transpose(generated.gather(tf.range(count)))
+
+
+def _tensors(state: list[Any]) -> list[tf.Tensor]:
+    """A loop carries no None."""
+    return [leaf for leaf in tf.nest.flatten(state) if leaf is not None]
+
+
+def _with_tensors(state: list[Any], tensors: list[tf.Tensor]) -> list[Any]:
+    remaining = iter(tensors)
+    return tf.nest.map_structure(lambda leaf: None if leaf is None else next(remaining), state)
+
+
+def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int | tf.Tensor, beam: int) -> list[Any]:
+    """The decoder's state before the first step."""
+    enc_outputs = valid_lens = None
+    if model.encoder is not None:
+        enc_outputs = tf.repeat(model.encoder(inputs.source, inputs.valid_lens, training=False), beam, axis=0)
+        valid_lens = tf.repeat(inputs.valid_lens, beam)
+    if inputs.prompt is None:
+        return model.decoder.init_state(enc_outputs, valid_lens, max_steps)
+    max_steps += tf.shape(inputs.prompt)[1]
+    state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
+    _, state = model.decoder(inputs.prompt, state, training=False)
+    return _reordered(state, tf.repeat(tf.range(tf.shape(inputs.tokens)[0]), beam))
+
+
+def _reordered(state: list[Any], rows: tf.Tensor) -> list[Any]:
+    # Cross-attention stays: all rows of one source share it.
+    caches = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in state[2]]
+    return [*state[:2], caches]
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: EncoderDecoder, source: tf.Tensor, valid_lens: tf.Tensor, max_steps: int, beam: int):
-        enc_outputs = tf.repeat(model.encoder(source, valid_lens, training=False), beam, axis=0)
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
         self.model = model
-        self.state = model.decoder.init_state(enc_outputs, tf.repeat(valid_lens, beam), max_steps)
+        self.state = _start(model, inputs, max_steps, beam)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         column = tf.constant(tokens)[:, None]
-        best, ids, self.state = _compile(_beam_step, self.model, None)(column, self.state, tf.constant(count))
+        best, ids, self.state = _compile(_beam_step, self.model)(column, self.state, tf.constant(count))
         return best.numpy().astype(np.float64), ids.numpy()
 
     def reorder(self, rows: np.ndarray) -> None:
-        index = tf.constant(rows)
-        # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
+        self.state = _reordered(self.state, tf.constant(rows))
 
 
 def _beam_step(

@@ -6,6 +6,7 @@ import math
 from typing import Any, Unpack
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from transformer_mb.checks import check_features, check_positions, check_types
@@ -44,14 +45,21 @@ class PositionalEncoding(keras.layers.Layer):
             # From float64 each time: a table that was once rounded to bfloat16 stays so. It outlives the graph.
             with tf.init_scope():
                 self.P = tf.cast(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype)
-        return self.dropout(X + self.P[offset : offset + T], training=training)
+        return self.dropout(X + _rows(self.P, offset, T), training=training)
 
 
 def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int) -> None:
     """Within a graph the number of steps may not be known yet."""
     first, count = tf.get_static_value(offset), tf.get_static_value(steps)
     if first is not None and count is not None:
-        check_positions(int(first), int(count), max_len)
+        check_positions(int(np.max(first)), int(count), max_len)
+
+
+def _rows(table: tf.Tensor, start: int | tf.Tensor, count: int | tf.Tensor) -> tf.Tensor:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, tf.Tensor) and start.shape.rank == 1:
+        return tf.gather(table, tf.maximum(start[:, None] + tf.range(count, dtype=start.dtype), 0))
+    return table[start : start + count]
 
 
 class SequenceEmbedding(keras.layers.Layer):
@@ -103,6 +111,7 @@ class SequenceEmbedding(keras.layers.Layer):
         tokens: tf.Tensor,
         offset: int | tf.Tensor = 0,
         token_types: tf.Tensor | None = None,
+        left_padding: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> tf.Tensor:
         name = f"The input of {type(self).__name__}"
@@ -110,12 +119,14 @@ class SequenceEmbedding(keras.layers.Layer):
         T = keras.ops.shape(tokens)[1]
         _check_static(offset, T, self.max_len)
         start = offset + self.position_offset
+        start = start if left_padding is None else start - left_padding
         X = look_up(name, self.embedding, tokens)
         if self.padding_id is not None:
             # The pad row gets no gradient.
             X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
         X = X * self.scale
-        X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.embeddings[start : start + T]
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.embeddings, start, T)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

@@ -7,8 +7,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_config, check_sides
+from transformer_mb.call_checks import check_config
+from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import ShapeError
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
@@ -53,6 +55,13 @@ class _TiedDense(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("transformer_mb")
 class EncoderDecoder(keras.Model):
+    """Keras' own programs take all inputs as one and get the logits alone.
+
+    These are ``[enc_X, dec_X]`` or ``[enc_X, dec_X, enc_valid_lens]``, or a dictionary of these names; for a decoder
+    alone ``dec_X``, for an encoder alone ``enc_X`` or ``[enc_X, enc_valid_lens]``. So ``fit``, ``predict`` and
+    ``keras.Model`` have it. In a functional model the state that goes with the logits is empty.
+    """
+
     config: TransformerConfig
 
     def __init__(
@@ -89,17 +98,38 @@ class EncoderDecoder(keras.Model):
 
     def call(
         self,
-        enc_X: tf.Tensor | None,
+        enc_X: Any,
         dec_X: tf.Tensor | None = None,
         enc_valid_lens: tf.Tensor | None = None,
         *,
         training: bool | None = None,
     ) -> Any:
+        if isinstance(enc_X, (list, tuple, dict)):
+            outputs = self.call(**self._named_inputs(enc_X), training=training)
+            return outputs if self.decoder is None else outputs[0]
+        if self.encoder is None and dec_X is None:
+            return self.call(None, enc_X, training=training)[0]
         check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens, training=training)
         if self.decoder is None:
             return enc_outputs
         return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens), training=training)
+
+    def _named_inputs(self, inputs: Any) -> dict[str, Any]:
+        """Arguments of ``call``."""
+        sides = {"enc_X": self.encoder, "dec_X": self.decoder}
+        names = [name for name, side in sides.items() if side is not None]
+        optional = ["enc_valid_lens"] if self.encoder is not None else []
+        given = inputs if isinstance(inputs, dict) else dict(zip([*names, *optional], inputs, strict=False))
+        if len(given) != len(inputs) or not set(names) <= set(given) <= {*names, *optional}:
+            known = ", ".join(inputs) if isinstance(inputs, dict) else f"{len(inputs)} of them"
+            raise ShapeError(f"The inputs must be {', '.join(names)}{' and perhaps '.join(['', *optional])}, got {known}.")
+        return {"enc_X": None, **given}
+
+    def compute_output_spec(self, *inputs: Any, **options: Any) -> Any:
+        outputs = super().compute_output_spec(*inputs, **options)
+        # A state holds None too, which no output of a functional model may be.
+        return (outputs[0], []) if isinstance(outputs, tuple) else outputs
 
     def get_config(self) -> dict[str, Any]:
         return {"config": self.config.to_dict(), "name": self.name, "dtype": self.dtype_policy.name}

@@ -56,7 +56,8 @@ class DecoderBlock(nn.Module):
         causal = self.training or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        X = self.addnorm1(X, self.attention1.attend(Y, own.keys, own.values, causal=causal, need_weights=need_weights))
+        Y = self.attention1.attend(Y, own.keys, own.values, mask=own.mask, causal=causal, need_weights=need_weights)
+        X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
                 cross = self._cross(X, enc_outputs, enc_valid_lens)
@@ -114,20 +115,27 @@ class TransformerDecoder(SequenceEmbedding):
         return [own, cross]
 
     def init_state(
-        self, enc_outputs: Tensor | None, enc_valid_lens: Tensor | None = None, max_steps: int | None = None
+        self,
+        enc_outputs: Tensor | None,
+        enc_valid_lens: Tensor | None = None,
+        max_steps: int | None = None,
+        left_padding: Tensor | None = None,
     ) -> list[Any]:
-        start = None if max_steps is None else BlockCache(KeyValueCache(max_steps=max_steps))
-        return [enc_outputs, enc_valid_lens, [start] * len(self.blks)]
+        start = BlockCache(KeyValueCache(max_steps=max_steps, left_padding=left_padding))
+        fresh = max_steps is None and left_padding is None
+        return [enc_outputs, enc_valid_lens, [None if fresh else start] * len(self.blks)]
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
+        X, state = self._hidden_states(X, state, need_weights)
+        return self.dense(X), state
+
+    def _hidden_states(self, X: Tensor, state: list[Any], need_weights: bool = False) -> tuple[Tensor, list[Any]]:
+        """All but the logits, of which a prompt has no need."""
         check_state("TransformerDecoder", state, len(self.blks))
-        first = state[2][0]
-        offset = 0 if first is None else first.self_attention.length
-        if self.compat_decode == "d2l" and not self.training:
-            # The book's predictor feeds one token at a time, each at position 0.
-            offset = 0
-        X = self.embed(X, offset)
+        own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention
+        # The book's predictor feeds one token at a time, each at position 0.
+        offset = 0 if self.compat_decode == "d2l" and not self.training else own.length
+        X = self.embed(X, offset, left_padding=own.left_padding)
         for block in self.blks:
             X, state = block(X, state, need_weights=need_weights)
-        X = X if self.norm is None else self.norm(X)
-        return self.dense(X), state
+        return X if self.norm is None else self.norm(X), state

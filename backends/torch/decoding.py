@@ -1,10 +1,12 @@
-"""Cached decoding: the source is encoded once, and each step computes one token."""
+"""Cached decoding: the source is encoded once, or a prompt is fed at once, and each step computes one token."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from transformer_mb.decoding import DecodingInputs, greedy_loop
 
 from .model import EncoderDecoder
 
@@ -14,42 +16,45 @@ def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
 
 
 @torch.inference_mode()
-def greedy(model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int) -> Tensor:
-    config = model.config
-    state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens, max_steps)
-    tokens = torch.full((source.shape[0], 1), config.start_id, device=source.device)
-    finished = torch.zeros_like(tokens, dtype=torch.bool)
-    generated = []
-    for _ in range(max_steps):
-        logits, state = model.decoder(tokens, state)
-        tokens = suppress(logits, config.suppress_ids).argmax(dim=-1)
-        generated.append(tokens)
-        finished |= tokens == config.eos_id
-        if finished.all():
-            break
-    return torch.cat(generated, dim=1)
+def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        return decoder._logits(tokens).argmax(dim=-1).cpu().numpy()
+
+    return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @torch.inference_mode()
-    def __init__(self, model: EncoderDecoder, source: Tensor, valid_lens: Tensor, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
         model.eval()
-        enc_outputs = model.encoder(source, valid_lens).repeat_interleave(beam, dim=0)
         self.model = model
-        self.state = model.decoder.init_state(enc_outputs, valid_lens.repeat_interleave(beam), max_steps)
+        self.device = inputs.tokens.device
+        enc_outputs = valid_lens = None
+        if model.encoder is not None:
+            enc_outputs = model.encoder(inputs.source, inputs.valid_lens).repeat_interleave(beam, dim=0)
+            valid_lens = inputs.valid_lens.repeat_interleave(beam)
+        max_steps += inputs.prompt_steps
+        self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
+        if inputs.prompt is not None:
+            _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
+            self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+
+    def _logits(self, tokens: np.ndarray) -> Tensor:
+        logits, self.state = self.model.decoder(torch.as_tensor(tokens, device=self.device)[:, None], self.state)
+        return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @torch.inference_mode()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        column = torch.as_tensor(tokens, device=self.state[0].device)[:, None]
-        logits, self.state = self.model.decoder(column, self.state)
-        log_probs = torch.log_softmax(suppress(logits[:, 0].float(), self.model.config.suppress_ids), dim=-1)
+        log_probs = torch.log_softmax(self._logits(tokens).float(), dim=-1)
         best, ids = log_probs.topk(min(count, log_probs.shape[-1]), dim=-1)
         return best.double().cpu().numpy(), ids.cpu().numpy()
 
     @torch.inference_mode()
     def reorder(self, rows: np.ndarray) -> None:
-        index = torch.as_tensor(rows, device=self.state[0].device)
+        index = torch.as_tensor(rows, device=self.device)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]

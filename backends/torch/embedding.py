@@ -18,6 +18,13 @@ from .given import look_up, token_ids
 from .normalization import LayerNorm
 
 
+def _rows(table: Tensor, start: int | Tensor, count: int) -> Tensor:
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
+    if isinstance(start, Tensor):
+        return table[(start[:, None] + torch.arange(count, device=start.device)).clamp(min=0)]
+    return table[start : start + count]
+
+
 class PositionalEncoding(nn.Module):
     """P is no parameter and is never saved; it is made anew when the input's dtype or device changes."""
 
@@ -31,13 +38,14 @@ class PositionalEncoding(nn.Module):
         self.num_hiddens = num_hiddens
         self.P = torch.as_tensor(sinusoid_table(max_len, num_hiddens, layout))
 
-    def forward(self, X: Tensor, offset: int = 0) -> Tensor:
+    def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
-        check_positions(offset, X.shape[1], self.max_len)
+        if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
+            check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.device != X.device:
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
             self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X)
-        return self.dropout(X + self.P[offset : offset + X.shape[1]])
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
 
 class SequenceEmbedding(nn.Module):
@@ -68,14 +76,17 @@ class SequenceEmbedding(nn.Module):
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(dropout)
 
-    def embed(self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None) -> Tensor:
+    def embed(
+        self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None
+    ) -> Tensor:
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, self.embedding.weight)
         T = tokens.shape[1]
         check_positions(offset, T, self.max_len)
-        start = offset + self.position_offset
+        start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens) * self.scale
-        X = self.pos_encoding(X, start) if self.pos_embedding is None else X + self.pos_embedding.weight[start : start + T]
+        table = self.pos_embedding
+        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight, start, T)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, self.embedding.weight)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

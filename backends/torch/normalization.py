@@ -23,9 +23,6 @@ class LayerNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(self.norm_shape)) if affine else None
         self.bias = nn.Parameter(torch.zeros(self.norm_shape)) if affine and kind != "rms_norm" else None
 
-    def extra_repr(self) -> str:
-        return f"{self.norm_shape}, eps={self.eps}, kind={self.kind}"
-
     def forward(self, X: Tensor) -> Tensor:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
         if self.kind == "layer_norm":

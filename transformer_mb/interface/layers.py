@@ -163,6 +163,8 @@ class MultiHeadAttention(Protocol):
 class PositionalEncoding(Protocol):
     """dropout(X + P): sinusoids added to X [B, T, D], the first step being position ``offset`` (D2L 10.6.3).
 
+    An ``offset`` for each row [B] may be below 0: steps before position 0 are padding, and what is added there is not said.
+
     ``P`` is their table [max_len, D].
 
     Raises: TokenError when offset + T exceeds ``max_len``; ConfigError for an unknown layout.

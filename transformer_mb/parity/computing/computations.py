@@ -139,8 +139,17 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         row[: len(ids)] = ids
     answer = {"tokens": tokens}
     if "target" in arrays:
-        answer["logits"] = backend.logits(native, source, arrays["target"], lens)
+        answer["logits"] = _logits_of_steps(backend, native, source, lens, arrays["target"])
     return answer
+
+
+def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """[B, steps, V]: of a decoder alone, whose prompts the target begins with, those after each row's prompt."""
+    if native.config.has_encoder:
+        return backend.logits(native, source, target, lens)
+    logits = backend.logits(native, None, target)
+    steps = np.arange(target.shape[1] - lens.max() + 1) + lens[:, None] - 1
+    return np.take_along_axis(logits, steps[..., None], axis=1)
 
 
 def _without_reordering(backend: Backend) -> Backend:

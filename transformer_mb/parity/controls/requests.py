@@ -80,6 +80,7 @@ CONTROLS = (
     Control("another momentum", "optimizer step", "sgd, momentum", setting("options", "momentum", value=0.8)),
     Control("a transposed square matrix", "greedy tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Control("a wrong position", "greedy tokens", "pre-norm, final norm", setting("config", "position_offset", value=1)),
+    Control("a mask shifted by one", "greedy tokens", "decoder alone", shifted("source_valid_lens")),
     Control("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Control("a mask shifted by one", "beam tokens", "pre-norm, final norm", shifted("source_valid_lens")),
     *(Control(name, "beam tokens", "d2l", setting(*path, value=value)) for name, (*path, value) in SEARCH_CONTROLS.items()),

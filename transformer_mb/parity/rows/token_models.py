@@ -68,7 +68,8 @@ def drawn(config: TransformerConfig, beam: int | None, seed: int) -> Drawn:
 
 
 def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Generator) -> Drawn | None:
-    source = random.integers(0, config.source_vocab_size or 0, (POOL, SOURCE_STEPS))
+    # A decoder alone has prompts of its own vocabulary instead.
+    source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (POOL, SOURCE_STEPS))
     arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, POOL)}
     weights = _decisive(model_weights(config, int(random.integers(1 << 31))), config, random)
     # The same model in every dtype.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 
-from ...config import TransformerConfig
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request
@@ -15,22 +15,24 @@ from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.limits import Baseline, judge
 from ..verdict.measure import error as relative_error
-from .model_cases import CONFIGS
+from .model_cases import CONFIGS, DECODER
 from .token_models import BEAM, LENGTH_PENALTY, ROWS, STEPS, drawn
 
-CASES = ("d2l", "pre-norm, final norm", "shared and tied, padding")
+CASES = {name: CONFIGS[name] for name in ("d2l", "pre-norm, final norm", "shared and tied, padding")} | {
+    "decoder alone": DECODER
+}
 BEAMS = {"greedy tokens": None, "beam tokens": BEAM}
 CLEAR = 10.0  # a choice is clear when its margin exceeds so many times the measured error of the logits
 
 
 class Decoding:
-    """Sources and a model drawn for it, decoded; near-ties are counted and listed, not failed."""
+    """A model with sources, or with prompts of different lengths, decoded; near-ties are counted and listed, not failed."""
 
     after = False
 
     def __init__(self, row: str, case: str, dtype: str, seed: int):
         self.row, self.case, self.dtype, self.seed = row, case, dtype, seed
-        self.config = CONFIGS[case]
+        self.config = CASES[case]
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(self.row, self.case, self.dtype)]
@@ -38,7 +40,11 @@ class Decoding:
     @cached_property
     def request(self) -> Request:
         model = drawn(self.config, BEAMS[self.row], self.seed)
-        return Request("decode", self.dtype, model.spec, {**model.arrays, "target": _fed(self.config, model.tokens)})
+        ended = np.where(model.tokens < 0, self.config.eos_id, model.tokens)
+        fed = [[*prompt, *ids[:-1]] for prompt, ids in zip(self._prompts(model.arrays), ended, strict=True)]
+        # Rows of one length, by what no step before it sees.
+        target = np.array(list(zip_longest(*fed, fillvalue=self.config.eos_id))).T
+        return Request("decode", self.dtype, model.spec, {**model.arrays, "target": target})
 
     @cached_property
     def expected(self) -> Arrays:
@@ -84,24 +90,23 @@ class Decoding:
         ids = [int(token) for token in tokens if token >= 0]
         ids += [self.config.eos_id] if len(ids) < STEPS else []
         spec = {"config": self.config.to_dict(), "wanted": ["logits"], "loss": {}}
-        batch = {
-            "batch.source": self.request.arrays["source"][row : row + 1],
-            "batch.source_valid_lens": self.request.arrays["source_valid_lens"][row : row + 1],
-            "batch.target_in": np.array([[self.config.start_id, *ids[:-1]]]),
-        }
-        weights = {name: value for name, value in self.request.arrays.items() if name.startswith("weights.")}
-        logits = reference.answer(Request("model", self.dtype, spec, weights | batch))["logits"][0]
+        arrays = self.request.arrays
+        inputs = ("source", "source_valid_lens") if self.config.has_encoder else ()
+        batch = {f"batch.{name}": arrays[name][row : row + 1] for name in inputs}
+        batch["batch.target_in"] = np.array([[*self._prompts(arrays)[row], *ids[:-1]]])
+        weights = {name: value for name, value in arrays.items() if name.startswith("weights.")}
+        logits = reference.answer(Request("model", self.dtype, spec, weights | batch))["logits"][0, -len(ids) :]
         logits[:, list(self.config.suppress_ids)] = -np.inf
         logits = logits - logits.max(axis=-1, keepdims=True)
         log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         total = sum(float(log_probs[i, token]) for i, token in enumerate(ids))
         return total / ((5.0 + len(ids)) / 6.0) ** LENGTH_PENALTY
 
-
-def _fed(config: TransformerConfig, tokens: np.ndarray) -> np.ndarray:
-    """What the decoder was fed to give these tokens: the start, then all but the last, eos after the end."""
-    ended = np.where(tokens < 0, config.eos_id, tokens)
-    return np.concatenate([np.full((len(tokens), 1), config.start_id), ended[:, :-1]], axis=1)
+    def _prompts(self, arrays: Arrays) -> list[list[int]]:
+        """What each row's tokens follow."""
+        if self.config.has_encoder:
+            return [[self.config.start_id]] * ROWS
+        return [ids[:length].tolist() for ids, length in zip(arrays["source"], arrays["source_valid_lens"], strict=True)]
 
 
 def token_experiments(dtype: str, seed: int) -> list[Decoding]:

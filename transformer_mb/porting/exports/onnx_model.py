@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
+from ...call_checks import check_lengths, check_max_steps, check_side, check_source, check_target, check_tokens
 from ...config import TransformerConfig
 from ...errors import PortError
 from ...extras import install_command

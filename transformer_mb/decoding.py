@@ -1,0 +1,65 @@
+"""What decoding starts from, and the greedy loop of the backends whose steps run one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .call_checks import check_max_steps, check_prompt, check_source
+from .config import TransformerConfig
+from .errors import ConfigError
+
+
+class DecodingInputs(NamedTuple):
+    """Arrays, or a framework's tensors: what a model reads before it produces its first token.
+
+    ``tokens`` [B]: what the first step is fed with. ``source`` [B, S] and ``valid_lens`` [B] are for the encoder.
+    A decoder alone has ``prompt`` [B, T] instead, to be fed at once before the first step, None when there is nothing
+    before ``tokens``; the first ``left_padding`` [B] steps of a row are no tokens, None when all rows are of one length.
+    """
+
+    tokens: Any
+    source: Any = None
+    valid_lens: Any = None
+    prompt: Any = None
+    left_padding: Any = None
+
+    @property
+    def prompt_steps(self) -> int:
+        return 0 if self.prompt is None else self.prompt.shape[1]
+
+
+def decoding_inputs(
+    config: TransformerConfig, source: Any, valid_lens: Any, max_steps: int, call: str
+) -> tuple[DecodingInputs, int]:
+    """The inputs and the number of steps, checked."""
+    if config.has_encoder:
+        source, valid_lens = check_source(config, source, valid_lens)
+        tokens = np.full(source.shape[0], config.start_id)
+        return DecodingInputs(tokens, source, valid_lens), check_max_steps(config, max_steps)
+    if config.compat_decode == "d2l":
+        raise ConfigError(f"compat_decode must be 'correct' for {call} of a decoder alone, which the book has not, got 'd2l'.")
+    prompt, lens = check_prompt(config, source, valid_lens)
+    longest = int(lens.max())
+    max_steps = check_max_steps(config, max_steps, longest)
+    # Rows end at one column, so that one cache serves all; before a row begins stands its first token, which nobody sees.
+    padding = longest - lens
+    columns = np.maximum(np.arange(longest) - padding[:, None], 0)
+    aligned = np.take_along_axis(prompt, columns, axis=1)
+    fed = aligned[:, :-1] if longest > 1 else None
+    return DecodingInputs(aligned[:, -1], None, None, fed, padding if padding.any() else None), max_steps
+
+
+def greedy_loop(step: Callable[[np.ndarray], np.ndarray], tokens: np.ndarray, max_steps: int, eos_id: int) -> np.ndarray:
+    """[B, steps]: from tokens [B], each step's answer is fed to the next, until every row has had its end."""
+    finished = np.zeros(tokens.shape, dtype=bool)
+    generated = []
+    for _ in range(max_steps):
+        tokens = step(tokens)
+        generated.append(tokens)
+        finished |= tokens == eos_id
+        if finished.all():
+            break
+    return np.stack(generated, axis=1)

@@ -1,0 +1,80 @@
+"""Decoding as every backend offers it: greedily, by beam search, and with scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from .beam_search import BeamSession, ScoredIds, beam_search, check_search, greedy_search
+from .call_checks import check_side
+from .decoding import DecodingInputs, decoding_inputs
+
+
+class Searches(ABC):
+    """What a backend computes natively (``run_greedy``, ``start_beam``), and the calls that are made of it."""
+
+    @abstractmethod
+    def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
+        """Generated ids [B, steps], everything from eos on being ignored by the caller."""
+
+    @abstractmethod
+    def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
+        """A cached decoding of ``beam`` rows for each source or prompt."""
+
+    def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:
+        """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long.
+
+        Args:
+            source: [B, S] int, what the encoder reads. A decoder alone has none: for it this is the prompt, ids of its
+                own vocabulary that it continues, given as it was trained (so with bos, where training began with it).
+                The lists hold what follows the prompt.
+            source_valid_lens: [B] int, how many ids of each row there are; None means all. Rows of different lengths
+                give what each of them gives alone.
+            max_steps: from 1 to max_len; a prompt of n tokens leaves max_len + 1 - n.
+        Raises:
+            ConfigError: the model has no decoder. ShapeError, TokenError: for ids, lengths and steps.
+        """
+        inputs, max_steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
+        rows = self.run_greedy(model, inputs, max_steps).tolist()
+        eos = model.config.eos_id
+        return [row[: row.index(eos)] if eos in row else row for row in rows]
+
+    def beam(
+        self, model: Any, source: Any, source_valid_lens: Any, max_steps: int, beam: int = 4, length_penalty: float = 0.6
+    ) -> list[list[int]]:
+        """Beam search (see ``beam_search``) of what ``greedy`` takes; lists of ids without bos and eos."""
+        check_search(beam, length_penalty, 1)
+        inputs, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
+        session = self.start_beam(model, inputs, max_steps, beam)
+        found = beam_search(session, len(inputs.tokens), beam, max_steps, length_penalty, inputs.tokens, model.config.eos_id)
+        return [hypotheses[0].ids for hypotheses in found]
+
+    def hypotheses(
+        self,
+        model: Any,
+        source: Any,
+        source_valid_lens: Any,
+        max_steps: int,
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        count: int | None = None,
+    ) -> list[list[ScoredIds]]:
+        """The best hypotheses of each source with their scores, the best first: that of ``beam``, or of ``greedy`` with beam=1.
+
+        ``count`` are how many, at most ``beam``; None: all of them. Fewer where there are no more.
+        """
+        check_search(beam, length_penalty, beam if count is None else count)
+        inputs, max_steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
+        session = self.start_beam(model, inputs, max_steps, beam)
+        rows = len(inputs.tokens), max_steps, length_penalty, inputs.tokens, model.config.eos_id
+        if beam == 1:
+            return greedy_search(session, *rows)
+        return beam_search(session, rows[0], beam, *rows[1:], count or beam)
+
+    def _decoding_inputs(
+        self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int
+    ) -> tuple[DecodingInputs, int]:
+        check_side(model.config, "decoder", call)
+        return decoding_inputs(model.config, source, valid_lens, max_steps, call)
