@@ -62,7 +62,7 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: 
     if inputs.prompt is not None:
         _, state = decoder(inputs.prompt, state)
         return _reordered(state, rows)
-    no_step = decoder.embed(inputs.tokens[rows, None][:, :0])
+    no_step = decoder.embed(inputs.tokens[rows, None])[:, :0]
     for i, block in enumerate(decoder.blks):
         own = state[2][i].self_attention.append(*block.attention1.project_keys_values(no_step, no_step))
         crossing = enc_outputs is not None and block.attention2 is not None
