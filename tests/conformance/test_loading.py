@@ -25,7 +25,7 @@ def native_logits(backend, model):
 def test_W3_a_loaded_model_drops_nothing(backend, loaded):
     first = native_logits(backend, loaded)
     np.testing.assert_array_equal(native_logits(backend, loaded), first)
-    expected = backend.logits(loaded, BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"])
+    expected = backend.logits(loaded, BATCH["source"], BATCH["target_in"], BATCH["source_valid_lens"])
     np.testing.assert_allclose(first, expected, rtol=1e-9, atol=1e-9)
 
 
