@@ -18,8 +18,14 @@ Sizes = Sequence[int | None]  # None: a size that a graph of TensorFlow does not
 
 
 def _fits(shape: Sizes, expected: Sizes) -> bool:
-    pairs = zip(shape, expected, strict=False)
-    return tuple(shape) == tuple(expected) or (len(shape) == len(expected) and all(a == b or None in (a, b) for a, b in pairs))
+    if tuple(shape) == tuple(expected):
+        return True
+    # By map, since Paddle's compiler does not know zip's argument ``strict``.
+    return len(shape) == len(expected) and all(map(_same_size, shape, expected))
+
+
+def _same_size(a: int | None, b: int | None) -> bool:
+    return a == b or a is None or b is None
 
 
 def _shape(name: str, X: Any, form: str) -> Sizes:
@@ -194,13 +200,16 @@ def per_step(valid_lens: Any) -> bool:
     return len(as_array("valid_lens", valid_lens).shape if shape is None else shape) > 1
 
 
+def _broadcasts(size: int | None, other: int | None) -> bool:
+    return size == 1 or _same_size(size, other)
+
+
 def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
     """Refuse a mask that is not boolean (numbers would be added by some and multiplied by others) or does not fit."""
     if not boolean:
         raise DtypeError(f"mask must be boolean, True where a query may attend, got dtype {_spelled(dtype)}.")
-    fits = len(shape) <= len(scores)
-    for size, most in zip(shape[::-1], scores[::-1], strict=False):
-        fits = fits and (size in (1, most, None) or most is None)
+    # From the last axis on; by map, since Paddle's compiler does not know zip's argument ``strict``.
+    fits = len(shape) <= len(scores) and all(map(_broadcasts, reversed(shape), reversed(scores)))
     if not fits:
         raise ShapeError(f"mask must be broadcastable to the scores {list(scores)}, got {list(shape)}.")
 

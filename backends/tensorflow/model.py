@@ -104,7 +104,7 @@ class EncoderDecoder(keras.Model):
         *,
         training: bool | None = None,
     ) -> Any:
-        if isinstance(enc_X, (list, tuple, dict)):
+        if self._are_all_in_one(enc_X, dec_X):
             outputs = self.call(**self._named_inputs(enc_X), training=training)
             return outputs if self.decoder is None else outputs[0]
         if self.encoder is None and dec_X is None:
@@ -114,6 +114,14 @@ class EncoderDecoder(keras.Model):
         if self.decoder is None:
             return enc_outputs
         return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens), training=training)
+
+    def _are_all_in_one(self, enc_X: Any, dec_X: Any) -> bool:
+        """Whether Keras, or its user, gave the inputs as one; a list of numbers is token ids."""
+        if isinstance(enc_X, dict):
+            return True
+        both = self.encoder is not None and self.decoder is not None
+        listed = isinstance(enc_X, (list, tuple)) and dec_X is None
+        return listed and (both or any(hasattr(part, "shape") for part in enc_X))
 
     def _named_inputs(self, inputs: Any) -> dict[str, Any]:
         """Arguments of ``call``."""

@@ -68,5 +68,3 @@ def test_positions_are_the_papers(backend):
         for j in range(3):
             angle = position / 10000 ** (2 * j / 6)
             np.testing.assert_allclose(table[position, 2 * j : 2 * j + 2], [np.sin(angle), np.cos(angle)], atol=1e-14)
-
-
