@@ -6,6 +6,7 @@ import pytest
 from transformer_mb.config import TransformerConfig
 from transformer_mb.porting.families import d2l
 from transformer_mb.porting.model import NativeFile, PortedModel
+from transformer_mb.registry import BUILT_IN
 
 FORMAT = {"numpy": "npz", "tensorflow": "keras", "jax": "flax"}
 SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 2, "max_len": 20}
@@ -71,6 +72,8 @@ def same(got, expected):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_W4_a_port_calls_tensors_as_our_own_model_does(backend, tmp_path, name):
+    if backend.name not in BUILT_IN:
+        pytest.skip("no file format belongs to a backend of another package")
     config, format_name = TransformerConfig(**CONFIGS[name], **SIZES), FORMAT.get(backend.name, backend.name)
     native = backend.build(config, seed=1)
     saved, weights = globals()[f"of_{backend.name}"](native, backend, tmp_path), backend.get_weights(native)
