@@ -30,7 +30,7 @@ def inputs(source: Path, settings: Mapping[str, Any]) -> list[Path]:
 def check_apart_from_source(destination: Path, source: Path) -> None:
     """Refuse to write over what is ported, or a part of it."""
     source = resolved(source)
-    if part_of(destination, parts(source)) or part_of(source, [destination]):
+    if destination.exists() and (part_of(destination, parts(source)) or part_of(source, [destination])):
         raise PortError(
             f"The result must go to a place apart from its source, got {destination} for {source}: not even force replaces a "
             "part of it. Name another place."
