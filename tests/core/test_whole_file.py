@@ -57,7 +57,7 @@ def test_a_pipe_and_a_device_are_written_to_and_stay(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("folder", errno.EISDIR), ("none/a.json", errno.ENOENT), ("file/a.json", errno.ENOTDIR)]
+    ("name", "code"), [("folder", errno.EISDIR), ("file/a.json", errno.ENOTDIR), ("file/b/a.json", errno.ENOTDIR)]
 )
 def test_what_cannot_be_written_is_found_out_before(tmp_path, name, code):
     (tmp_path / "folder").mkdir()

@@ -44,7 +44,7 @@ def test_F1_an_interrupted_run_keeps_what_was_measured(how, tmp_path, faulty_bac
     """Beside a worker that hangs, which takes the 600 seconds of its timeout."""
     send, number, status = ENDINGS[how]
     cases = ("--backends", "numpy,hanging", "--cases", "layer forward: ffn*", "--dtype", "float64", "--jobs", "2")
-    process = run_until("numpy: 5 cells judged", cases, tmp_path)
+    process = run_until("numpy: 5 cells", cases, tmp_path)
     began = time.monotonic()
     send(process.pid, number)
     assert process.wait(30) == status and time.monotonic() - began < 5.0  # measured: 0.2 s to 0.6 s
@@ -88,7 +88,7 @@ def test_F1_in_a_pipe_a_run_says_how_it_goes(capsys):
     assert capsys.readouterr().err.splitlines() == [
         "1,662 cells in numpy, torch",
         "41 of 1,662 cells, 2 failed, 0 s; torch: layer forward: x [float64]",
-        "numpy: 40 cells judged, 1 failed; in all 41 of 1,662 cells, 2 failed, 0 s",
+        "numpy: 40 cells, 1 failed; in all 41 of 1,662 cells, 2 failed, 0 s",
     ]
 
 

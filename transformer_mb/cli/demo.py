@@ -44,7 +44,7 @@ def command(
     from ..training.destination import check_folder
     from .evaluate import score
 
-    check_result_file(json_file, force)
+    check_result_file(json_file, force, never=(out,))
     framework = get_backend(backend, device, dtype)
     check_folder(out, False, force)
     pairs, unseen = demo_pairs()

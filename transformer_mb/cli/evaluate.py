@@ -37,7 +37,7 @@ def command(
     from ..files.whole_file import check_result_file
     from ..translation import Translator
 
-    check_result_file(json_file, force)
+    check_result_file(json_file, force, never=(folder, data, target))
     pairs = read_pairs(data, target, num_examples=num_examples, fields=fields.split(",") if fields else None)
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     tell_long_lines(translator, [source for source, _ in pairs])

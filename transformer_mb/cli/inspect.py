@@ -20,19 +20,22 @@ def command(
     from_: From = None,
     config: Settings = None,
     json_file: options.JsonFile = None,
+    force: options.Force = False,
 ) -> None:
     """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
     from dataclasses import asdict
 
-    from ..files.whole_file import check_writable
+    from ..files.whole_file import check_result_file
+    from ..porting.files.parts import inputs
     from ..porting.inspection import inspect
     from ..porting.origins import origin_lines
     from ..porting.settings import read_settings
     from .termination import ended_cleanly
 
-    check_writable(json_file)
+    settings = read_settings(config)
+    check_result_file(json_file, force, never=(*inputs(path, settings), config))
     with ended_cleanly():
-        inspection = inspect(path, from_, read_settings(config))
+        inspection = inspect(path, from_, settings)
     width = max((len(name) for name, _, _ in inspection.tensors), default=0)
     for name, shape, dtype in inspection.tensors:
         print(f"{printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")

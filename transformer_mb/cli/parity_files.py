@@ -48,9 +48,11 @@ class Files:
         """Make the folders. Raises ParityError where nothing can be written, or where somebody's file is."""
         from ..errors import ParityError
         from ..figures.style import require_matplotlib
-        from ..files.whole_file import check_writable
+        from ..files.whole_file import check_apart, check_writable
 
         self._check_names()
+        for path in self.by_option.values():
+            check_apart(path, (plan.selection.data,))
         if missed := [] if force else self._missed(plan):
             option, path = missed[0]
             raise ParityError(

@@ -57,7 +57,7 @@ class Progress(Watcher):
 
     def column_ends(self, label: str) -> None:
         with self.lock:
-            own = f"{self.done.get(label, 0):,} cells judged, {self.failed.get(label, 0):,} failed"
+            own = f"{self.done.get(label, 0):,} cells, {self.failed.get(label, 0):,} failed"
             self._show(f"{label}: {own}; in all {self._counts()}", now=True)
 
     def _counts(self) -> str:

@@ -23,11 +23,11 @@ SIZES = (
 )
 
 
-def command(json_file: options.JsonFile = None) -> None:
+def command(json_file: options.JsonFile = None, force: options.Force = False) -> None:
     """List the published variants that `train --preset` takes: their sizes and their documents' training recipes."""
-    from ..files.whole_file import check_writable
+    from ..files.whole_file import check_result_file
 
-    check_writable(json_file)
+    check_result_file(json_file, force)
     listed = [described(name) for name in names()]
     for one in listed:
         print(f"{one['name']}: {one['document']}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,7 +87,7 @@ def command(
 def run(given: dict[str, Any], resume: bool, force: bool, print_config: bool) -> None:
     from ..errors import ConfigError
     from ..figures.files import check_figure_path
-    from ..files.whole_file import check_result_file
+    from ..files.whole_file import check_apart, check_result_file
     from ..training.configuration_file import configuration_text
     from ..training.job import prepare
     from ..training.settings import read_toml
@@ -101,9 +102,19 @@ def run(given: dict[str, Any], resume: bool, force: bool, print_config: bool) ->
         return
     if not settings.run.get("out"):
         raise ConfigError("A folder for the checkpoint was expected (--out DIR), got none.")
-    check_figure_path(given.get("loss_curve"), "--loss-curve", force=force)
-    check_result_file(given.get("json_file"), force)
-    carry_out(prepare(settings, resume=resume, force=force), given.get("loss_curve"), given.get("json_file"))
+    curve, json_file = given.get("loss_curve"), given.get("json_file")
+    others = [settings.run["out"], given.get("config_file"), *data_files(settings.data)]
+    check_figure_path(curve, "--loss-curve", force=force, never=(*others, json_file))
+    check_result_file(json_file, force, others)
+    job = prepare(settings, resume=resume, force=force)
+    for path in (curve, json_file):  # a training that is resumed knows its data by itself
+        check_apart(path, data_files(job.described))
+    carry_out(job, curve, json_file)
+
+
+def data_files(data: Mapping[str, Any]) -> list[str]:
+    """The files that ``[data]`` names."""
+    return [data[name] for name in DATA if name != "fields" and data.get(name)]
 
 
 def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None:

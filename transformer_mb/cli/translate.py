@@ -51,7 +51,7 @@ def command(
     from ..figures.attention_files import attention_file, check_attention_path
     from ..translation import Translator
 
-    check_attention_path(attention, force)
+    check_attention_path(attention, force, never=(folder,))
     kept = n_best or 1 if n_best or scores else None
     check_search(beam, length_penalty, kept or 1)
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ MOST = 200  # sentences drawn; a picture takes a second or so
 Write = Callable[[Sequence[str], Sequence[str]], None]
 
 
-def check_attention_path(path: Path | None, force: bool) -> None:
+def check_attention_path(path: Path | None, force: bool, never: Iterable[Path | str | None] = ()) -> None:
     """Find out before any work what cannot be written after it, the files of further lines included."""
-    check_figure_path(path, "--attention", LINES_ENDINGS, force)
+    check_figure_path(path, "--attention", LINES_ENDINGS, force, never)
     if path is not None and path.suffix.lower() in ONE_EACH and not force:
         for number in range(2, MOST + 1):
             check_new(numbered_path(path, number))

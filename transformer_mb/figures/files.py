@@ -37,14 +37,21 @@ def check_ending(path: Path, endings: Sequence[str] = ENDINGS, what: str = "The 
     return ending
 
 
-def check_figure_path(path: Path | None, option: str, others: Sequence[str] = (), force: bool = False) -> None:
-    """Find out before any work what cannot be drawn after it; ``others`` are endings that need no matplotlib."""
+def check_figure_path(
+    path: Path | None,
+    option: str,
+    others: Sequence[str] = (),
+    force: bool = False,
+    never: Iterable[Path | str | None] = (),
+) -> None:
+    """Find out before any work what cannot be drawn after it.
+
+    ``others`` are endings that need no matplotlib; ``force`` and ``never`` as in ``check_result_file``.
+    """
     if path is None:
         return
     ending = check_ending(path, (*others, *ENDINGS), option)
-    if not path.absolute().parent.is_dir():
-        raise PictureError(f"{option} must name a file in a folder that exists, but there is no {path.absolute().parent}.")
-    check_result_file(path, force)
+    check_result_file(path, force, never)
     if ending in ENDINGS:
         require_matplotlib()
 

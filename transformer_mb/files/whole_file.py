@@ -1,6 +1,7 @@
 """Write files whole or not at all: whoever reads one finds the old content or the new, never half of either.
 
-Regular files alone are replaced. A link is followed, as by ``cp``: it stays, and what it leads to is replaced.
+Regular files alone are replaced. A link is followed, as by ``cp``: it stays, and what it leads to is replaced. The folders
+above a file are made.
 """
 
 from __future__ import annotations
@@ -8,25 +9,52 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from ..errors import DestinationError
 from . import renames
+from .made_parents import made_parents
 from .staging import PREFIX, finish, staged, sync
 
 
-def check_result_file(path: Path | None, force: bool) -> None:
+def check_result_file(path: Path | None, force: bool, never: Iterable[Path | str | None] = ()) -> None:
     """Find out before any work whether a result can be written to a file, which only ``force`` replaces.
 
     Pipes and devices, such as /dev/stdout, are written to and not replaced. None is no file. Raises OSError as opening it
     would, and DestinationError.
+
+    Args:
+        never: what else the command reads or writes, files and folders: not even ``force`` replaces a part of it.
     """
+    if path is None:
+        return
+    check_apart(path, never)
     check_writable(path)
-    if path is not None and not force:
+    if not force:
         check_new(path)
+
+
+def check_apart(path: Path | None, never: Iterable[Path | str | None]) -> None:
+    """Refuse a file that is one of ``never``, or that lies inside a folder of them; raises DestinationError."""
+    if path is None or is_special(path) or _is_stream(path):
+        return
+    other = part_of(path, never)
+    if other is not None:
+        what = f"lies inside {other}" if other.resolve() != path.resolve() else f"is {other}"
+        raise DestinationError(
+            f"A result must go to a file apart from all else that the command reads and writes, got {path}, which {what}: "
+            "not even --force replaces that. Name another file."
+        )
+
+
+def part_of(path: Path, others: Iterable[Path | str | None]) -> Path | None:
+    """The first of ``others`` that is this path, or a folder above it, links followed; None: it is apart from them all."""
+    place = path.resolve()
+    places = (place, *place.parents)
+    return next((Path(one) for one in others if one is not None and Path(one).resolve() in places), None)
 
 
 def check_new(path: Path) -> None:
@@ -42,9 +70,9 @@ def check_writable(path: Path | None) -> None:
     if path is None:
         return
     folder = path.resolve().parent
+    folder = next(one for one in (folder, *folder.parents) if one.exists())  # those below it are made
     problems = {
         errno.EISDIR: path.is_dir(),
-        errno.ENOENT: not folder.exists(),
         errno.ENOTDIR: not folder.is_dir(),
         errno.EACCES: not os.access(path if is_special(path) else folder, os.W_OK),
     }
@@ -88,7 +116,7 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
     final = path.resolve()
     stage = final.parent / PREFIX
     try:
-        with staged(final.parent) as stage:
+        with made_parents(final), staged(final.parent) as stage:
             new = stage / final.name
             with new.open("wb") as file:
                 yield file

@@ -94,10 +94,11 @@ class Column:
             if experiment.after != after or experiment.dtype not in self.dtypes:
                 continue
             self.shared.check()
-            planned = [cell for cell in experiment.cells(self.label) if takes(cell)]
+            # Without a worker its cells fail, and none is executed.
+            executed = [cell for cell in experiment.cells(self.label) if takes(cell)] if self.unable is None else []
             replay = Replay(self._ask)
             results = [result for result in _results(experiment, self.label, replay) if takes(result.cell)]
-            self.shared.add(planned, results)
+            self.shared.add(executed, results)
             if failed := [result for result in results if result.status == FAILED]:
                 self._bisect(experiment, failed[0])
             # At once, while what is compiled for the experiment is still there.

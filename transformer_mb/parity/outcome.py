@@ -24,7 +24,8 @@ class Outcome:
     """The result of a run.
 
     Args:
-        planned_cells: by column, how many cells were to be executed.
+        planned_cells: by column, how many cells were to be executed. executed: for how many a worker was asked; those of one
+            that could not be asked have failed, but were not executed.
         backends: by column, what its worker said of itself, or the error with which it did not start.
         idle: columns that did nothing of what was asked, and why, one sentence each.
         interrupted: what ended the run before its end, such as KeyboardInterrupt; what it had found till then is here.

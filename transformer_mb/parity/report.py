@@ -146,7 +146,8 @@ def markdown(run: Mapping[str, Any]) -> str:
         for name, version in run["versions"].items()
     )
     versions = table_cell(versions)
-    counts = f"{run['cells']:,} cells, {run['passed']:,} passed, {run['failed']} failed"
+    of = "" if run["cells"] == run["planned"] else f" of {run['planned']:,}"
+    counts = f"{run['cells']:,}{of} cells, {run['passed']:,} passed, {run['failed']} failed"
     caught = f"{controls['caught']} of {controls['planted']} negative controls caught"
     summary = f"{counts}, {run['expected_failures']} expected failures; {caught}; {run['seconds']:.0f} s."
     if run.get("interrupted"):

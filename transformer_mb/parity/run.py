@@ -74,10 +74,11 @@ class Run:
             self.check()
             self.outcome.backends[label] = greeting
 
-    def add(self, planned: Sequence[Cell], results: Sequence[Result]) -> None:
+    def add(self, executed: Sequence[Cell], results: Sequence[Result]) -> None:
+        """``executed``: the cells that the worker was asked for; where it could not be, they have failed all the same."""
         with self.lock:
             self.check()
-            self.outcome.executed += len({result.cell for result in results} & set(planned))
+            self.outcome.executed += len({result.cell for result in results} & set(executed))
             self.outcome.results += results
         for result in results:
             self.watcher.result(result)

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import PortError, ProofError
+from ..files.made_parents import made_parents
 from ..files.staging import staged
-from ..files.whole_file import check_writable, replaced_file
-from .files.destination import check_destination, check_suffix, made_parents, put_in_place, real_place
+from ..files.whole_file import check_result_file, replaced_file
+from .files.destination import check_destination, check_suffix, put_in_place, real_place
+from .files.parts import check_apart_from_source, inputs, parts
 from .files.sources import Source, read_source
 from .files.targets import Target, check_names, find_target, write_target
 from .formats import FORMATS
@@ -41,12 +43,13 @@ def port(
         destination: a new file or folder; the folders above it are made.
         to: a format, a family or an export (see the tables of ``porting``).
         config: what no weight file holds: a mapping, or a JSON or TOML file (see ``settings``).
-        force: replace a destination that is there: a file, or a folder of the kind that is written.
+        force: replace a destination that is there: a file, or a folder of the kind that is written; and ``report_file``. The
+            source is never replaced.
         report_file: where the report goes as JSON; where that cannot be written, neither is the destination.
     Returns: the report, which holds: the proof has been made.
     Raises:
         PortError: naming what was expected and what was got; the destination is then as it was.
-        OSError: the report's file cannot be written; likewise.
+        OSError: the report's file cannot be written, or is to replace something (DestinationError); likewise.
     """
     settings = dict(config) if isinstance(config, Mapping) else read_settings(None if config is None else Path(config))
     check_settings(settings)
@@ -56,9 +59,11 @@ def port(
     destination = real_place(named)
     report_file = None if report_file is None else Path(report_file)
     check_suffix(destination, target)
+    check_apart_from_source(destination, source_path)
     check_destination(destination, target, force)
+    never = [*inputs(source_path, settings), *parts(destination), config if isinstance(config, str | Path) else None]
     with _stage(destination) as stage:
-        _check_report_file(report_file, destination)
+        check_result_file(report_file, force, never)
         source = read_source(source_path, from_, settings)
         for place in {named, destination}:
             _check_companion(source, target, place)
@@ -70,12 +75,6 @@ def port(
         with _report_written(report_file, report):
             put_in_place(stage, destination, target, force)
     return report
-
-
-def _check_report_file(path: Path | None, destination: Path) -> None:
-    check_writable(path)
-    if path is not None and destination.resolve() in (path.resolve(), *path.resolve().parents):
-        raise PortError(f"The report {path} must lie outside {destination}, which is written as a whole.")
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ...checkpoint import Checkpoint, fill_folder, read_checkpoint
-from ...checkpoint.files import holds_checkpoint
+from ...checkpoint.files import LAST, holds_checkpoint
 from ...errors import CheckpointError
+from ...training.state import TrainingState
 from ..model import PortedModel
 from ..safety.port_errors import port_errors
 from ..settings import VOCABULARIES, build_config, vocabularies
@@ -32,9 +33,20 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
         weights=checkpoint.weights,
         # Its moments belong to the weights after the last step, which are not those of the best epoch.
         optimizer=None if checkpoint.last else checkpoint.optimizer,
-        notes=(PROGRESS,) if checkpoint.trainer else (),
+        notes=_of_training(checkpoint),
         **{**words, **vocabularies(settings)},
     )
+
+
+def _of_training(checkpoint: Checkpoint) -> tuple[str, ...]:
+    if not checkpoint.trainer:
+        return ()
+    if checkpoint.last is None:
+        return (PROGRESS,)
+    with port_errors(CheckpointError):
+        best = TrainingState.from_dict(checkpoint.trainer).best
+    epoch = f", of epoch {best.epoch}" if best else ""
+    return (f"The model is the best{epoch}; the optimizer's state belongs to the last ({LAST}) and stays behind.", PROGRESS)
 
 
 def write(model: PortedModel, folder: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import filecmp
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -25,20 +23,6 @@ def real_place(destination: Path) -> Path:
     """Where a link leads, as ``cp`` takes it: it stays, and what it leads to is replaced. The name of ``.`` and ``..``."""
     link = destination.is_symlink() and (destination.is_file() or destination.is_dir())
     return destination.resolve() if link or destination.name in ("", "..") else destination
-
-
-@contextmanager
-def made_parents(destination: Path) -> Iterator[None]:
-    """The folders above a destination, as ``train --out`` makes them; those that were not there go when nothing comes of it."""
-    missing = [folder for folder in destination.parents if not folder.exists()]
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):  # somebody else uses them by now
-            for folder in missing:
-                folder.rmdir()
-        raise
 
 
 def check_suffix(destination: Path, target: Target) -> None:

@@ -75,6 +75,11 @@ def parts(torch: Any, loaded: Any, path: Path) -> tuple[dict[str, Any], Any]:
     if not isinstance(loaded, dict):
         raise PortError(f"{path} must hold a dictionary of tensors by name, got a {type(loaded).__name__}.")
     optimizer = next((loaded[key] for key in OPTIMIZER_KEYS if isinstance(loaded.get(key), dict)), None)
+    if isinstance(loaded.get("state"), dict) and isinstance(loaded.get("param_groups"), list):
+        raise PortError(
+            f"{path} must hold a model's tensors by name, got the state of an optimizer (torch.optim) alone: name the model's "
+            "own file, which is ported and inspected with the optimizer's file NAME.optimizer.pt beside it."
+        )
     weights = next((loaded[key] for key in MODEL_KEYS if isinstance(loaded.get(key), dict)), loaded)
     tensors = {name: value for name, value in weights.items() if isinstance(value, torch.Tensor) and isinstance(name, str)}
     return without_wrappers(tensors), optimizer
