@@ -73,6 +73,8 @@ class Backend(Searches, ABC):
                 setattr(layer, "extra_repr", settings)  # noqa: B010  # not all frameworks have it
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
+        if isinstance(dtype, type | np.dtype) and np.dtype(dtype).name in self.dtypes:  # such as np.float32
+            dtype = np.dtype(dtype).name
         if dtype not in self.dtypes:
             raise DtypeError(f"The dtype of backend {self.name} must be one of {', '.join(self.dtypes)}, got {dtype!r}.")
         self.dtype = dtype

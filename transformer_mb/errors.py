@@ -34,7 +34,7 @@ class TokenError(TransformerMBError, ValueError):
 
 
 class WeightsError(TransformerMBError, ValueError):
-    """Missing, unexpected or wrongly shaped tensors; the message lists them all."""
+    """Missing, unexpected or wrongly shaped tensors; the message names the first of each kind and counts the rest."""
 
 
 class BackendError(TransformerMBError, LookupError):

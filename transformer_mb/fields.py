@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 from .errors import ConfigError
@@ -12,12 +14,23 @@ from .errors import ConfigError
 LARGEST = 1 << 53  # every framework and every reader of JSON holds the whole numbers below
 
 
+# What other libraries and papers call a field.
+OTHER_NAMES = {
+    "lr": "learning_rate",
+    "d_model": "num_hiddens",
+    "d_ff": "ffn_num_hiddens",
+    "dim_feedforward": "ffn_num_hiddens",
+    "nhead": "num_heads",
+    "warmup": "warmup_steps",
+}
+
+
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
+    return isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < LARGEST
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -25,7 +38,7 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a finite number", _is_number),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
     "str": ("a string", lambda value: isinstance(value, str)),
-    "tuple[int, ...]": ("a list of whole numbers", lambda value: isinstance(value, tuple) and {*map(type, value)} <= {int}),
+    "tuple[int, ...]": ("a list of whole numbers", lambda value: isinstance(value, tuple) and all(map(_is_whole, value))),
     "tuple[float, float]": (
         "two finite numbers",
         lambda value: isinstance(value, tuple) and list(map(_is_number, value)) == [True] * 2,
@@ -33,17 +46,48 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's, which JSON can hold: whole ones as int, others as float."""
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, bool | int | float) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _shown(value: Any) -> str:
+    return f"the truth value {value}" if isinstance(value, bool) else f"{value!r:.80}"
+
+
 def check_field_types(instance: Any) -> None:
-    """Raises ConfigError: naming the field, what it must be and what it is."""
+    """Refuse values of another type, and put plain numbers in the place of NumPy's.
+
+    Raises ConfigError: naming the field, what it must be and what it is.
+    """
     for field in dataclasses.fields(instance):
         value, kind = getattr(instance, field.name), str(field.type)
         expected, is_right = KINDS[kind.removesuffix(" | None")]
         if not ((value is None and kind.endswith(" | None")) or is_right(value)):
-            raise ConfigError(f"{field.name} must be {expected}, got {value!r:.80}.")
+            raise ConfigError(f"{field.name} must be {expected}, got {_shown(value)}.")
+        if (plain := _plain(value)) is not value:
+            object.__setattr__(instance, field.name, plain)  # a frozen dataclass, which is being made
 
 
-def check_names(what: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse unknown names, all of them at once; raises ConfigError with those that there are."""
+def check_names(what: str, given: Iterable[str], known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> None:
+    """Refuse unknown names, all of them at once; raises ConfigError with those that there are, and with what was meant.
+
+    ``elsewhere`` says of names that are known in another place where they belong.
+    """
     names = list(known)
     if unknown := sorted(set(given) - set(names)):
-        raise ConfigError(f"Unknown {what}: {', '.join(unknown)}. There are: {', '.join(names)}.")
+        places = {name: (elsewhere or {}).get(name) for name in unknown}
+        hints = [f" {name} belongs in {place}." if place else did_you_mean(name, names) for name, place in places.items()]
+        raise ConfigError(f"Unknown {what}: {', '.join(unknown)}.{''.join(hints)} There are: {', '.join(names)}.")
+
+
+def did_you_mean(given: str, known: Iterable[str], other_names: Mapping[str, str] = OTHER_NAMES) -> str:
+    """A sentence, with a space before it, that suggests what is nearest to a wrong name; empty where nothing is near."""
+    names = list(known)
+    others = {other: name for other, name in other_names.items() if name in names}
+    close = difflib.get_close_matches(given.lower(), [*names, *others], 1)
+    return f" Did you mean {others.get(close[0], close[0])}?" if close else ""

@@ -13,6 +13,7 @@ Either way normalisations start as the identity.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -26,10 +27,24 @@ Shape = tuple[int, ...]
 
 
 def initial_weights(config: TransformerConfig, seed: int = 0, scheme: str = "xavier") -> dict[str, np.ndarray]:
-    """Initial float64 weights by canonical name; raises ConfigError for a scheme that is not in SCHEMES."""
+    """Initial float64 weights by canonical name; raises ConfigError for an unknown scheme, or for want of memory."""
     check_scheme(scheme)
     shapes = parameter_shapes(config)
-    return {name: _value(name, shapes, config, seed, scheme) for name in shapes}
+    try:
+        check_addressable(shapes)
+        return {name: _value(name, shapes, config, seed, scheme) for name in shapes}
+    except MemoryError:
+        numbers = sum(map(math.prod, shapes.values()))
+        raise ConfigError(
+            f"The model must fit into memory, but its {numbers:,} parameters take {numbers * 8 / 2**30:,.1f} GiB as the "
+            "float64 numbers that it starts from, and the system gives less."
+        ) from None
+
+
+def check_addressable(shapes: dict[str, Shape]) -> None:
+    """Sizes that NumPy refuses in words of its own are too large for any memory; raises MemoryError."""
+    if any(math.prod(shape) * 8 > sys.maxsize for shape in shapes.values()):
+        raise MemoryError
 
 
 def check_scheme(scheme: str) -> None:

@@ -11,6 +11,7 @@ from .config import TransformerConfig
 from .errors import WeightsError
 
 Shapes = dict[str, tuple[int, ...]]
+SHOWN = 3  # tensors of each kind that a message names
 
 
 def parameter_shapes(config: TransformerConfig) -> Shapes:
@@ -110,14 +111,22 @@ def check_sizes(config: TransformerConfig, tensors: int) -> None:
 
 
 def check_weights(weights: Mapping[str, Any], expected: Mapping[str, Iterable[int]], what: str = "The model") -> None:
-    """Raise WeightsError that lists every missing, unexpected and wrongly shaped tensor at once."""
-    problems = [f"missing {name} {list(expected[name])}" for name in expected if name not in weights]
-    problems += [f"unexpected {name} {list(weights[name].shape)}" for name in weights if name not in expected]
-    for name in expected:
-        if name in weights and tuple(weights[name].shape) != tuple(expected[name]):
-            problems.append(f"{name} must have shape {list(expected[name])}, got {list(weights[name].shape)}")
+    """Raise WeightsError of missing, unexpected and wrongly shaped tensors at once: the first of each kind and a count."""
+    missing = [f"missing {name} {list(expected[name])}" for name in expected if name not in weights]
+    unexpected = [f"unexpected {name} {list(weights[name].shape)}" for name in weights if name not in expected]
+    misshapen = [
+        f"{name} must have shape {list(expected[name])}, got {list(weights[name].shape)}"
+        for name in expected
+        if name in weights and tuple(weights[name].shape) != tuple(expected[name])
+    ]
+    problems = [*_first(missing, "missing"), *_first(unexpected, "unexpected"), *_first(misshapen, "of another shape")]
     if problems:
         raise WeightsError(f"{what} and the weights do not fit: {'; '.join(problems)}.")
+
+
+def _first(problems: list[str], kind: str) -> list[str]:
+    more = len(problems) - SHOWN
+    return [*problems[:SHOWN], f"and {more} more {kind}"] if more > 0 else problems
 
 
 def not_finite(weights: Mapping[str, np.ndarray]) -> str:

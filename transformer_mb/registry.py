@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import BackendError, ConfigError
 from .extras import install_command
+from .fields import did_you_mean
 
 if TYPE_CHECKING:
     from .backend import Backend
@@ -92,8 +92,7 @@ def canonical_name(name: str) -> str:
     for candidate in (name, lower, OTHER_NAMES.get(lower, "")):
         if candidate in known:
             return candidate
-    close = difflib.get_close_matches(lower, [*known, *OTHER_NAMES], 1)
-    suggestion = f" Did you mean {OTHER_NAMES.get(close[0], close[0])}?" if close else ""
+    suggestion = did_you_mean(lower, known, OTHER_NAMES)
     raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}.{suggestion}")
 
 

@@ -109,7 +109,7 @@ def test_resuming_needs_nothing_but_the_folder_and_gives_what_one_run_gives(cli,
 def test_a_checkpoint_is_not_overwritten_unless_forced(fails, cli, settings_file, checkpoint):
     before = (checkpoint / "model.safetensors").read_bytes()
     message = fails("train", settings_file, "--out", checkpoint)
-    assert "holds a checkpoint already: resume continues it (--resume), force replaces it (--force)" in message
+    assert "holds a checkpoint already: resume continues it, force replaces it." in message
     assert (checkpoint / "model.safetensors").read_bytes() == before
     assert cli("train", settings_file, "--out", checkpoint, "--epochs", 1, "--force").status == 0
     assert trainer(checkpoint)["epoch"] == 1
@@ -137,7 +137,7 @@ def test_ctrl_c_saves_and_the_resumed_training_is_the_uninterrupted_one(cli, set
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in err
-    assert "Ctrl-C: this step is finished and saved first" in err
+    assert "Interrupted: this step is finished and saved first" in err
     assert f"the checkpoint in {folder} continues exactly there." in err
     assert err.endswith(f"Continue with: transformer-mb train --out {folder} --resume\n")
     reached = trainer(folder)

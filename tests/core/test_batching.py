@@ -15,7 +15,7 @@ PAD, BOS, EOS = 1, 2, 3
 
 def corpus(count, longest=30):
     """Pairs whose ids name the pair, so that a row can be recognized: 10, 20, ... of different lengths."""
-    return [([10 + n] * (n * 7 % longest), [10 + n] * (n * 5 % longest)) for n in range(count)]
+    return [([10 + n] * max(1, n * 7 % longest), [10 + n] * max(1, n * 5 % longest)) for n in range(count)]
 
 
 def rows_of(batch):

@@ -33,7 +33,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             sys.stdout.flush()
         except KeyboardInterrupt as interrupt:
             tell(str(interrupt) or "Interrupted.")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(getattr(interrupt, "exit_status", INTERRUPTED)) from None
         except BrokenPipeError:
             raise typer.Exit(1) from None  # whoever read our output has left: there is nobody to tell
         except Exception as error:

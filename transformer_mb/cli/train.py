@@ -121,6 +121,7 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     """Train, and tell what came of it."""
     from ..figures.curves import draw_losses
     from ..training import TrainingInterrupted, TrainingState
+    from ..training.interruption import ENDINGS
     from ..training.run import execute
     from .reporting import say, write_json
     from .train_report import closing_lines, results
@@ -128,12 +129,13 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     def draw(state: TrainingState) -> None:
         draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization)
 
-    say(*job.corpus.lines(), *validation_lines(job), job.opening())
+    say(*job.corpus.lines(), *validation_lines(job), *job.notes(), job.opening())
     try:
-        trained = execute(job)
+        trained = execute(job, signals=ENDINGS)
     except TrainingInterrupted as interrupted:
         draw(interrupted.state)
-        raise KeyboardInterrupt(f"{interrupted} Continue with: transformer-mb train --out {job.folder} --resume") from None
+        interrupted.args = (f"{interrupted} Continue with: transformer-mb train --out {job.folder} --resume",)
+        raise
     draw(trained.state)
     scores = None
     if not job.is_finished:

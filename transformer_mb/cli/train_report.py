@@ -31,16 +31,18 @@ def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
 
 
 def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, Any]:
-    """Losses are those of the history; ``validation`` holds the scores of the model that is kept."""
+    """Losses are those of the history; ``validation`` holds the scores of the model that is kept.
+
+    Where nothing was left to train, backend, device and dtype are those of the training, and there is no speed.
+    """
     best = trained.best
     return {
         "folder": str(trained.folder),
-        **job.described["run"],
-        "device": job.backend.device_name,
+        **_where_it_ran(job),
         "epoch": trained.state.epoch,
         "step": trained.state.step,
         "stopped_early": trained.state.is_stopped_early(job.recipe.early_stopping),
-        "tokens_per_second": trained.tokens_per_second,
+        "tokens_per_second": None if job.is_finished else trained.tokens_per_second,
         "best_epoch": None if best is None else best.epoch,
         "history": [{**record._asdict(), "perplexity": record.perplexity} for record in trained.history],
         "validation": None if scores is None else scores.to_dict(),
@@ -49,3 +51,11 @@ def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, 
         "training": job.recipe.to_dict(),
         "model": job.config.to_dict(),
     }
+
+
+def _where_it_ran(job: Job) -> dict[str, Any]:
+    if job.is_finished and job.resume is not None:
+        from ..training.begun import begun_run
+
+        return begun_run(job.resume)
+    return {**job.described["run"], "device": job.backend.device_name}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from ..random_streams import stream
 from ..trainer import Batch
 from .padding import BUCKET_WIDTHS, Ids, Sentences, check_sizes, padded_widths
@@ -62,7 +63,8 @@ class Batches:
         start_id: what ``target_in`` starts with (``config.start_id``); eos_id, pad_id: as in the configuration.
         shuffle: False keeps one order for every epoch, for measuring.
     Raises:
-        TokenError: a sentence longer than ``max_len``; ConfigError: an argument that cannot be.
+        TokenError: a sentence longer than ``max_len``, or an id that is no whole number of at least 0. DataError: what is
+            no pair, or a side of it without any token. ConfigError: an argument that cannot be.
     """
 
     def __init__(
@@ -81,10 +83,12 @@ class Batches:
         shuffle: bool = True,
     ):
         check_sizes(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
-        if not pairs:
+        if not len(pairs):
             raise ConfigError("Batches need at least one pair of sentences, got none.")
         if num_steps is not None and max_len is not None and num_steps > max_len:
             raise ConfigError(f"num_steps must be at most max_len = {max_len}, got {num_steps}.")
+        for number, pair in enumerate(pairs, start=1):
+            _check_pair(number, pair)
         limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
         self.batch_size, self.seed, self.start_id, self.shuffle = batch_size, seed, start_id, shuffle
         self._sources = Sentences([source for source, _ in pairs], eos_id, pad_id, limit, cut, "source of pair")
@@ -130,6 +134,16 @@ class Batches:
             target, target_valid_lens = self._targets.padded(rows, width)
             target_in = np.concatenate([np.full((len(rows), 1), self.start_id), target[:, :-1]], axis=1)
             yield Batch(source, source_valid_lens, target_in, target, target_valid_lens)
+
+
+def _check_pair(number: int, pair: Any) -> None:
+    """Ids of both sides: lists, tuples or arrays."""
+    sides = () if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") else tuple(pair)
+    if len(sides) != 2 or not all(isinstance(side, Sequence | np.ndarray) for side in sides):
+        raise DataError(f"Pair {number} must be (source ids, target ids), got {reprlib.repr(pair)}.")
+    for name, side in zip(("source", "target"), sides, strict=True):
+        if not len(side):
+            raise DataError(f"The {name} of pair {number} must have at least one token, got none.")
 
 
 def source_batches(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from itertools import chain
+from numbers import Integral
+from operator import index
 
 import numpy as np
 
 from ..errors import ConfigError, TokenError
+from ..fields import LARGEST
 
 Ids = Sequence[int]
 
@@ -44,7 +48,13 @@ class Sentences:
             )
         self.lengths = full if limit is None else np.minimum(full, limit)
         self._starts = np.cumsum(full) - full
-        self._flat = np.fromiter(chain.from_iterable((*sentence, eos_id) for sentence in ids), np.int64, int(full.sum()))
+        tokens = chain.from_iterable((*sentence, eos_id) for sentence in ids)
+        try:
+            self._flat = np.fromiter(map(index, tokens), np.int64, int(full.sum()))  # an array would cut fractions off
+        except (TypeError, OverflowError):
+            raise _first_wrong(ids, what) from None
+        if self._flat.min(initial=0) < min(0, eos_id):
+            raise _first_wrong(ids, what)
         self._pad_id = pad_id
 
     def __len__(self) -> int:
@@ -58,6 +68,15 @@ class Sentences:
         positions = self._starts[rows][:, None] + steps  # [B, width]; past a sentence's end they point anywhere
         ids = self._flat.take(positions, mode="clip")
         return np.where(steps < lengths[:, None], ids, self._pad_id), lengths
+
+
+def _first_wrong(ids: Sequence[Ids], what: str) -> TokenError:
+    for number, sentence in enumerate(ids, start=1):
+        for token in sentence:
+            if not isinstance(token, Integral) or not 0 <= token < LARGEST:
+                expected = "ids that are whole numbers of at least 0"
+                return TokenError(f"The {what} {number} must hold {expected}, got {reprlib.repr(token)}.")
+    return TokenError("eos_id must be a whole number.")
 
 
 def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Sequence[int], max_len: int | None) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import reprlib
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,16 +29,28 @@ EXCERPT = 60  # characters of a wrong line that a message shows
 
 
 class Pairs(list[Pair]):
-    """(source, target) sentences; ``skipped`` counts the lines that were left out, a side of theirs being blank."""
+    """(source, target) sentences; ``skipped`` counts the lines that were left out, a side of theirs being blank.
+
+    Raises DataError for what is no pair of texts, by its number.
+    """
 
     def __init__(self, lines: Iterable[Pair] = ()):
         super().__init__()
         self.skipped = 0
-        for source, target in lines:
+        for number, line in enumerate(lines, start=1):
+            source, target = _checked(number, line)
             if source.strip() and target.strip():
                 self.append((source, target))
             else:
                 self.skipped += 1
+
+
+def _checked(number: int, line: Any) -> Pair:
+    """A text of two letters would be unpacked as a pair too."""
+    is_pair = isinstance(line, Sequence) and not isinstance(line, str | bytes) and len(line) == 2
+    if not is_pair or not all(isinstance(side, str) for side in line):
+        raise DataError(f"Sentence pairs must be (source, target) texts, but pair {number} is {reprlib.repr(line)}.")
+    return line[0], line[1]
 
 
 def read_pairs(

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from ..backend import Backend
-from ..checkpoint import Checkpoint, read_checkpoint
+from ..checkpoint import Checkpoint
 from ..config import TransformerConfig
-from ..data import Batches, Pairs, Vocabulary, build_vocabularies, pair_ids, read_pairs
+from ..data import Batches, Pairs, build_vocabularies, pair_ids, read_pairs
 from ..data.padding import check_sizes
-from ..errors import CheckpointError, ConfigError, DataError
+from ..errors import ConfigError
 from ..option_words import RUN_DEFAULTS
 from ..parameters import parameter_shapes
 from ..registry import VARIABLE, canonical_name, get_backend
+from .begun import Vocabularies, begun_model, begun_run, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .destination import check_folder
-from .recipe import TrainingRecipe, check_unchanged
+from .recipe import TrainingRecipe
 from .settings import Settings, from_checkpoint
 from .state import TrainingState
-
-Vocabularies = tuple[Vocabulary, Vocabulary]
+from .validation import check_validation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +64,10 @@ class Job:
         """Whether there is nothing left to train."""
         return self.state.is_finished(self.recipe.epochs, self.recipe.early_stopping)
 
+    def notes(self) -> list[str]:
+        """What was asked for in vain, in words."""
+        return [f"note: {name} has no effect with {self.recipe.optimizer}" for name in self.recipe.without_effect()]
+
     def opening(self) -> str:
         """What is about to happen, in words."""
         state, epochs = self.state, self.recipe.epochs
@@ -73,7 +77,7 @@ class Job:
             return f"already at epoch {state.epoch}: give --epochs N to go on"
         if self.is_finished:
             return f"stopped early at epoch {state.epoch}: give a larger --early-stopping N, or 0, to go on"
-        begun = ((self.resume.trainer or {}).get("data") or {}).get("run") or {}
+        begun = begun_run(self.resume)
         now = self.described["run"]
         changed = [f"{name} {begun[name]}" for name in ("backend", "dtype") if begun.get(name, now[name]) != now[name]]
         batch = f", batch {state.batch + 1} of {len(self.batches)}," if state.batch else ""
@@ -83,9 +87,11 @@ class Job:
 
 def prepare(settings: Settings, given: Given | None = None, *, resume: bool = False, force: bool = False) -> Job:
     """Find everything that can be wrong before training begins."""
+    by_command = given is None
     given = given or Given()
     folder = check_folder(settings.run.get("out"), resume, force)
-    checkpoint = _training_of(folder) if resume else None
+    checkpoint = training_of(folder) if resume else None
+    state = TrainingState() if checkpoint is None else TrainingState.from_dict(checkpoint.trainer or {})
     before = Settings() if checkpoint is None else from_checkpoint(checkpoint.trainer or {})
     if checkpoint is not None and settings.preset not in (None, before.preset):
         raise ConfigError(
@@ -95,6 +101,11 @@ def prepare(settings: Settings, given: Given | None = None, *, resume: bool = Fa
     backend = given.backend or get_backend(run["backend"], run["device"], run["dtype"])
     asked, settings = settings, settings.over(before)
     recipe = settings.recipe()
+    if checkpoint is not None:
+        recipe.check_continues(recipe_of(checkpoint))
+    if given.pairs is None and not settings.data.get("source"):
+        raise ConfigError(_missing_pairs(resume, by_command))
+    run = {**run, "dtype": backend.dtype}
     pairs = given.pairs or _read(settings.data, recipe.num_examples, "source", "target")
     validation = given.validation
     if validation is None and settings.data.get("validation"):
@@ -104,8 +115,9 @@ def prepare(settings: Settings, given: Given | None = None, *, resume: bool = Fa
     if checkpoint is None:
         config, both = _new_model(settings, recipe, pairs)
     else:
-        config, both = _old_model(asked, checkpoint, described)
+        config, both = begun_model(asked, checkpoint, described)
     check_sizes(save_every=settings.run.get("save_every"))
+    check_validation(config, recipe, validation is not None, checkpoint)
     ids = pair_ids(pairs, *both)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
     return Job(
@@ -115,7 +127,7 @@ def prepare(settings: Settings, given: Given | None = None, *, resume: bool = Fa
         vocabularies=both,
         batches=_batches(ids, recipe, config),
         corpus=count_corpus(ids, both, recipe.num_steps, skipped=pairs.skipped, parameters=parameters),
-        state=TrainingState() if checkpoint is None else TrainingState.from_dict(checkpoint.trainer or {}),
+        state=state,
         described=described,
         folder=folder,
         save_every=settings.run.get("save_every", RUN_DEFAULTS["save_every"]),
@@ -143,15 +155,6 @@ def _batches(
     )
 
 
-def _training_of(folder: Path | None) -> Checkpoint:
-    if folder is None:
-        raise ConfigError("The folder of a checkpoint was expected to resume (--out DIR), got none.")
-    checkpoint = read_checkpoint(folder)
-    if checkpoint.trainer is None:
-        raise CheckpointError(f"{folder} holds a model alone, which cannot be resumed: its training state is not there.")
-    return checkpoint
-
-
 def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend | None) -> dict[str, Any]:
     """Backend, device and dtype: as asked, then as training began, then as the environment says."""
     if backend is not None:
@@ -163,9 +166,14 @@ def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend
 
 
 def _read(data: Mapping[str, Any], num_examples: int | None, source: str, target: str) -> Pairs:
-    if not data.get(source):
-        raise ConfigError("A file of sentence pairs was expected (--data FILE, or source in [data]), got none.")
     return read_pairs(data[source], data.get(target), num_examples=num_examples, fields=data.get("fields"))
+
+
+def _missing_pairs(resume: bool, by_command: bool) -> str:
+    option = " (--data FILE, or source in [data])" if by_command else ""
+    if resume:
+        return f"data must be the same pairs again{option}, since the training began with pairs and no file, got none."
+    return f"data must be a file of sentence pairs{option if by_command else ', or the pairs'}, got none."
 
 
 def _digests(what: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -182,24 +190,3 @@ def _new_model(
         # A translation is made of words: the model is not to answer with <unk>, <pad> or <bos>.
         ids["suppress_ids"] = tuple(sorted({target.unk_id, target.pad_id, target.bos_id} - {target.eos_id}))
     return settings.config(source_vocab_size=len(source), target_vocab_size=len(target), **ids), (source, target)
-
-
-def _old_model(asked: Settings, checkpoint: Checkpoint, described: Mapping[str, Any]) -> tuple[TransformerConfig, Vocabularies]:
-    """The model of the checkpoint; a model or data other than those that training began with are refused."""
-    source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
-    if source is None or target is None:
-        raise CheckpointError("A training on text is resumed with its vocabularies, but the checkpoint holds none.")
-    check_unchanged("model", checkpoint.config, {name: _listed(value) for name, value in asked.model.items()})
-    began = (checkpoint.trainer or {}).get("data") or {}
-    for what, name in (("", "source"), ("validation_", "validation")):
-        digest = began.get(f"{what}digest")
-        if digest is not None and digest != described.get(f"{what}digest"):
-            raise DataError(
-                f"A training must be resumed with the {what.replace('_', ' ') or 'sentence '}pairs it began with, got others "
-                f"from {described.get(name)}: {described.get(f'{what}pairs')} pairs, not {began.get(f'{what}pairs')}."
-            )
-    return checkpoint.config, (source, target)
-
-
-def _listed(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import signal
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,10 +14,11 @@ import numpy as np
 from ..backend import Backend
 from ..checkpoint import Checkpoint, check_nothing_lost, write_checkpoint
 from ..data.vocabulary import Vocabulary
-from ..errors import CheckpointError, ConfigError, NotFiniteError
+from ..errors import CheckpointError, NotFiniteError
 from ..trainer import Trainer
 from .batches import EpochBatches
-from .interruption import Interruption
+from .begun import recipe_of
+from .interruption import CTRL_C, Interruption
 from .progress import Progress
 from .recipe import TrainingRecipe
 from .schedules import SCHEDULES, Span
@@ -27,13 +29,19 @@ READ_EVERY = 32  # steps between two readings of the loss, each of which waits f
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """Ctrl-C during training. ``folder`` is where the checkpoint is that continues exactly here, or None."""
+    """Ctrl-C, or another of the signals, during training.
 
-    def __init__(self, folder: Path | None, state: TrainingState):
+    Attributes:
+        folder: where the checkpoint is that continues exactly here, or None.
+        exit_status: as a shell counts a process that the signal ended: 130 for Ctrl-C, 143 for SIGTERM.
+    """
+
+    def __init__(self, folder: Path | None, state: TrainingState, number: int = signal.SIGINT):
         saved = f"; the checkpoint in {folder} continues exactly there" if folder else ", nothing was to be saved"
         super().__init__(f"Interrupted after step {state.step} in epoch {state.epoch + 1}{saved}.")
         self.folder = folder
         self.state = state
+        self.exit_status = 128 + number
 
 
 def train_model(
@@ -49,11 +57,12 @@ def train_model(
     data: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     validation: EpochBatches | None = None,
+    signals: Iterable[int] = CTRL_C,
 ) -> TrainingState:
     """Train a model to the end of the recipe: the loop beneath ``train``, for models and batches of your own.
 
     Args:
-        folder: where checkpoints go: at the end, at Ctrl-C, and after every ``save_every`` epochs.
+        folder: where checkpoints go: at the end, at one of the ``signals``, and after every ``save_every`` epochs.
             None saves none.
         vocabularies: source and target, for the checkpoint.
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
@@ -61,16 +70,18 @@ def train_model(
         data: what trainer.json is to say of the corpus.
         validation: batches whose loss is measured after every epoch. With the recipe's ``keep`` as ``best`` the model and
             the checkpoint are those of the best epoch in the end, and the checkpoint holds beside it what a resume needs.
+        signals: what ends the training after the step in progress, with a checkpoint: Ctrl-C alone (``signal.SIGINT``), since
+            other signals are the program's own. They are taken in the main thread, and where they have no other handler.
     Returns: the history of losses, and how fast it went.
     Raises:
-        TrainingInterrupted: after Ctrl-C, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
+        TrainingInterrupted: after such a signal, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
             infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are given.
     """
     progress = progress or Progress()
     trainer = backend.trainer(model, **recipe.trainer_options())
     state = TrainingState() if resume is None else restore(backend, model, trainer, recipe, resume)
     place = None if folder is None else Path(folder)
-    check_validation(model, recipe, validation, resume)
+    check_validation(model.config, recipe, validation is not None, resume)
     if place is not None:
         check_nothing_lost(place, vocabularies=vocabularies is not None, training=True)
     kept = KeptWeights(recipe.keep, state, resume)
@@ -95,7 +106,7 @@ def train_model(
             progress.saved(place, state)
 
     # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.
-    with np.errstate(all="ignore"), Interruption(progress.interrupted) as interruption:
+    with np.errstate(all="ignore"), Interruption(progress.interrupted, signals) as interruption:
         while not state.is_finished(recipe.epochs, recipe.early_stopping):
             run_epoch(trainer, batches, recipe, span, state, progress, interruption)
             if state.batch == len(batches):
@@ -104,9 +115,9 @@ def train_model(
                 progress.epoch(state.end_epoch(measured))
                 if validation is not None:
                     kept.measured(state, backend.get_weights(model))
-            if interruption.requested:
+            if interruption.received is not None:
                 write()
-                raise TrainingInterrupted(place, state)
+                raise TrainingInterrupted(place, state, interruption.received)
             if state.is_finished(recipe.epochs, recipe.early_stopping) or (save_every and state.epoch % save_every == 0):
                 write()
     if (best := kept.better_than_current(state)) is not None:
@@ -123,11 +134,7 @@ def restore(backend: Backend, model: Any, trainer: Trainer, recipe: TrainingReci
         raise CheckpointError(
             f"trainer.json and optimizer.safetensors must be of one step, got {state.step} and {int(resume.optimizer['step'])}."
         )
-    try:
-        before = TrainingRecipe.from_dict(resume.trainer.get("recipe", {}))
-    except ConfigError as error:
-        raise CheckpointError(f"trainer.json holds no valid recipe: {error}") from None
-    recipe.check_continues(before)
+    recipe.check_continues(recipe_of(resume))
     backend.set_weights(model, resume.weights if resume.last is None else resume.last)
     trainer.load_state_dict(resume.optimizer)
     return state
@@ -142,7 +149,7 @@ def run_epoch(
     progress: Progress,
     interruption: Interruption,
 ) -> None:
-    """The rest of the epoch that the state is in, or up to Ctrl-C; afterwards all losses are read."""
+    """The rest of the epoch that the state is in, or up to an interruption; afterwards all losses are read."""
     schedule = SCHEDULES[recipe.schedule]
     unread: list[tuple[Any, int]] = []
     start = perf_counter()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,35 @@ def described(record: EpochRecord, epochs: int) -> str:
 
 
 class Lines(Progress):
-    """Some of the epochs, one line each, on standard error."""
+    """Some of the epochs, one line each, on standard error: every so many, and the best until then once it is not outdone."""
 
     def __init__(self, epochs: int):
         self.epochs = epochs
+        self._best: EpochRecord | None = None
+        self._told = 0  # the last epoch with a line
         self.every = max(1, epochs // LINES)
 
     def epoch(self, record: EpochRecord) -> None:
+        if self._best is None or (record.validation_loss or 0.0) < (self._best.validation_loss or 0.0):
+            self._best = record if record.validation_loss is not None else None
+        elif self._best.epoch > self._told:
+            self._tell_epoch(self._best)
         if record.epoch % self.every == 0 or record.epoch in (1, self.epochs):
-            self.tell(described(record, self.epochs))
+            self._tell_epoch(record)
+
+    def _tell_epoch(self, record: EpochRecord) -> None:
+        self.tell(described(record, self.epochs))
+        self._told = record.epoch
 
     def interrupted(self) -> None:
-        self.tell("Ctrl-C: this step is finished and saved first; a second Ctrl-C stops at once.")
+        self.tell("Interrupted: this step is finished and saved first; a second interruption stops at once.")
 
     def tell(self, text: str) -> None:
+        # A terminal that has gone must not stop the work; nor must a signal that comes amid another line, which Python refuses.
+        with suppress(OSError, RuntimeError):
+            self.show(text)
+
+    def show(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
@@ -52,7 +67,7 @@ class Bar(Lines):
     def epoch(self, record: EpochRecord) -> None:
         self.display.update(self.task, description=described(record, self.epochs))
 
-    def tell(self, text: str) -> None:
+    def show(self, text: str) -> None:
         self.display.console.print(text, markup=False, highlight=False)
 
     def saved(self, folder: Path, state: TrainingState) -> None:

@@ -20,4 +20,4 @@ class Progress:
         """After each checkpoint."""
 
     def interrupted(self) -> None:
-        """At the first Ctrl-C, while the step in progress still runs."""
+        """At Ctrl-C, or another signal that ends the training, while the step in progress still runs."""

@@ -24,6 +24,7 @@ LEAST = {
     "warmup_steps": 0,
 }
 KEEP = ("best", "last")
+UNKNOWN_TO = {"adam": ("momentum",), "sgd": ("betas", "eps")}  # options that do not change what an optimizer does
 OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
 
 
@@ -80,6 +81,11 @@ class TrainingRecipe(TrainerOptions):
     def trainer_options(self) -> dict[str, Any]:
         """The arguments of ``Backend.trainer``."""
         return {name: getattr(self, name) for name in OF_TRAINER}
+
+    def without_effect(self) -> list[str]:
+        """Options other than their defaults that the optimizer does not know."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        return [name for name in UNKNOWN_TO[self.optimizer] if getattr(self, name) != defaults[name]]
 
     def to_dict(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "betas": list(self.betas)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from ..fields import check_names
 from ..option_words import BOTH_SIDES, OF_VOCABULARIES
 from ..translation import Translator
 from .corpus import CorpusCounts
+from .interruption import CTRL_C
 from .job import Given, Job, prepare
 from .loop import train_model
 from .printed_progress import training_progress
@@ -76,6 +78,7 @@ def train(
     force: bool = False,
     verbose: bool = False,
     progress: Progress | None = None,
+    signals: Iterable[int] = CTRL_C,
     **options: Any,
 ) -> Trained:
     """Train a model on sentence pairs, and save it.
@@ -91,11 +94,14 @@ def train(
         save_every: epochs between two checkpoints, 10 by default; the last epoch and Ctrl-C save in any case.
         resume: continue the training in ``folder``; what is not given stays as it was. force: replace a checkpoint there.
         verbose: print what the ``train`` command prints. progress: what to call instead.
+        signals: which end the training after the step in progress, with a checkpoint: Ctrl-C alone, or such as
+            ``(signal.SIGINT, signal.SIGTERM)``, as the command does, in a job that a scheduler may end.
         options: any field of TransformerConfig but those of the vocabularies, ``num_layers`` and ``num_heads`` for both
             sides, and any field of TrainingRecipe (docs/PYTHON.md lists them).
     Raises:
         ConfigError, DataError, CheckpointError: naming what was expected and what was got, before any training.
-        NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C.
+        NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C,
+            or another of the ``signals``.
     """
     check_names("option(s) of train", options, (*MODEL_OPTIONS, *RECIPE_FIELDS))
     named = backend if isinstance(backend, str) else None
@@ -113,24 +119,23 @@ def train(
     given = Given(pairs=_pairs(data), validation=_pairs(validation), backend=backend if isinstance(backend, Backend) else None)
     job = prepare(settings, given, resume=resume, force=force)
     if verbose:
-        print(*job.corpus.lines(), job.opening(), sep="\n", flush=True)
-    return execute(job, progress or (None if verbose else Progress()))
+        print(*job.corpus.lines(), *job.notes(), job.opening(), sep="\n", flush=True)
+    return execute(job, progress or (None if verbose else Progress()), signals)
 
 
 def _pairs(data: Source | None) -> Pairs | None:
     if data is None or isinstance(data, str | PathLike):
         return None
-    try:
-        pairs = data if isinstance(data, Pairs) else Pairs((source, target) for source, target in data)
-    except (TypeError, ValueError, AttributeError):
-        raise DataError("Sentence pairs must be (source, target) texts, or the path of a file, got something else.") from None
+    if not isinstance(data, Iterable):
+        raise DataError(f"Sentence pairs must be (source, target) texts, or the path of a file, got {reprlib.repr(data)}.")
+    pairs = data if isinstance(data, Pairs) else Pairs(data)
     if not pairs:
         raise DataError("At least one pair of sentences was expected, got none.")
     return pairs
 
 
-def execute(job: Job, progress: Progress | None = None) -> Trained:
-    """Train and save; ``progress`` None prints it."""
+def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] = CTRL_C) -> Trained:
+    """Train and save; ``progress`` None prints it, ``signals`` end it."""
     model = job.backend.build(job.config, job.recipe.seed, job.recipe.initialization)
     tokens, seconds = job.state.trained_tokens, job.state.train_seconds
     with _shown(job, progress) as shown:
@@ -146,6 +151,7 @@ def execute(job: Job, progress: Progress | None = None) -> Trained:
             data=job.described,
             progress=shown,
             validation=job.validation_batches,
+            signals=signals,
         )
     return Trained(
         translator=Translator(job.backend, model, *job.vocabularies),

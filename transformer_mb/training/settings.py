@@ -12,13 +12,23 @@ from typing import Any
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..fields import check_names
-from ..option_words import BOTH_SIDES, DATA, NONE_AS_ZERO, RUN
+from ..option_words import BOTH_SIDES, DATA, NONE_AS_ZERO, OF_VOCABULARIES, RUN
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
 from .recipe import TrainingRecipe
 
 TABLES = ("model", "training", "data")
 CONFIG_FIELDS = tuple(item.name for item in dataclasses.fields(TransformerConfig))
 RECIPE_FIELDS = tuple(item.name for item in dataclasses.fields(TrainingRecipe))
+
+
+TOP = "the top level, above the tables"
+
+
+def places(here: str) -> dict[str, str]:
+    """Where each option belongs in a file, but for those of ``here``."""
+    model = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
+    tables = {"[model]": model, "[data]": DATA, TOP: RUN, "[training]": RECIPE_FIELDS}
+    return {name: place for place, names in tables.items() if place != here for name in names}
 
 
 @dataclass
@@ -48,6 +58,7 @@ class Settings:
     def recipe(self) -> TrainingRecipe:
         """The preset's recipe with what was changed."""
         published = RECIPES[self.preset] if self.preset else {}
+        check_names("field(s) of [training]", self.training, RECIPE_FIELDS, places("[training]"))
         changed = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in self.training.items()}
         return TrainingRecipe.from_dict({**published, **changed})
 
@@ -57,7 +68,9 @@ class Settings:
 
     def config(self, **from_data: Any) -> TransformerConfig:
         """The configuration for vocabularies of the sizes and special ids in ``from_data``."""
-        check_names("field(s) of [model]", self.model, (*BOTH_SIDES, *CONFIG_FIELDS))
+        given = set(self.model) - set(from_data)  # those are refused below
+        left_open = (name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES)
+        check_names("field(s) of [model]", given, (*BOTH_SIDES, *left_open), places("[model]"))
         architecture = self.model.get("architecture", "encoder_decoder")
         if architecture != "encoder_decoder":
             raise ConfigError(f"architecture must be encoder_decoder to be trained on sentence pairs, got {architecture!r}.")
@@ -82,7 +95,7 @@ def read_toml(path: Path) -> Settings:
         raise ConfigError(f"There is no configuration file {path}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} must be TOML, but it is not: {error}.") from None
-    check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN))
+    check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN), places(TOP))
     for name in TABLES:
         if not isinstance(tables.setdefault(name, {}), dict):
             raise ConfigError(f"{path}: {name} must be a table, got {tables[name]!r}.")
@@ -99,7 +112,7 @@ def _move(table: dict[str, Any], name: str, place: dict[str, Any], path: Path) -
 
 
 def _check_data(settings: Settings, path: Path) -> None:
-    check_names(f"key(s) of [data] in {path}", settings.data, (*DATA, "pipeline"))
+    check_names(f"key(s) of [data] in {path}", settings.data, (*DATA, "pipeline"), places("[data]"))
     texts = {**{f"data.{name}": value for name, value in settings.data.items() if name != "fields"}, **settings.run}
     for name, value in texts.items():
         kind = int if name == "save_every" else str

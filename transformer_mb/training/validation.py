@@ -11,6 +11,7 @@ import numpy as np
 from ..backend import Backend
 from ..checkpoint import Checkpoint
 from ..checkpoint.files import LAST
+from ..config import TransformerConfig
 from ..errors import CheckpointError, ConfigError, NotFiniteError
 from ..parameters import not_finite
 from ..trainer import Batch
@@ -31,16 +32,16 @@ def mean_loss(backend: Backend, model: Any, batches: EpochBatches) -> float:
     return total / tokens
 
 
-def check_validation(model: Any, recipe: TrainingRecipe, batches: EpochBatches | None, resume: Checkpoint | None) -> None:
+def check_validation(config: TransformerConfig, recipe: TrainingRecipe, measured: bool, resume: Checkpoint | None) -> None:
     """Refuse what could not be measured after the first epoch; raises ConfigError."""
-    if batches is None and recipe.early_stopping is not None:
+    if not measured and recipe.early_stopping is not None:
         raise ConfigError("early_stopping needs pairs whose loss is measured (validation), got none.")
-    if batches is None and resume is not None and resume.last is not None:
+    if not measured and resume is not None and resume.last is not None:
         raise ConfigError("A training that keeps its best epoch is resumed with validation, as it began, got none.")
-    if batches is not None and model.config.compat_decode != "correct":
+    if measured and config.compat_decode != "correct":
         raise ConfigError(
             "The loss of a validation needs compat_decode = correct, since in evaluation the book's decoder sees the tokens "
-            f"it is to predict, got {model.config.compat_decode}."
+            f"it is to predict, got {config.compat_decode}."
         )
 
 

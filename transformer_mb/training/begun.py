@@ -1,0 +1,82 @@
+"""A training that is to be continued: what its checkpoint says, and what may not differ from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..checkpoint import Checkpoint, read_checkpoint
+from ..checkpoint.files import TRAINER
+from ..config import TransformerConfig
+from ..data import Vocabulary
+from ..errors import CheckpointError, ConfigError, DataError
+from .recipe import TrainingRecipe, check_unchanged
+from .settings import Settings
+from .state import TrainingState
+
+Vocabularies = tuple[Vocabulary, Vocabulary]
+
+
+def training_of(folder: Path | None) -> Checkpoint:
+    """The checkpoint in a folder, its trainer.json found to be whole; raises CheckpointError."""
+    if folder is None:
+        raise ConfigError("folder must be that of the checkpoint which resume continues, got None.")
+    checkpoint = read_checkpoint(folder)
+    if checkpoint.trainer is None:
+        raise CheckpointError(f"{folder} holds a model alone, which cannot be resumed: its training state is not there.")
+    try:
+        TrainingState.from_dict(checkpoint.trainer)
+        recipe_of(checkpoint)
+        for name in ("recipe", "data"):
+            if not isinstance(checkpoint.trainer.get(name), dict):
+                raise CheckpointError(f"{TRAINER} must hold a table as {name}, got {checkpoint.trainer.get(name)!r:.80}.")
+    except CheckpointError as error:
+        raise CheckpointError(f"The checkpoint in {folder} is damaged: {error}") from None
+    return checkpoint
+
+
+def recipe_of(checkpoint: Checkpoint) -> TrainingRecipe:
+    """The recipe that a training was begun with; raises CheckpointError."""
+    recipe = (checkpoint.trainer or {}).get("recipe", {})
+    if not isinstance(recipe, dict):
+        raise CheckpointError(f"{TRAINER} must hold a table as recipe, got {recipe!r:.80}.")
+    try:
+        return TrainingRecipe.from_dict(recipe)
+    except ConfigError as error:
+        raise CheckpointError(f"{TRAINER} holds no valid recipe: {error}") from None
+
+
+def begun_run(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Backend, device and dtype that a training was last saved with."""
+    return ((checkpoint.trainer or {}).get("data") or {}).get("run") or {}
+
+
+def begun_model(
+    asked: Settings, checkpoint: Checkpoint, described: Mapping[str, Any]
+) -> tuple[TransformerConfig, Vocabularies]:
+    """The model of the checkpoint; a model or data other than those that training began with are refused."""
+    source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
+    if source is None or target is None:
+        raise CheckpointError("A training on text is resumed with its vocabularies, but the checkpoint holds none.")
+    check_unchanged("model", checkpoint.config, {name: _listed(value) for name, value in asked.model.items()})
+    began = (checkpoint.trainer or {}).get("data") or {}
+    for what, name in (("", "source"), ("validation_", "validation")):
+        digest = began.get(f"{what}digest")
+        if digest is not None and digest != described.get(f"{what}digest"):
+            kind = what.replace("_", " ") or "sentence "
+            now = _other_pairs(described.get(name), began.get(f"{what}pairs"), described.get(f"{what}pairs"))
+            raise DataError(f"A training must be resumed with the {kind}pairs it began with, got {now}.")
+    return checkpoint.config, (source, target)
+
+
+def _other_pairs(file: str | None, before: int | None, now: int | None) -> str:
+    """The checkpoint holds their number and a digest of all of them, which tells no more."""
+    if now is None:
+        return "none"
+    differ = f"{now} pairs, not {before}" if now != before else f"{now} as before, but of other content or in another order"
+    return f"others{f' from {file}' if file else ''}: {differ}"
+
+
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
