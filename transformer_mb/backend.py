@@ -135,6 +135,9 @@ class Backend(Searches, ABC):
 
         ``inputs`` and ``options`` may nest arrays in lists. ``dropout_masks`` are by path relative to the layer and
         need ``training=True``.
+
+        Raises:
+            ShapeError, DtypeError, TokenError: as the layer does when called eagerly; on an accelerator values go unread.
         """
 
     @abstractmethod

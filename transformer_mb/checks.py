@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -32,6 +32,8 @@ def _shape(name: str, X: Any, form: str) -> Sizes:
     shape = getattr(X, "shape", None)
     if shape is None:
         raise ShapeError(f"{name} must be a tensor of shape {form}, got {_named(X)}.")
+    if 0 in shape:  # frameworks differ in what they make of it, and few give an empty answer
+        raise ShapeError(f"{name} must have at least one row, step and feature, got shape {list(shape)}.")
     return shape
 
 
@@ -51,6 +53,12 @@ def check_features(name: str, X: Any, size: int) -> None:
         raise ShapeError(f"{name} must have shape [B, T, {size}], got {list(shape)}.")
 
 
+def refuse_dtype(name: str, dtype: Any, expected: Any, of: str) -> NoReturn:
+    """Say of an input that it is no float, or, with ``expected``, not of the dtype of what it is multiplied with."""
+    must = "a floating dtype" if expected is None else f"dtype {_spelled(expected)} as the {of} have"
+    raise DtypeError(f"{name} must have {must}, got {_spelled(dtype)}.")
+
+
 def check_same(first: str, first_shape: Sizes, second: str, second_shape: Sizes) -> None:
     """Refuse two inputs that are to be added and differ in shape."""
     if not _fits(first_shape, second_shape):
@@ -67,7 +75,7 @@ def check_trailing(name: str, X: Any, norm_shape: Sequence[int]) -> None:
 def check_residual(X: Any, Y: Any, norm_shape: Sequence[int]) -> None:
     """Refuse what AddNorm cannot add or normalize."""
     shape = getattr(X, "shape", None)
-    if shape is None or shape != getattr(Y, "shape", None) or shape[-len(norm_shape) :] != norm_shape:
+    if shape is None or 0 in shape or shape != getattr(Y, "shape", None) or shape[-len(norm_shape) :] != norm_shape:
         check_trailing("X", X, norm_shape)
         check_trailing("Y", Y, norm_shape)
         check_same("X", X.shape, "Y", Y.shape)

@@ -17,7 +17,7 @@ from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
-from .given import attention_mask, lengths
+from .given import attention_mask, floats, lengths
 
 # On a CPU, XLA calls a matrix routine once a head. Below about this many multiplications a fused sum is two to three
 # times as fast, forward and backward (measured with 256 heads; the routine wins from 4096 on).
@@ -33,6 +33,7 @@ def sequence_mask(X: Array, valid_len: Array, value: float = 0) -> Array:
 
 def masked_softmax(X: Array, valid_lens: Array | None = None, mask: Array | None = None) -> Array:
     check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    floats("X", X)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
@@ -103,6 +104,9 @@ class DotProductAttention(nnx.Module):
         need_weights: bool = False,
     ) -> Array:
         check_attention(queries, keys, values)
+        floats("queries", queries)
+        floats("keys", keys, queries, "queries")
+        floats("values", values, queries, "queries")
         allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), queries, valid_lens, mask, causal)
         scores = _product(queries, keys.swapaxes(-2, -1)) / math.sqrt(queries.shape[-1])
         weights = _softmax_where(scores, allowed).astype(values.dtype)
@@ -143,7 +147,9 @@ class MultiHeadAttention(nnx.Module):
 
     def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]:
         check_features("keys", keys, self.W_k.in_features)
+        floats("keys", keys, self.W_k.kernel)
         check_features("values", values, self.W_v.in_features)
+        floats("values", values, self.W_v.kernel)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -155,6 +161,7 @@ class MultiHeadAttention(nnx.Module):
         **options: Unpack[AttentionOptions],
     ) -> Array:
         check_features("queries", queries, self.W_q.in_features)
+        floats("queries", queries, self.W_q.kernel)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

@@ -123,6 +123,7 @@ def call(layer: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     leave_room()
     function, module = _bound(layer)
     arrays, static = _separate((inputs, options))
+    _check_values(function, static, module, arrays)
     return _call(function, static, module, arrays)
 
 
@@ -133,6 +134,7 @@ def differentiate(
     leave_room()
     function, module = _bound(layer)
     arrays, static = _separate((inputs, options))
+    _check_values(function, static, module, arrays)
     compiled = compiled_quickly(_differentiate, 3, platform)
     output, by_position, by_name = compiled(function, static, *nnx.split(module), arrays, cotangent)
     return output, {id(arrays[i]): gradient for i, gradient in by_position.items()}, by_name
@@ -160,6 +162,23 @@ def _run(function: Callable[..., Any], static: tuple[Any, ...], module: nnx.Modu
     inputs, options = jax.tree.unflatten(structure, leaves)
     with full_precision():
         return function(*(() if module is None else (module,)), *inputs, **options)
+
+
+def _check_values(
+    function: Callable[..., Any], static: tuple[Any, ...], module: nnx.Module | None, arrays: Sequence[Array]
+) -> None:
+    """Have the layer refuse ids and lengths out of range, as it does when called eagerly.
+
+    What is compiled sees shapes alone. So the layer is traced once more, on the arrays themselves, and nothing is computed.
+    """
+    if all(array.ndim > 2 for array in arrays):  # ids are [B, T], lengths [B] or [B, T]
+        return
+    graphdef, state = (None, None) if module is None else nnx.split(module)
+
+    def run(state: Any) -> None:
+        _run(function, static, None if graphdef is None else nnx.merge(graphdef, state), arrays)
+
+    jax.eval_shape(run, state)
 
 
 # nnx.jit hands back what a call changed in the module: its attention weights, its random streams.

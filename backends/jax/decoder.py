@@ -17,6 +17,7 @@ from .attention import MultiHeadAttention
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 
 
@@ -55,6 +56,7 @@ class DecoderBlock(nnx.Module):
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
         check_features("X", X, self.attention1.W_q.in_features)
+        floats("X", X, self.attention1.W_q.kernel)
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()

@@ -18,7 +18,7 @@ from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import look_up, token_ids
+from .given import floats, look_up, token_ids
 from .normalization import LayerNorm
 
 # One float64 table for all modules of a size, which no module holds: it is neither a weight nor saved.
@@ -51,6 +51,7 @@ class PositionalEncoding(nnx.Module):
 
     def __call__(self, X: Array, offset: Any = 0) -> Array:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        floats("The input of PositionalEncoding", X)
         _check_positions(offset, X.shape[1], self.max_len)
         return self.dropout(X + _rows(self.P, offset, X.shape[1], X.dtype))
 

@@ -16,6 +16,7 @@ from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, Encod
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 
 
@@ -50,6 +51,7 @@ class EncoderBlock(nnx.Module):
         self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
     ) -> Array:
         check_features("X", X, self.attention.W_q.in_features)
+        floats("X", X, self.attention.W_q.kernel)
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))

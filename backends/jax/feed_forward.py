@@ -15,6 +15,7 @@ from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
+from .given import floats
 
 # jax.nn.gelu is the tanh approximation unless told.
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -49,4 +50,5 @@ class PositionWiseFFN(nnx.Module):
 
     def __call__(self, X: Array) -> Array:
         check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
+        floats("The input of PositionWiseFFN", X, self.dense1.kernel)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

@@ -1,4 +1,4 @@
-"""What a caller gives, as arrays: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+"""What a caller gives, as arrays: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Array:
@@ -44,6 +44,12 @@ def attention_mask(given: Any, scores: Sequence[int], like: Array) -> Array:
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, mask.dtype.kind == "b", mask.dtype, scores)
     return mask
+
+
+def floats(name: str, X: Array, like: Any = None, of: str = "weights") -> None:
+    """Refuse features that are whole numbers. Of two floating dtypes JAX computes in the wider."""
+    if not jnp.issubdtype(X.dtype, jnp.floating):
+        refuse_dtype(name, X.dtype, None if like is None else like.dtype, of)
 
 
 def _tensor(name: str, given: Any, like: Array) -> Array:

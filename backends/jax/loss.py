@@ -10,7 +10,7 @@ from jax import Array
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
-from .given import lengths, token_ids
+from .given import floats, lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(nnx.Module):
@@ -22,6 +22,7 @@ class MaskedSoftmaxCELoss(nnx.Module):
 
     def __call__(self, pred: Array, label: Array, valid_len: Array) -> Array:
         check_rank("pred", pred, "[B, T, V]", 3)
+        floats("pred", pred)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

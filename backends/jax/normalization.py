@@ -13,6 +13,7 @@ from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
+from .given import floats
 
 
 class LayerNorm(nnx.Module):
@@ -36,6 +37,7 @@ class LayerNorm(nnx.Module):
 
     def __call__(self, X: Array) -> Array:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
+        floats("The input of LayerNorm", X, self.scale)
         axes = tuple(range(-len(self.norm_shape), 0))
         # Statistics in at least float32, as the fused kernels of other frameworks have them.
         Z = X.astype(jnp.promote_types(X.dtype, jnp.float32))

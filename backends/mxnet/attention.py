@@ -19,7 +19,7 @@ from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
-from .given import attention_mask, lengths
+from .given import attention_mask, floats, lengths
 from .shim import Block
 
 
@@ -31,6 +31,7 @@ def sequence_mask(X: mnp.ndarray, valid_len: mnp.ndarray, value: float = 0) -> m
 
 def masked_softmax(X: mnp.ndarray, valid_lens: mnp.ndarray | None = None, mask: mnp.ndarray | None = None) -> mnp.ndarray:
     check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    floats("X", X)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
@@ -126,6 +127,9 @@ class DotProductAttention(Block):
         need_weights: bool = False,
     ) -> mnp.ndarray:
         check_attention(queries, keys, values)
+        floats("queries", queries)
+        floats("keys", keys, queries, "queries")
+        floats("values", values, queries, "queries")
         scores_shape = (*queries.shape[:-1], keys.shape[-2])
         allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
         scores = npx.batch_dot(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
@@ -161,7 +165,9 @@ class MultiHeadAttention(Block):
 
     def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray) -> tuple[mnp.ndarray, mnp.ndarray]:
         check_features("keys", keys, self.W_k.weight.shape[1])
+        floats("keys", keys, self.W_k.weight)
         check_features("values", values, self.W_v.weight.shape[1])
+        floats("values", values, self.W_v.weight)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -173,6 +179,7 @@ class MultiHeadAttention(Block):
         **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
         check_features("queries", queries, self.W_q.weight.shape[1])
+        floats("queries", queries, self.W_q.weight)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

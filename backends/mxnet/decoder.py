@@ -17,6 +17,7 @@ from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 from .shim import Block
 
@@ -52,6 +53,7 @@ class DecoderBlock(Block):
 
     def forward(self, X: mnp.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[mnp.ndarray, list[Any]]:
         check_features("X", X, self.attention1.W_q.weight.shape[1])
+        floats("X", X, self.attention1.W_q.weight)
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()

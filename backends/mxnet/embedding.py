@@ -15,7 +15,7 @@ from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import look_up, token_ids
+from .given import floats, look_up, token_ids
 from .normalization import LayerNorm
 from .shim import Block
 
@@ -44,6 +44,7 @@ class PositionalEncoding(Block):
 
     def forward(self, X: mnp.ndarray, offset: int | mnp.ndarray = 0) -> mnp.ndarray:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        floats("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # MXNet takes the last position where one is not there
             check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.ctx != X.ctx:

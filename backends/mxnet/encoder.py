@@ -15,6 +15,7 @@ from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, Encod
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 from .shim import Block
 
@@ -52,6 +53,7 @@ class EncoderBlock(Block):
         need_weights: bool = False,
     ) -> mnp.ndarray:
         check_features("X", X, self.attention.W_q.weight.shape[1])
+        floats("X", X, self.attention.W_q.weight)
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))

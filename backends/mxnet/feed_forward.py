@@ -12,6 +12,7 @@ from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
+from .given import floats
 from .shim import Block
 
 
@@ -63,4 +64,5 @@ class PositionWiseFFN(Block):
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
         check_features("The input of PositionWiseFFN", X, self.dense1.weight.shape[1])
+        floats("The input of PositionWiseFFN", X, self.dense1.weight)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

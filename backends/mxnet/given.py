@@ -1,4 +1,4 @@
-"""What a caller gives, as arrays: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+"""What a caller gives, as arrays: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mxnet import gluon
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: mnp.ndarray | gluon.Parameter) -> mnp.ndarray:
@@ -43,6 +43,15 @@ def attention_mask(given: Any, scores: Sequence[int], like: mnp.ndarray) -> mnp.
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, np.dtype(mask.dtype).kind == "b", mask.dtype, scores)
     return mask
+
+
+def floats(name: str, X: mnp.ndarray, like: Any = None, of: str = "weights") -> None:
+    """Refuse features that are whole numbers, or not of the dtype of what they are multiplied with where nothing casts them."""
+    if not isinstance(X, mnp.ndarray):  # MXNet says so
+        return
+    given, expected = np.dtype(X.dtype), None if like is None else np.dtype(like.dtype)
+    if given.kind != "f" or (expected is not None and given != expected):  # to NumPy, float64 == None
+        refuse_dtype(name, given, expected, of)
 
 
 def _tensor(name: str, given: Any, like: mnp.ndarray | gluon.Parameter) -> mnp.ndarray:

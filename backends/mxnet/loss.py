@@ -8,7 +8,7 @@ from mxnet import np as mnp
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
-from .given import lengths, token_ids
+from .given import floats, lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(gluon.loss.Loss):
@@ -21,6 +21,7 @@ class MaskedSoftmaxCELoss(gluon.loss.Loss):
 
     def forward(self, pred: mnp.ndarray, label: mnp.ndarray, valid_len: mnp.ndarray) -> mnp.ndarray:
         check_rank("pred", pred, "[B, T, V]", 3)
+        floats("pred", pred)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

@@ -12,6 +12,7 @@ from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
+from .given import floats
 from .shim import Block
 
 
@@ -30,6 +31,7 @@ class LayerNorm(Block):
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
+        floats("The input of LayerNorm", X, self.gamma)
         # The fused operator takes one axis, and epsilon as float32, which float64 parity would see.
         if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32:
             return npx.layer_norm(X, self.gamma.data(), self.beta.data(), eps=self.eps)

@@ -15,7 +15,7 @@ from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
 from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift
-from .given import attention_mask, lengths
+from .given import attention_mask, floats, lengths
 
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
@@ -29,6 +29,7 @@ def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.
 
 def masked_softmax(X: np.ndarray, valid_lens: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
     check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    floats("X", X)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
@@ -100,6 +101,9 @@ class DotProductAttention(Layer):
         need_weights: bool = False,
     ) -> np.ndarray:
         check_attention(queries, keys, values)
+        floats("queries", queries)
+        floats("keys", keys, queries, "queries")
+        floats("values", values, queries, "queries")
         scores = queries @ keys.swapaxes(-2, -1)
         scores *= 1.0 / math.sqrt(queries.shape[-1])
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
@@ -199,13 +203,16 @@ class MultiHeadAttention(Layer):
         """Queries, keys and values [B, H, T, D/H] of one array, for ``_attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
             check_features(name, X, layer.in_features)
+            floats(name, X, layer.weight.value)
         projection = _Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
         self.remember(projection)
         return projection.heads
 
     def project_keys_values(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         check_features("keys", keys, self.W_k.in_features)
+        floats("keys", keys, self.W_k.weight.value)
         check_features("values", values, self.W_v.in_features)
+        floats("values", values, self.W_v.weight.value)
         pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
         sources = [_Projection(X, layers, self.num_heads) for X, layers in pairs]
         self._sources = sources if recording() else None
@@ -221,6 +228,7 @@ class MultiHeadAttention(Layer):
         **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
         check_features("queries", queries, self.W_q.in_features)
+        floats("queries", queries, self.W_q.weight.value)
         projection = _Projection(queries, [self.W_q], self.num_heads)
         sources, self._sources = self._sources, None
         self._saved = None

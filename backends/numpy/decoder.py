@@ -16,6 +16,7 @@ from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .framework import Layer, Linear, Sequential
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 
 
@@ -49,6 +50,7 @@ class DecoderBlock(Layer):
 
     def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
         check_features("X", X, self.attention1.W_q.in_features)
+        floats("X", X, self.attention1.W_q.weight.value)
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()

@@ -14,7 +14,7 @@ from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
 from .framework import Embedding, Layer
-from .given import look_up, token_ids
+from .given import floats, look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -39,6 +39,7 @@ class PositionalEncoding(Layer):
 
     def forward(self, X: np.ndarray, offset: int | np.ndarray = 0) -> np.ndarray:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        floats("The input of PositionalEncoding", X)
         check_positions(int(np.max(offset)), X.shape[1], self.max_len)
         if self.P.dtype != X.dtype:
             self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)

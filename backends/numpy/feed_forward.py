@@ -10,6 +10,7 @@ from transformer_mb.config import check_choice, check_sizes
 from .activations import Activation
 from .dropout import Dropout
 from .framework import Layer, Linear
+from .given import floats
 
 
 class PositionWiseFFN(Layer):
@@ -32,6 +33,7 @@ class PositionWiseFFN(Layer):
 
     def forward(self, X: np.ndarray) -> np.ndarray:
         check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
+        floats("The input of PositionWiseFFN", X, self.dense1.weight.value)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a caller gives, as arrays: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+"""What a caller gives, as arrays: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
 
 from .framework import Embedding
 
@@ -40,6 +40,12 @@ def attention_mask(given: Any, scores: Sequence[int], like: np.ndarray) -> np.nd
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, mask.dtype.kind == "b", mask.dtype, scores)
     return mask
+
+
+def floats(name: str, X: np.ndarray, like: Any = None, of: str = "weights") -> None:
+    """Refuse features that are whole numbers. Of two floating dtypes NumPy computes in the wider."""
+    if X.dtype.kind != "f":
+        refuse_dtype(name, X.dtype, None if like is None else like.dtype, of)
 
 
 def _tensor(name: str, given: Any, like: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
 from .framework import Layer, row_sums, softmax_shift
-from .given import lengths, token_ids
+from .given import floats, lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(Layer):
@@ -20,6 +20,7 @@ class MaskedSoftmaxCELoss(Layer):
 
     def forward(self, pred: np.ndarray, label: np.ndarray, valid_len: np.ndarray) -> np.ndarray:
         check_rank("pred", pred, "[B, T, V]", 3)
+        floats("pred", pred)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

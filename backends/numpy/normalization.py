@@ -12,6 +12,7 @@ from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 from .framework import Layer, Parameter, column_sums, row_sums
+from .given import floats
 
 
 class LayerNorm(Layer):
@@ -25,6 +26,7 @@ class LayerNorm(Layer):
 
     def forward(self, X: np.ndarray) -> np.ndarray:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
+        floats("The input of LayerNorm", X, self.weight and self.weight.value)
         rows = X.reshape(-1, self.size)
         Z = rows.copy() if self.kind == "rms_norm" else rows - row_sums(rows) / self.size
         squares = np.einsum("nd,nd->n", Z, Z)[:, None]

@@ -16,7 +16,7 @@ from transformer_mb.masks import causal_mask
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
-from .given import attention_mask, lengths
+from .given import attention_mask, floats, lengths
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
@@ -28,6 +28,7 @@ def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
     check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    floats("X", X)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
@@ -102,6 +103,9 @@ class DotProductAttention(nn.Layer):
         need_weights: bool = False,
     ) -> Tensor:
         check_attention(queries, keys, values)
+        floats("queries", queries)
+        floats("keys", keys, queries, "queries")
+        floats("values", values, queries, "queries")
         scores = paddle.matmul(queries / math.sqrt(queries.shape[-1]), keys, transpose_y=True)
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
@@ -135,7 +139,9 @@ class MultiHeadAttention(nn.Layer):
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         check_features("keys", keys, self.W_k.weight.shape[0])
+        floats("keys", keys, self.W_k.weight)
         check_features("values", values, self.W_v.weight.shape[0])
+        floats("values", values, self.W_v.weight)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -147,6 +153,7 @@ class MultiHeadAttention(nn.Layer):
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
         check_features("queries", queries, self.W_q.weight.shape[0])
+        floats("queries", queries, self.W_q.weight)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

@@ -12,6 +12,7 @@ from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
+from .given import floats
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -42,4 +43,5 @@ class PositionWiseFFN(nn.Layer):
 
     def forward(self, X: Tensor) -> Tensor:
         check_features("The input of PositionWiseFFN", X, self.dense1.weight.shape[0])
+        floats("The input of PositionWiseFFN", X, self.dense1.weight)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

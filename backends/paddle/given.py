@@ -1,4 +1,4 @@
-"""What a caller gives, as tensors: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+"""What a caller gives, as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
 
 WHOLE = (paddle.int64, paddle.int32, paddle.int16, paddle.int8, paddle.uint8)
 
@@ -45,6 +45,13 @@ def attention_mask(given: Any, scores: Sequence[int], like: Tensor) -> Tensor:
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, mask.dtype == paddle.bool, mask.dtype, scores)
     return mask
+
+
+def floats(name: str, X: Tensor, like: Any = None, of: str = "weights") -> None:
+    """Refuse features that are whole numbers, or not of the dtype of what they are multiplied with where nothing casts them."""
+    expected = None if like is None else like.dtype
+    if not paddle.is_floating_point(X) or (expected not in (None, X.dtype) and not paddle.is_autocast_enabled()):
+        refuse_dtype(name, X.dtype, expected, of)
 
 
 def _tensor(name: str, given: Any, like: Tensor) -> Tensor:

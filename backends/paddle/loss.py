@@ -9,7 +9,7 @@ from paddle import Tensor, nn
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
-from .given import lengths, token_ids
+from .given import floats, lengths, token_ids
 
 
 class MaskedSoftmaxCELoss(nn.Layer):
@@ -22,6 +22,7 @@ class MaskedSoftmaxCELoss(nn.Layer):
 
     def forward(self, pred: Tensor, label: Tensor, valid_len: Tensor) -> Tensor:
         check_rank("pred", pred, "[B, T, V]", 3)
+        floats("pred", pred)
         B, T, V = pred.shape
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

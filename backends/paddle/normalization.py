@@ -13,6 +13,7 @@ from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
+from .given import floats
 
 
 class LayerNorm(nn.Layer):
@@ -27,6 +28,7 @@ class LayerNorm(nn.Layer):
 
     def forward(self, X: Tensor) -> Tensor:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
+        floats("The input of LayerNorm", X, self.weight)
         # The fused kernel takes epsilon as float32, which float64 would see, and none above 1e-3.
         if self.kind == "layer_norm" and X.dtype != paddle.float64 and self.eps <= 1e-3:
             return self._fused(X)

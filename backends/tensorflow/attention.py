@@ -14,7 +14,7 @@ from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
-from .given import attention_mask, lengths
+from .given import attention_mask, floats, lengths
 
 
 def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Tensor:
@@ -26,6 +26,7 @@ def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Te
 
 def masked_softmax(X: tf.Tensor, valid_lens: tf.Tensor | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:
     check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    floats("X", X)
     return _softmax_where(X, _allowed(X, valid_lens, mask, causal=False))
 
 
@@ -103,6 +104,9 @@ class DotProductAttention(keras.layers.Layer):
         training: bool | None = None,
     ) -> tf.Tensor:
         check_attention(queries, keys, values)
+        floats("queries", queries)
+        floats("keys", keys, queries, "queries")
+        floats("values", values, queries, "queries")
         scores = tf.matmul(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
         weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
         # A tensor of a graph must not outlive it.
@@ -150,7 +154,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         check_features("keys", keys, self.W_k.kernel.shape[0])
+        floats("keys", keys, self.W_k.kernel)
         check_features("values", values, self.W_v.kernel.shape[0])
+        floats("values", values, self.W_v.kernel)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -164,6 +170,7 @@ class MultiHeadAttention(keras.layers.Layer):
         **options: Unpack[AttentionOptions],
     ) -> tf.Tensor:
         check_features("queries", queries, self.W_q.kernel.shape[0])
+        floats("queries", queries, self.W_q.kernel)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, training=training, **options)
         return self.W_o(transpose_output(output, self.num_heads))

@@ -16,6 +16,7 @@ from .attention import MultiHeadAttention
 from .cache import BlockCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 
 
@@ -60,6 +61,7 @@ class DecoderBlock(keras.layers.Layer):
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
     ) -> tuple[tf.Tensor, list[Any]]:
         check_features("X", X, self.attention1.W_q.kernel.shape[0])
+        floats("X", X, self.attention1.W_q.kernel)
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache.start()

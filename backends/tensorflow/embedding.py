@@ -15,7 +15,7 @@ from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import look_up, token_ids
+from .given import floats, look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -39,6 +39,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def call(self, X: tf.Tensor, offset: int | tf.Tensor = 0, *, training: bool | None = None) -> tf.Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        floats("The input of PositionalEncoding", X)
         T = keras.ops.shape(X)[1]
         _check_static(offset, T, self.max_len)
         if self.P.dtype != X.dtype:

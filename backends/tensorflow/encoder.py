@@ -15,6 +15,7 @@ from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, Encod
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 
 
@@ -63,6 +64,7 @@ class EncoderBlock(keras.layers.Layer):
             # Keras filled in the padding [B, T] that X carries; the attention finds it at its keys.
             mask = None
         check_features("X", X, self.attention.W_q.kernel.shape[0])
+        floats("X", X, self.attention.W_q.kernel)
         Y = self.addnorm1.sublayer_input(X)
         Z = self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, training=training)
         X = self.addnorm1(X, Z, training=training)

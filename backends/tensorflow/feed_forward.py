@@ -12,6 +12,7 @@ from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
+from .given import floats
 
 
 def _gelu(X: tf.Tensor) -> tf.Tensor:
@@ -54,4 +55,5 @@ class PositionWiseFFN(keras.layers.Layer):
 
     def call(self, X: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
         check_features("The input of PositionWiseFFN", X, self.ffn_num_input)
+        floats("The input of PositionWiseFFN", X, self.dense1.kernel)
         return self.dense2(self.dropout(self.activation(self.dense1(X)), training=training))

@@ -1,4 +1,4 @@
-"""What a caller gives, as tensors: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+"""What a caller gives, as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: tf.Tensor) -> tf.Tensor:
@@ -43,6 +43,13 @@ def attention_mask(given: Any, scores: Sequence[int | None], like: tf.Tensor) ->
     mask = _tensor("mask", given)
     check_mask(mask.shape, mask.dtype.is_bool, mask.dtype, scores)
     return mask
+
+
+def floats(name: str, X: tf.Tensor, like: Any = None, of: str = "weights") -> None:
+    """Refuse features that are whole numbers. Keras casts floating dtypes to the weights', but not to the queries'."""
+    dtype = tf.as_dtype(X.dtype)
+    if not dtype.is_floating or (of == "queries" and dtype != like.dtype):
+        refuse_dtype(name, dtype, None if like is None else like.dtype, of)
 
 
 def _tensor(name: str, given: Any) -> tf.Tensor:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
-from .given import lengths, token_ids
+from .given import floats, lengths, token_ids
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
@@ -29,6 +29,7 @@ class MaskedSoftmaxCELoss(keras.layers.Layer):
 
     def call(self, pred: tf.Tensor, label: tf.Tensor, valid_len: tf.Tensor) -> tf.Tensor:
         check_rank("pred", pred, "[B, T, V]", 3)
+        floats("pred", pred)
         B, T, V = keras.ops.shape(pred)
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)

@@ -13,6 +13,7 @@ from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
+from .given import floats
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
@@ -43,6 +44,7 @@ class LayerNorm(keras.layers.Layer):
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
+        floats("The input of LayerNorm", X, self.weight)
         axes = tuple(range(-len(self.norm_shape), 0))
         dtype = X.dtype
         # Squares of half precision would overflow.

@@ -15,7 +15,7 @@ from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
-from .given import attention_mask, lengths
+from .given import attention_mask, floats, lengths
 
 # torch's softmax on the CPU is slow over rows shorter than this: fused 0.45 ms, composed 0.07 ms, for 2,560 rows of 10.
 SHORT_ROW = 16
@@ -30,6 +30,7 @@ def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
     check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
+    floats("X", X)
     return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
@@ -101,6 +102,9 @@ class DotProductAttention(nn.Module):
         need_weights: bool = False,
     ) -> Tensor:
         check_attention(queries, keys, values)
+        floats("queries", queries)
+        floats("keys", keys, queries, "queries")
+        floats("values", values, queries, "queries")
         scores_shape = torch.Size((*queries.shape[:-1], keys.shape[-2]))
         self.attention_weights = None
         rate = self.dropout.p if self.training else 0.0
@@ -145,7 +149,9 @@ class MultiHeadAttention(nn.Module):
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         check_features("keys", keys, self.W_k.in_features)
+        floats("keys", keys, self.W_k.weight)
         check_features("values", values, self.W_v.in_features)
+        floats("values", values, self.W_v.weight)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -157,6 +163,7 @@ class MultiHeadAttention(nn.Module):
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
         check_features("queries", queries, self.W_q.in_features)
+        floats("queries", queries, self.W_q.weight)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))

@@ -15,6 +15,7 @@ from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 
 
@@ -49,6 +50,7 @@ class DecoderBlock(nn.Module):
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
         check_features("X", X, self.attention1.W_q.in_features)
+        floats("X", X, self.attention1.W_q.weight)
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()

@@ -14,7 +14,7 @@ from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import look_up, token_ids
+from .given import floats, look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -40,6 +40,7 @@ class PositionalEncoding(nn.Module):
 
     def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
+        floats("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype or self.P.device != X.device:

@@ -14,6 +14,7 @@ from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, Encod
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
+from .given import floats
 from .normalization import AddNorm, LayerNorm
 
 
@@ -45,6 +46,7 @@ class EncoderBlock(nn.Module):
         self, X: Tensor, valid_lens: Tensor | None = None, *, mask: Tensor | None = None, need_weights: bool = False
     ) -> Tensor:
         check_features("X", X, self.attention.W_q.in_features)
+        floats("X", X, self.attention.W_q.weight)
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))

@@ -1,4 +1,4 @@
-"""What a caller gives, as tensors: token ids, lengths and masks; ``transformer_mb.checks`` says what is wrong with them."""
+"""What a caller gives, as tensors: token ids, lengths, masks, features; ``transformer_mb.checks`` says what is wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens
+from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Tensor) -> Tensor:
@@ -45,6 +45,15 @@ def attention_mask(given: Any, scores: Sequence[int], like: Tensor) -> Tensor:
     return mask
 
 
+def floats(name: str, X: Tensor, like: Any = None, of: str = "weights") -> None:
+    """Refuse features that are whole numbers, or not of the dtype of what they are multiplied with where nothing casts them."""
+    if not isinstance(X, Tensor):  # torch says so
+        return
+    expected = getattr(like, "dtype", None)  # None too of a quantized layer, whose weight is a method
+    if not X.is_floating_point() or (expected not in (None, X.dtype) and not torch.is_autocast_enabled(X.device.type)):
+        refuse_dtype(name, X.dtype, expected, of)
+
+
 def _tensor(name: str, given: Any, like: Tensor) -> Tensor:
     return given if isinstance(given, Tensor) else torch.as_tensor(as_array(name, given), device=like.device)
 
@@ -59,6 +68,6 @@ def _values(tensor: Tensor) -> np.ndarray | None:
     if traced or tensor.device.type != "cpu":
         return None
     try:
-        return tensor.numpy()
+        return tensor.detach().numpy()
     except RuntimeError:  # inside torch.func's transformations a tensor has no numbers
         return None

@@ -12,6 +12,9 @@ from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
+from .given import floats
+
+HALF = (torch.bfloat16, torch.float16)
 
 
 class LayerNorm(nn.Module):
@@ -25,6 +28,8 @@ class LayerNorm(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
+        # torch normalizes half precision with weights of float32, too.
+        floats("The input of LayerNorm", X, None if X.dtype in HALF else self.weight)
         if self.kind == "layer_norm":
             return F.layer_norm(X, self.norm_shape, self.weight, self.bias, self.eps)
         if self.kind == "rms_norm":

@@ -6,7 +6,7 @@ import pytest
 
 from transformer_mb.backends.tensorflow import EncoderDecoder, TensorFlowBackend
 from transformer_mb.config import TransformerConfig
-from transformer_mb.errors import ShapeError
+from transformer_mb.errors import ShapeError, TokenError
 from transformer_mb.trainer import Batch
 
 CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16, dropout=0.0)
@@ -103,3 +103,16 @@ def test_X5_a_decoder_or_an_encoder_alone():
     encoder = TensorFlowBackend().build(config, seed=1)
     states = encoder(SOURCE, None, LENS, training=False)
     np.testing.assert_array_equal(encoder([SOURCE, LENS], training=False), states)
+
+
+def test_W29_eager_keras_refuses_lengths_out_of_range():
+    """Compiled, predict and fit see shapes alone; ``run_eagerly=True`` brings the checks of values back."""
+    model = TensorFlowBackend(device="cpu").build(CONFIG)
+    model.compile(keras.optimizers.SGD(0.05), SUMMED, run_eagerly=True)
+    for wrong in (LENS + 9, LENS - 0.5):
+        with pytest.raises(TokenError, match="valid_lens must hold (lengths from 0 to 4|whole numbers)"):
+            model.predict([SOURCE, TARGET, wrong], verbose=0)
+        with pytest.raises(TokenError, match="valid_lens must hold (lengths from 0 to 4|whole numbers)"):
+            model.fit([SOURCE, TARGET, wrong], BATCH.target_out, sample_weight=WEIGHTS, verbose=0)
+    with pytest.raises(TokenError, match="must hold token ids from 0 to 11"):
+        model.predict([SOURCE + 9, TARGET, LENS], verbose=0)

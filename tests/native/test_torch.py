@@ -105,3 +105,15 @@ def test_a_scripted_training_loop_of_the_book_runs_on_our_model():
         tokens.append(token.item())
     whole, _ = model(source, torch.tensor([tokens[:-1]]), valid_lens)
     assert whole.argmax(dim=2)[0].tolist() == tokens[1:]
+
+
+def test_C10_autocast_casts_by_itself():
+    """Under it a layer takes other floating dtypes than that of its weights."""
+    block = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, norm_position="pre").eval()
+    X = torch.randn(2, 3, 8)
+    expected = block(X)
+    with torch.autocast("cpu", torch.bfloat16):
+        for given in (X, X.bfloat16()):
+            torch.testing.assert_close(block(given).float(), expected, rtol=0.1, atol=0.1)
+    with pytest.raises(tmb.errors.DtypeError, match="X must have dtype float32 as the weights have, got bfloat16"):
+        block(X.bfloat16())

@@ -8,9 +8,10 @@ constructor, keyword-only (Keras ``name`` and ``dtype``, nnx ``rngs`` and ``para
 stacks are in ``options.py``, the contract of a whole backend in ``backend.py``, that of its trainer in ``trainer.py``.
 
 What a layer refuses, it refuses in the same words everywhere, with the checks of ``checks.py``: ShapeError for ranks, widths
-and batches, DtypeError for a mask that is not boolean, TokenError for ids and lengths out of range, ConfigError for what it is
-made of. Ids, lengths and masks may also be lists or NumPy arrays. Ids and lengths are read in eager calls on the CPU only: what
-is compiled, or lies on an accelerator, is checked for shapes and dtypes alone.
+and batches, of no rows too, DtypeError for a mask that is not boolean, features that are whole numbers or of a dtype that the
+framework would have to cast and does not, TokenError for ids and lengths out of range, ConfigError for what it is made of.
+Ids, lengths and masks may also be lists or NumPy arrays. Ids and lengths are read in eager calls on the CPU only: what is
+compiled, or lies on an accelerator, is checked for shapes and dtypes alone.
 """
 
 from .layers import (
