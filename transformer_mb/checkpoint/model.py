@@ -48,7 +48,7 @@ from .files import (
     read_vocabulary,
     write_text,
 )
-from .ties import Ties
+from .ties import Ties, check_ties
 
 if TYPE_CHECKING:
     from ..backend import Backend
@@ -187,7 +187,7 @@ def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True)
     if finite and (wrong := not_finite(checkpoint.weights) or not_finite(checkpoint.last or {})):
         raise CheckpointError(f"The weights of {folder} must be finite numbers, but {wrong}: its training has failed.")
     with _fitting(folder):
-        _check_ties(checkpoint, metadata)
+        check_ties(checkpoint, metadata)  # after all else: what is wrong in itself is said of itself
     return checkpoint
 
 
@@ -224,19 +224,6 @@ def _fitting(folder: Path) -> Iterator[None]:
         raise CheckpointError(f"The checkpoint {folder} does not fit together. {error}") from None
 
 
-def _check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]) -> None:
-    """After all other checks: what is wrong in itself is said of itself."""
-    recorded = {name: ties for name, one in metadata.items() if (ties := Ties.recorded(one, name)) is not None}
-    for name in (name for name in (MODEL, LAST) if name in recorded):
-        recorded[name].check_weights(name, _ties_of_weights(checkpoint))
-    if OPTIMIZER in recorded:
-        recorded[OPTIMIZER].check_optimizer(Ties.of_optimizer(checkpoint.weights, checkpoint.last))
-
-
-def _ties_of_weights(checkpoint: Checkpoint) -> Ties:
-    return Ties.of_weights(checkpoint.config, {side: getattr(checkpoint, f"{side}_vocabulary") for side in VOCABULARIES})
-
-
 def write_checkpoint(folder: Any, checkpoint: Checkpoint) -> None:
     """Write a folder so that a reader, or a machine that stops at any moment, sees the old one or the new one whole."""
     folder = Path(folder)
@@ -267,14 +254,14 @@ def _check_parts(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def _fill(folder: Path, checkpoint: Checkpoint) -> None:
-    texts, saved_with = {CONFIG: described_config(checkpoint.config)}, _ties_of_weights(checkpoint).metadata()
+    texts, saved_with = {CONFIG: described_config(checkpoint.config)}, Ties.of_weights(checkpoint).metadata()
     tensors = {MODEL: (checkpoint.weights, saved_with)}
     for side, name in VOCABULARIES.items():
         vocabulary = getattr(checkpoint, f"{side}_vocabulary")
         if vocabulary is not None:
             texts[name] = vocabulary.to_json()
     if checkpoint.optimizer is not None:
-        tensors[OPTIMIZER] = checkpoint.optimizer, Ties.of_optimizer(checkpoint.weights, checkpoint.last).metadata()
+        tensors[OPTIMIZER] = checkpoint.optimizer, Ties.of_optimizer(checkpoint).metadata()
         texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
     if checkpoint.last is not None:
         tensors[LAST] = checkpoint.last, saved_with

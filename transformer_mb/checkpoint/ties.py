@@ -14,15 +14,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError
 from ..files.digests import digest
 from .files import CONFIG, LAST, MODEL, OPTIMIZER, TRAINER, VOCABULARIES
+
+if TYPE_CHECKING:
+    from .model import Checkpoint
 
 KEY = "transformer_mb.saved_with"  # one alone: the library writes several in an order that changes
 EDITABLE = {"decoder_start_id", "suppress_ids", "compat_decode", "max_len", "dropout", "attention_dropout", "ffn_dropout"}
@@ -42,16 +42,15 @@ class Ties:
     of: Mapping[str, Any]
 
     @classmethod
-    def of_weights(cls, config: TransformerConfig, vocabularies: Mapping[str, Vocabulary | None]) -> Ties:
-        """``vocabularies`` by side."""
-        fields = {name: value for name, value in config.to_dict().items() if name not in EDITABLE}
-        digests = {VOCABULARIES[side]: _digest(words) for side, words in vocabularies.items() if words is not None}
-        return cls({CONFIG: fields, **digests})
+    def of_weights(cls, checkpoint: Checkpoint) -> Ties:
+        fields = {name: value for name, value in checkpoint.config.to_dict().items() if name not in EDITABLE}
+        vocabularies = {name: getattr(checkpoint, f"{side}_vocabulary") for side, name in VOCABULARIES.items()}
+        return cls({CONFIG: fields, **{name: _digest(words) for name, words in vocabularies.items() if words is not None}})
 
     @classmethod
-    def of_optimizer(cls, weights: Mapping[str, np.ndarray], last: Mapping[str, np.ndarray] | None) -> Ties:
-        files = {MODEL: weights} if last is None else {MODEL: weights, LAST: last}
-        return cls({name: digest(tensors).hex() for name, tensors in files.items()})
+    def of_optimizer(cls, checkpoint: Checkpoint) -> Ties:
+        weights = {MODEL: checkpoint.weights, LAST: checkpoint.last}
+        return cls({name: digest(tensors).hex() for name, tensors in weights.items() if tensors is not None})
 
     @classmethod
     def recorded(cls, metadata: Mapping[str, str], name: str) -> Ties | None:
@@ -91,6 +90,20 @@ class Ties:
                 raise CheckpointError(
                     f"{wrong}, got {'other weights' if name in self.of else 'one where none was'}. {MODEL_ALONE}"
                 )
+
+
+def check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]) -> None:
+    """Compare what was read with what the files of tensors say of it; raises CheckpointError.
+
+    Args:
+        metadata: of each file of tensors that was read, by its name.
+    """
+    recorded = {name: ties for name, one in metadata.items() if (ties := Ties.recorded(one, name)) is not None}
+    for name in (MODEL, LAST):
+        if name in recorded:
+            recorded[name].check_weights(name, Ties.of_weights(checkpoint))
+    if OPTIMIZER in recorded:
+        recorded[OPTIMIZER].check_optimizer(Ties.of_optimizer(checkpoint))
 
 
 def _digest(vocabulary: Vocabulary) -> str:
