@@ -12,12 +12,12 @@ import numpy as np
 import transformer_mb as tmb
 from porting.hugging_face import small_bert, small_marian
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
+from transformer_mb.files.digests import digest
 from transformer_mb.porting.exports import EXPORTS
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.model import PortedModel
-from transformer_mb.porting.safety.digests import digest
 
 FILES = [*(name for name, row in FORMATS.items() if row.writable), "torch_transformer", "paddle_transformer"]
 FOLDERS = [*(name for name, row in FAMILIES.items() if row.kind == "folder"), *EXPORTS]

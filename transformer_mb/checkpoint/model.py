@@ -10,13 +10,14 @@ last.safetensors        the weights after the last step, where model.safetensors
 ======================  =========================================================================================
 
 The last three belong to training; a model alone has none of them. Vocabularies are optional, but a model with two sides has
-both or none.
+both or none. Each file of tensors says in its metadata which of the others it was saved with (``ties``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy as np
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, NotFiniteError, WeightsError
-from ..files.tensors import read_tensors, write_tensors
+from ..files.tensors import read_numbers, write_tensors
 from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
 from ..parameters import check_sizes, check_weights, not_finite, parameter_shapes
 from ..registry import backend_of, chosen_backend
@@ -47,6 +48,7 @@ from .files import (
     read_vocabulary,
     write_text,
 )
+from .ties import Ties, check_ties
 
 if TYPE_CHECKING:
     from ..backend import Backend
@@ -177,33 +179,49 @@ def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True)
         what = "a file" if folder.exists() else "nothing"
         raise CheckpointError(f"{folder} must be a checkpoint folder, got {what}.")
     try:
-        checkpoint = read_unchanged(folder, partial(_read, optimizer=optimizer))
+        checkpoint, metadata = read_unchanged(folder, partial(_read, optimizer=optimizer))
     except CheckpointError:
         raise
     except OSError as error:
         raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror or error}.") from None
     if finite and (wrong := not_finite(checkpoint.weights) or not_finite(checkpoint.last or {})):
         raise CheckpointError(f"The weights of {folder} must be finite numbers, but {wrong}: its training has failed.")
+    with _fitting(folder):
+        check_ties(checkpoint, metadata)  # after all else: what is wrong in itself is said of itself
     return checkpoint
 
 
-def _read(folder: Path, optimizer: bool) -> Checkpoint:
+def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str, str]]]:
+    """The checkpoint, and the metadata of its files of tensors."""
     config = read_config(folder / CONFIG)
     vocabularies = {f"{side}_vocabulary": read_vocabulary(folder / name) for side, name in VOCABULARIES.items()}
     trained = optimizer and ((folder / OPTIMIZER).exists() or (folder / TRAINER).exists())
+    files = {MODEL: read_numbers(folder / MODEL)}
+    if trained:
+        files[OPTIMIZER] = read_numbers(folder / OPTIMIZER, whole_numbers=("step",))
+    trainer = read_object(folder / TRAINER) if trained else None
+    if trained and (folder / LAST).exists():
+        files[LAST] = read_numbers(folder / LAST)
+    arrays = {name: file.arrays for name, file in files.items()}
     checkpoint = Checkpoint(
         config=config,
-        weights=read_tensors(folder / MODEL),
+        weights=arrays[MODEL],
         **vocabularies,
-        optimizer=read_tensors(folder / OPTIMIZER, whole_numbers=("step",)) if trained else None,
-        trainer=read_object(folder / TRAINER) if trained else None,
-        last=read_tensors(folder / LAST) if trained and (folder / LAST).exists() else None,
+        optimizer=arrays.get(OPTIMIZER),
+        trainer=trainer,
+        last=arrays.get(LAST),
     )
-    try:
+    with _fitting(folder):
         checkpoint.check()
+    return checkpoint, {name: file.metadata for name, file in files.items()}
+
+
+@contextmanager
+def _fitting(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except CheckpointError as error:
         raise CheckpointError(f"The checkpoint {folder} does not fit together. {error}") from None
-    return checkpoint
 
 
 def write_checkpoint(folder: Any, checkpoint: Checkpoint) -> None:
@@ -236,20 +254,21 @@ def _check_parts(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def _fill(folder: Path, checkpoint: Checkpoint) -> None:
-    texts, tensors = {CONFIG: described_config(checkpoint.config)}, {MODEL: checkpoint.weights}
+    texts, saved_with = {CONFIG: described_config(checkpoint.config)}, Ties.of_weights(checkpoint).metadata()
+    tensors = {MODEL: (checkpoint.weights, saved_with)}
     for side, name in VOCABULARIES.items():
         vocabulary = getattr(checkpoint, f"{side}_vocabulary")
         if vocabulary is not None:
             texts[name] = vocabulary.to_json()
     if checkpoint.optimizer is not None:
-        tensors[OPTIMIZER] = checkpoint.optimizer
+        tensors[OPTIMIZER] = checkpoint.optimizer, Ties.of_optimizer(checkpoint).metadata()
         texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
     if checkpoint.last is not None:
-        tensors[LAST] = checkpoint.last
+        tensors[LAST] = checkpoint.last, saved_with
     for name, text in texts.items():
         write_text(folder / name, text)
-    for name, arrays in tensors.items():
-        write_tensors(folder / name, arrays)
+    for name, (arrays, metadata) in tensors.items():
+        write_tensors(folder / name, arrays, metadata)
 
 
 def check_destination(folder: Path) -> None:

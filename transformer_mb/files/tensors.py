@@ -52,7 +52,12 @@ def dense(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def read_tensors(path: Path, whole_numbers: Container[str] = ()) -> dict[str, np.ndarray]:
-    """Every array of the file; raises CheckpointError when it is damaged or holds another dtype.
+    """Every array of the file: see ``read_numbers``."""
+    return read_numbers(path, whole_numbers).arrays
+
+
+def read_numbers(path: Path, whole_numbers: Container[str] = ()) -> TensorFile:
+    """A file of numbers; raises CheckpointError when it is damaged or holds another dtype.
 
     Args:
         whole_numbers: names of arrays that hold int64; all others are float64, float32 or float16.
@@ -65,7 +70,7 @@ def read_tensors(path: Path, whole_numbers: Container[str] = ()) -> dict[str, np
             wrong.append(f"{name} must be {' or '.join(expected)}, got {dtype}")
     if wrong:
         raise CheckpointError(f"{path} holds tensors of a wrong dtype: {'; '.join(wrong)}.")
-    return file.arrays
+    return file
 
 
 def read_tensor_file(path: Path) -> TensorFile:

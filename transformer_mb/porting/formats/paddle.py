@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import PortError
+from ...files.digests import digest
 from ..model import NativeFile
-from ..safety.digests import digest
 from ..safety.pickled_arrays import named_arrays, read_pickle
 from ..safety.raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes
 

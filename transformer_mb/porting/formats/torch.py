@@ -10,10 +10,10 @@ import zipfile
 from pathlib import Path
 
 from ...errors import PortError
+from ...files.digests import digest
 from ...files.regular import open_regular
 from .. import worker
 from ..model import NativeFile
-from ..safety.digests import digest
 from ..safety.raw_arrays import check_names, size_of
 
 COMPANION = ".optimizer.pt"

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import PortError
+from ...files.digests import digest
 from ..families import Family
 from ..files.sources import read_file
 from ..files.targets import Target
 from ..formats import FORMATS
 from ..model import Arrays, PortedModel
-from ..safety.digests import digest
 from ..settings import FIELDS
 
 

@@ -1,0 +1,111 @@
+"""What ties the files of a checkpoint to each other: each file of tensors says in its metadata what it was saved with.
+
+``model.safetensors`` and ``last.safetensors`` say the configuration that their numbers were made for, and a digest of each
+vocabulary; ``optimizer.safetensors`` says a digest of the weights of both. A file without such metadata (of an older
+checkpoint, or by another tool) is taken as it is.
+
+The fields of ``EDITABLE`` may be edited in config.json: they say how the model decodes, how long a sentence may be and what
+training drops, not which model the numbers are of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..data.vocabulary import Vocabulary
+from ..errors import CheckpointError
+from ..files.digests import digest
+from .files import CONFIG, LAST, MODEL, OPTIMIZER, TRAINER, VOCABULARIES
+
+if TYPE_CHECKING:
+    from .model import Checkpoint
+
+KEY = "transformer_mb.saved_with"  # one alone: the library writes several in an order that changes
+EDITABLE = {"decoder_start_id", "suppress_ids", "compat_decode", "max_len", "dropout", "attention_dropout", "ffn_dropout"}
+SHOWN = 3  # fields of a configuration that an error names
+RESTORE = "Restore the file that was changed or is from elsewhere"
+MEANT = (
+    f"{RESTORE}. If the change is meant, make a new checkpoint: transformer-mb port {MODEL} NEW --to canonical --config FILE, "
+    "where FILE says the configuration and names the vocabularies."
+)
+MODEL_ALONE = f"{RESTORE}, or remove {OPTIMIZER}, {TRAINER} and {LAST} to keep the model alone."
+
+
+@dataclass(frozen=True)
+class Ties:
+    """What a file of tensors was saved with, by the name of the other file: fields of the configuration, or a digest."""
+
+    of: Mapping[str, Any]
+
+    @classmethod
+    def of_weights(cls, checkpoint: Checkpoint) -> Ties:
+        fields = {name: value for name, value in checkpoint.config.to_dict().items() if name not in EDITABLE}
+        vocabularies = {name: getattr(checkpoint, f"{side}_vocabulary") for side, name in VOCABULARIES.items()}
+        return cls({CONFIG: fields, **{name: _digest(words) for name, words in vocabularies.items() if words is not None}})
+
+    @classmethod
+    def of_optimizer(cls, checkpoint: Checkpoint) -> Ties:
+        weights = {MODEL: checkpoint.weights, LAST: checkpoint.last}
+        return cls({name: digest(tensors).hex() for name, tensors in weights.items() if tensors is not None})
+
+    @classmethod
+    def recorded(cls, metadata: Mapping[str, str], name: str) -> Ties | None:
+        """Of the file called ``name``; None where it says nothing."""
+        if KEY not in metadata:
+            return None
+        try:
+            of = json.loads(metadata[KEY])
+        except (ValueError, RecursionError):
+            of = None
+        if not isinstance(of, dict) or not isinstance(of.get(CONFIG, {}), dict):
+            raise CheckpointError(f"{name} is damaged: its metadata {KEY} must be a JSON object, got {metadata[KEY]!r:.80}.")
+        return cls(of)
+
+    def metadata(self) -> dict[str, str]:
+        return {KEY: json.dumps(self.of, sort_keys=True)}
+
+    def check_weights(self, name: str, found: Ties) -> None:
+        """Refuse a configuration or a vocabulary other than those that ``name`` was saved with."""
+        saved, now = self.of.get(CONFIG, {}), found.of[CONFIG]
+        # A version that knows more fields, or fewer, knows nothing against the others.
+        if wrong := [field for field in now if field in saved and now[field] != saved[field]]:
+            said = "; ".join(f"{field} must be {saved[field]!r:.80}, got {now[field]!r}" for field in wrong[:SHOWN])
+            more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
+            raise CheckpointError(f"{CONFIG} must say what {name} was saved with: {said}{more}. {MEANT}")
+        for vocabulary in VOCABULARIES.values():
+            if vocabulary in self.of and vocabulary in found.of and self.of[vocabulary] != found.of[vocabulary]:
+                raise CheckpointError(f"{vocabulary} must be the one that {name} was saved with, got another. {MEANT}")
+
+    def check_optimizer(self, found: Ties) -> None:
+        """Refuse weights other than those that the state of the optimizer was saved with."""
+        for name in (MODEL, LAST):
+            if name in self.of and name not in found.of:
+                raise CheckpointError(f"{name} is missing: {OPTIMIZER} was saved with it. {MODEL_ALONE}")
+            if found.of.get(name) != self.of.get(name):
+                wrong = f"{name} must be the one that {OPTIMIZER} was saved with"
+                raise CheckpointError(
+                    f"{wrong}, got {'other weights' if name in self.of else 'one where none was'}. {MODEL_ALONE}"
+                )
+
+
+def check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]) -> None:
+    """Compare what was read with what the files of tensors say of it; raises CheckpointError.
+
+    Args:
+        metadata: of each file of tensors that was read, by its name.
+    """
+    recorded = {name: ties for name, one in metadata.items() if (ties := Ties.recorded(one, name)) is not None}
+    for name in (MODEL, LAST):
+        if name in recorded:
+            recorded[name].check_weights(name, Ties.of_weights(checkpoint))
+    if OPTIMIZER in recorded:
+        recorded[OPTIMIZER].check_optimizer(Ties.of_optimizer(checkpoint))
+
+
+def _digest(vocabulary: Vocabulary) -> str:
+    """Of what it says, however its file is laid out."""
+    return hashlib.sha256(json.dumps(json.loads(vocabulary.to_json()), sort_keys=True).encode()).hexdigest()
