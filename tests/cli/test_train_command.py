@@ -75,7 +75,7 @@ def test_flags_override_the_file_which_overrides_the_preset(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[modle]\n", r"Unknown table\(s\) and key\(s\) of .*train.toml: modle. There are: model, "),
+        ("[modle]\n", r"Unknown table\(s\) and key\(s\) of .*train.toml: modle. Did you mean model\? There are: model, "),
         ("epochs = 3\n", r"Unknown table\(s\) and key\(s\) of .*: epochs"),
         ("model = 3\n", "model must be a table, got 3"),
         ("[data]\nsauce = 'x'\n", r"Unknown key\(s\) of \[data\] in .*: sauce"),

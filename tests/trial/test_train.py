@@ -225,7 +225,7 @@ def test_X2_pairs_given_in_python_are_checked():
     for wrong in ([("a",)], [1], 3):
         with pytest.raises(DataError, match="must be \\(source, target\\) texts"):
             tmb.train(wrong)
-    with pytest.raises(ConfigError, match=r"Unknown option\(s\) of train: epoch\. There are: .*epochs"):
+    with pytest.raises(ConfigError, match=r"Unknown option\(s\) of train: epoch\. Did you mean epochs\? There are: .*epochs"):
         train(epoch=3)
 
 
