@@ -111,7 +111,7 @@ def check_search(beam: Any, length_penalty: Any, n_best: Any) -> None:
     if not is_number or not 0.0 <= length_penalty <= LARGEST_LENGTH_PENALTY:
         raise ConfigError(f"length_penalty must be from 0 to {LARGEST_LENGTH_PENALTY:g}, got {length_penalty!r:.80}.")
     if n_best > beam:
-        raise ConfigError(f"n_best, the hypotheses kept, must be at most the beam's {beam}, got {n_best}.")
+        raise ConfigError(f"n_best must be from 1 to the beam's {beam}, got {n_best}.")
 
 
 def _penalty(length: int, length_penalty: float) -> float:
