@@ -82,6 +82,9 @@ class Backend(Searches, ABC):
         for name in interface.LAYERS:
             setattr(self, name, PlacedLayer(getattr(type(self), name), self.make))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(device={self.device_name!r}, dtype={self.dtype!r})"
+
     @classmethod
     @abstractmethod
     def version(cls) -> str:

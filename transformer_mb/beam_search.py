@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from numbers import Real
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .config import check_sizes
 from .errors import ConfigError, NotFiniteError
+
+LARGEST_LENGTH_PENALTY = 10.0  # far above what anybody uses; the powers of the longest sequences stay finite numbers
 
 
 class ScoredIds(NamedTuple):
@@ -42,9 +46,9 @@ def beam_search(
     length_penalty: float,
     first_tokens: np.ndarray,
     eos_id: int,
-    count: int = 1,
+    n_best: int = 1,
 ) -> list[list[ScoredIds]]:
-    """The ``count`` best hypotheses found for each source, the best first; fewer where there are no more.
+    """The ``n_best`` best hypotheses found for each source, the best first; fewer where there are no more.
 
     They are without ``first_tokens`` [B], which are fed at first, and without eos.
 
@@ -52,13 +56,13 @@ def beam_search(
     equation 14). log p only falls, so an open hypothesis ends no higher than its log p at the longest length's
     penalty: a source is done when the last of its finished ones is not below that.
     """
-    check_search(beam, length_penalty, count)
+    check_search(beam, length_penalty, n_best)
     rows = np.arange(batch)[:, None]
     scores = np.full((batch, beam), -np.inf)
     scores[:, 0] = 0.0  # all rows of a source start equal, so only one of them may branch
     tokens = np.repeat(first_tokens[:, None], beam, axis=1)
     history = np.zeros((batch, beam, 0), dtype=np.int64)
-    finished = Finished(batch, count)
+    finished = Finished(batch, n_best)
     for length in range(1, max_steps + 1):
         # Of a row's beam + 1 best tokens one may be eos, so that beam of them go on.
         log_probs, ids = session.step(tokens.reshape(-1), beam + 1)
@@ -100,11 +104,14 @@ def greedy_search(
     return _without_eos([[path] if np.isfinite(path.log_probability) else [] for path in paths], eos_id)
 
 
-def check_search(beam: int, length_penalty: float, count: int) -> None:
-    if beam < 1 or length_penalty < 0.0:
-        raise ConfigError(f"beam must be at least 1 and length_penalty at least 0, got {beam} and {length_penalty}.")
-    if not 1 <= count <= beam:
-        raise ConfigError(f"The number of hypotheses kept must be from 1 to the beam's {beam}, got {count}.")
+def check_search(beam: Any, length_penalty: Any, n_best: Any) -> None:
+    """Refuse what no search can be made with; every caller asks here. Raises ConfigError."""
+    check_sizes(beam=beam, n_best=n_best)
+    is_number = isinstance(length_penalty, Real) and not isinstance(length_penalty, bool)
+    if not is_number or not 0.0 <= length_penalty <= LARGEST_LENGTH_PENALTY:
+        raise ConfigError(f"length_penalty must be from 0 to {LARGEST_LENGTH_PENALTY:g}, got {length_penalty!r:.80}.")
+    if n_best > beam:
+        raise ConfigError(f"n_best must be from 1 to the beam's {beam}, got {n_best}.")
 
 
 def _penalty(length: int, length_penalty: float) -> float:
@@ -118,13 +125,13 @@ def _without_eos(hypotheses: Sequence[Sequence[ScoredIds]], eos_id: int) -> list
 
 
 class Finished:
-    """The ``count`` best finished hypotheses of each source so far, the best first.
+    """The ``n_best`` best finished hypotheses of each source so far, the best first.
 
     lowest: [B], the score of the last of them, -inf where there are fewer.
     """
 
-    def __init__(self, batch: int, count: int):
-        self.count = count
+    def __init__(self, batch: int, n_best: int):
+        self.n_best = n_best
         self.lowest = np.full(batch, -np.inf)
         self.hypotheses: list[list[ScoredIds]] = [[] for _ in range(batch)]
 
@@ -132,12 +139,12 @@ class Finished:
         """Candidates [B, beam * width]: those of one row next to each other, -inf where not finished."""
         scores, width = log_probs / penalty, ids.shape[1] // history.shape[1]
         for b in np.flatnonzero(scores.max(axis=1) > self.lowest):
-            for winner in np.argsort(-scores[b], kind="stable")[: self.count]:
+            for winner in np.argsort(-scores[b], kind="stable")[: self.n_best]:
                 if not scores[b, winner] > self.lowest[b]:
                     break
                 path = [*history[b, winner // width].tolist(), int(ids[b, winner])]
                 found = [*self.hypotheses[b], ScoredIds(path, float(scores[b, winner]), float(log_probs[b, winner]))]
                 # Stable: of equal ones that which was found first stays before the other.
-                self.hypotheses[b] = sorted(found, key=lambda one: -one.score)[: self.count]
-                if len(self.hypotheses[b]) == self.count:
+                self.hypotheses[b] = sorted(found, key=lambda one: -one.score)[: self.n_best]
+                if len(self.hypotheses[b]) == self.n_best:
                     self.lowest[b] = self.hypotheses[b][-1].score

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .config import TransformerConfig
+from .config import TransformerConfig, check_whole
 from .errors import ConfigError, ShapeError, TokenError
 
 
@@ -79,9 +79,15 @@ def check_prompt(config: TransformerConfig, prompt: Any, valid_lens: Any) -> tup
     return tokens, lens
 
 
-def check_max_steps(config: TransformerConfig, max_steps: int, prompt_steps: int = 1) -> int:
-    """The last token is not fed; so one of the prompt, or the start token, takes no position from those to come."""
+def check_max_steps(config: TransformerConfig, max_steps: int | None, prompt_steps: int = 1) -> int:
+    """The number of steps; None gives the most.
+
+    The last token is not fed; so one of the prompt, or the start token, takes no position from those to come.
+    """
     limit = config.max_len - prompt_steps + 1
+    if max_steps is None:
+        return limit
+    check_whole("max_steps", max_steps)
     if not 1 <= max_steps <= limit:
         after = f" - {prompt_steps - 1}, which a prompt of {prompt_steps} tokens leaves," if prompt_steps > 1 else ","
         raise TokenError(f"max_steps must be from 1 to max_len = {config.max_len}{after} got {max_steps}.")

@@ -12,6 +12,7 @@ from typing import Any
 
 from .errors import ConfigError
 from .fields import check_field_types, check_names
+from .unknown_names import refusing_unknown_fields
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "architecture": ("encoder_decoder", "encoder", "decoder"),
@@ -26,6 +27,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds
 
 
+@refusing_unknown_fields
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
     """One Transformer, independent of any framework. The defaults are D2L's (chapter 10.7).
@@ -218,19 +220,20 @@ def check_choice(option: str, value: str) -> None:
 def check_sizes(**sizes: int) -> None:
     """Refuse a size that is no whole number from 1 on; every layer asks, by the argument's name."""
     for name, size in sizes.items():
-        _check_whole(name, size)
+        check_whole(name, size)
         if size < 1:
             raise ConfigError(f"{name} must be at least 1, got {size}.")
 
 
 def check_count(name: str, count: int) -> None:
     """Refuse what is no whole number from 0 on."""
-    _check_whole(name, count)
+    check_whole(name, count)
     if count < 0:
         raise ConfigError(f"{name} must not be negative, got {count}.")
 
 
-def _check_whole(name: str, number: Any) -> None:
+def check_whole(name: str, number: Any) -> None:
+    """Refuse what is no whole number, such as 2.0 or True."""
     if isinstance(number, bool) or not isinstance(number, Integral):
         raise ConfigError(f"{name} must be a whole number, got {number!r:.80}.")
 

@@ -32,9 +32,9 @@ class DecodingInputs(NamedTuple):
 
 
 def decoding_inputs(
-    config: TransformerConfig, source: Any, valid_lens: Any, max_steps: int, call: str
+    config: TransformerConfig, source: Any, valid_lens: Any, max_steps: int | None, call: str
 ) -> tuple[DecodingInputs, int]:
-    """The inputs and the number of steps, checked."""
+    """The inputs and the number of steps (None: as many as there can be), checked."""
     if config.has_encoder:
         source, valid_lens = check_source(config, source, valid_lens)
         tokens = np.full(source.shape[0], config.start_id)
@@ -43,13 +43,13 @@ def decoding_inputs(
         raise ConfigError(f"compat_decode must be 'correct' for {call} of a decoder alone, which the book has not, got 'd2l'.")
     prompt, lens = check_prompt(config, source, valid_lens)
     longest = int(lens.max())
-    max_steps = check_max_steps(config, max_steps, longest)
+    steps = check_max_steps(config, max_steps, longest)
     # Rows end at one column, so that one cache serves all; before a row begins stands its first token, which nobody sees.
     padding = longest - lens
     columns = np.maximum(np.arange(longest) - padding[:, None], 0)
     aligned = np.take_along_axis(prompt, columns, axis=1)
     fed = aligned[:, :-1] if longest > 1 else None
-    return DecodingInputs(aligned[:, -1], None, None, fed, padding if padding.any() else None), max_steps
+    return DecodingInputs(aligned[:, -1], None, None, fed, padding if padding.any() else None), steps
 
 
 def greedy_loop(step: Callable[[np.ndarray], np.ndarray], tokens: np.ndarray, max_steps: int, eos_id: int) -> np.ndarray:

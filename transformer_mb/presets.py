@@ -1,15 +1,20 @@
 """One function per published variant: its architecture, and the recipe that its document trains with.
 
-Every function takes the two vocabulary sizes and any field of TransformerConfig to change, so that a small model of the
-same kind is ``presets.annotated(11, 13, num_hiddens=8, ffn_num_hiddens=12, encoder_num_heads=2, decoder_num_heads=2)``.
+Every function takes the two vocabulary sizes and any field of TransformerConfig to change; ``num_heads`` and ``num_layers``
+are of both sides. A small model of the same kind is ``presets.annotated(11, 13, num_hiddens=8, ffn_num_hiddens=12,
+num_heads=2)``. Unknown fields, and values that cannot be, raise ConfigError.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+from .both_sides import on_both_sides
 from .config import TransformerConfig
 from .errors import ConfigError
+from .option_words import BOTH_SIDES
+from .unknown_names import check_known
 
 _BASE_SIZE: dict[str, Any] = {
     "num_hiddens": 512,
@@ -187,4 +192,5 @@ def check_name(name: str) -> str:
 
 def _preset(name: str, source_vocab_size: int | None, target_vocab_size: int, changes: dict[str, Any]) -> TransformerConfig:
     sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}
-    return TransformerConfig(**{**ARCHITECTURES[name], **sizes, **changes})
+    check_known(f"field(s) of {name}", changes, (*BOTH_SIDES, *(field.name for field in dataclasses.fields(TransformerConfig))))
+    return TransformerConfig(**{**ARCHITECTURES[name], **sizes, **on_both_sides(changes)})

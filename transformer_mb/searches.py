@@ -23,7 +23,7 @@ class Searches(ABC):
     def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
         """A cached decoding of ``beam`` rows for each source or prompt."""
 
-    def greedy(self, model: Any, source: Any, source_valid_lens: Any, max_steps: int) -> list[list[int]]:
+    def greedy(self, model: Any, source: Any, source_valid_lens: Any = None, max_steps: int | None = None) -> list[list[int]]:
         """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long.
 
         Args:
@@ -32,49 +32,61 @@ class Searches(ABC):
                 The lists hold what follows the prompt.
             source_valid_lens: [B] int, how many ids of each row there are; None means all. Rows of different lengths
                 give what each of them gives alone.
-            max_steps: from 1 to max_len; a prompt of n tokens leaves max_len + 1 - n.
+            max_steps: from 1 to max_len; a prompt of n tokens leaves max_len + 1 - n. None means as many as there can be.
         Raises:
-            ConfigError: the model has no decoder. ShapeError, TokenError: for ids, lengths and steps.
+            ConfigError: the model has no decoder, or max_steps is no whole number. ShapeError, TokenError: for ids, lengths
+            and steps.
         """
-        inputs, max_steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
-        rows = self.run_greedy(model, inputs, max_steps).tolist()
+        inputs, steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
+        rows = self.run_greedy(model, inputs, steps).tolist()
         eos = model.config.eos_id
         return [row[: row.index(eos)] if eos in row else row for row in rows]
 
     def beam(
-        self, model: Any, source: Any, source_valid_lens: Any, max_steps: int, beam: int = 4, length_penalty: float = 0.6
+        self,
+        model: Any,
+        source: Any,
+        source_valid_lens: Any = None,
+        max_steps: int | None = None,
+        beam: int = 4,
+        length_penalty: float = 0.6,
     ) -> list[list[int]]:
-        """Beam search (see ``beam_search``) of what ``greedy`` takes; lists of ids without bos and eos."""
+        """Beam search (see ``beam_search``) of what ``greedy`` takes; lists of ids without bos and eos.
+
+        Args:
+            beam: hypotheses followed at once, from 1 on. length_penalty: from 0 to 10; more favors longer ones.
+        """
         check_search(beam, length_penalty, 1)
-        inputs, max_steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
-        session = self.start_beam(model, inputs, max_steps, beam)
-        found = beam_search(session, len(inputs.tokens), beam, max_steps, length_penalty, inputs.tokens, model.config.eos_id)
+        inputs, steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
+        session = self.start_beam(model, inputs, steps, beam)
+        found = beam_search(session, len(inputs.tokens), beam, steps, length_penalty, inputs.tokens, model.config.eos_id)
         return [hypotheses[0].ids for hypotheses in found]
 
     def hypotheses(
         self,
         model: Any,
         source: Any,
-        source_valid_lens: Any,
-        max_steps: int,
+        source_valid_lens: Any = None,
+        max_steps: int | None = None,
         beam: int = 4,
         length_penalty: float = 0.6,
-        count: int | None = None,
+        n_best: int | None = None,
     ) -> list[list[ScoredIds]]:
         """The best hypotheses of each source with their scores, the best first: that of ``beam``, or of ``greedy`` with beam=1.
 
-        ``count`` are how many, at most ``beam``; None: all of them. Fewer where there are no more.
+        ``n_best`` are how many, at most ``beam``; None: all of them. Fewer where there are no more.
         """
-        check_search(beam, length_penalty, beam if count is None else count)
-        inputs, max_steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
-        session = self.start_beam(model, inputs, max_steps, beam)
-        rows = len(inputs.tokens), max_steps, length_penalty, inputs.tokens, model.config.eos_id
+        n_best = beam if n_best is None else n_best
+        check_search(beam, length_penalty, n_best)
+        inputs, steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
+        session = self.start_beam(model, inputs, steps, beam)
+        rows = len(inputs.tokens), steps, length_penalty, inputs.tokens, model.config.eos_id
         if beam == 1:
             return greedy_search(session, *rows)
-        return beam_search(session, rows[0], beam, *rows[1:], count or beam)
+        return beam_search(session, rows[0], beam, *rows[1:], n_best)
 
     def _decoding_inputs(
-        self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int
+        self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int | None
     ) -> tuple[DecodingInputs, int]:
         check_side(model.config, "decoder", call)
         return decoding_inputs(model.config, source, valid_lens, max_steps, call)

@@ -16,6 +16,7 @@ from .errors import ConfigError, ShapeError
 from .fields import check_field_types
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights
+from .unknown_names import refusing_unknown_fields
 
 SLOTS = {"adam": ("m", "v"), "sgd": ("momentum",)}
 
@@ -37,6 +38,7 @@ class Batch(NamedTuple):
         return int(self.target_valid_lens.sum())
 
 
+@refusing_unknown_fields
 @dataclass(frozen=True, kw_only=True)
 class TrainerOptions:
     """How a trainer updates.

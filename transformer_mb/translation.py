@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from .backend import Backend
 from .beam_search import ScoredIds, check_search
 from .checkpoint import Checkpoint, read_checkpoint
+from .config import TransformerConfig, check_sizes
 from .data.batching import SourceBatch, restore_order, source_batches
 from .data.vocabulary import Vocabulary
 from .errors import CheckpointError, ConfigError, DataError, TokenError
@@ -44,6 +45,8 @@ class Translator:
             the number of different shapes small.
         too_long: what becomes of a line of more tokens than the model has positions (``longest``): ``stop`` raises
             TokenError, ``cut`` translates its first tokens, ``skip`` takes it for an empty one.
+    Raises:
+        ConfigError: an argument that cannot be, or a model of one side alone.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class Translator:
     ):
         if too_long not in TOO_LONG:
             raise ConfigError(f"too_long must be one of {', '.join(TOO_LONG)}, got {too_long!r}.")
+        check_sizes(batch_size=batch_size, **({} if max_steps is None else {"max_steps": max_steps}))
+        check_both_sides(model.config, "the model is")
         self.backend = backend
         self.model = model
         self.source_vocabulary = source_vocabulary
@@ -84,13 +89,19 @@ class Translator:
         Args:
             backend, device, dtype: as ``tmb.load`` takes them. The others: as the class does.
         Raises:
-            CheckpointError: no checkpoint, a damaged one, or one without vocabularies.
+            CheckpointError: no checkpoint, a damaged one, or one without vocabularies. ConfigError: as the class does.
         """
         framework = chosen_backend(backend, device, dtype)  # first, since an unknown one is found out at once
         checkpoint = read_checkpoint(folder, optimizer=False)
         vocabularies = text_vocabularies(checkpoint, folder)
         model = framework.from_weights(checkpoint.config, checkpoint.weights)
         return cls(framework, model, *vocabularies, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
+
+    def __repr__(self) -> str:
+        """``Translator(numpy, cpu, float32: 120 source tokens, 131 target tokens, lines of at most 29)``."""
+        place = ", ".join((self.backend.name, self.backend.device_name, self.backend.dtype))
+        sizes = f"{len(self.source_vocabulary):,} source tokens, {len(self.target_vocabulary):,} target tokens"
+        return f"Translator({place}: {sizes}, lines of at most {self.longest})"
 
     @property
     def longest(self) -> int:
@@ -108,9 +119,10 @@ class Translator:
 
         Args:
             beam: hypotheses of the beam search; 1 decodes greedily.
-            length_penalty: 0 orders hypotheses by their probability alone, more favors longer ones.
+            length_penalty: 0 orders hypotheses by their probability alone, more (up to 10) favors longer ones.
         Raises:
-            TokenError: a line that is too long, see ``too_long``; DataError: lines that are no text.
+            ConfigError: a beam or a length penalty that cannot be; TokenError: a line that is too long, see ``too_long``;
+            DataError: lines that are no text.
         """
         check_search(beam, length_penalty, 1)
 
@@ -136,12 +148,12 @@ class Translator:
             n_best: how many, at most ``beam``; None: all that the beam has. Fewer where the search found no more; an empty
                 text has one, which is empty. The others: as in ``translate``.
         """
-        count = beam if n_best is None else n_best
-        check_search(beam, length_penalty, count)
+        n_best = beam if n_best is None else n_best
+        check_search(beam, length_penalty, n_best)
 
         def decode(batch: SourceBatch) -> list[list[ScoredIds]]:
             inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch)
-            return self.backend.hypotheses(*inputs, beam, length_penalty, count)
+            return self.backend.hypotheses(*inputs, beam, length_penalty, n_best)
 
         found = self._each(_lines(lines), decode, self._described, [NOTHING])
         return found[0] if isinstance(lines, str) else found
@@ -196,8 +208,26 @@ class Translator:
         return [Hypothesis(vocabulary.decode(one.ids), vocabulary.tokens(one.ids), *one[1:]) for one in found]
 
 
+def check_both_sides(config: TransformerConfig, got: str) -> None:
+    """Refuse a model of one side alone, and say what it can do; ``got`` begins what was given. Raises ConfigError."""
+    if not config.has_encoder:
+        raise ConfigError(
+            f"Translating needs a model with encoder and decoder, but {got} a decoder alone. From Python such a model "
+            "continues ids: backend.greedy(model, prompts), or backend.beam."
+        )
+    if not config.has_decoder:
+        raise ConfigError(
+            f"Translating needs a model with encoder and decoder, but {got} an encoder alone. From Python such a model "
+            "reads ids: backend.encode(model, source)."
+        )
+
+
 def text_vocabularies(checkpoint: Checkpoint, folder: Any) -> tuple[Vocabulary, Vocabulary]:
-    """Those of both sides; raises CheckpointError that says how to give a checkpoint its vocabularies."""
+    """Those of both sides.
+
+    Raises CheckpointError that says how to give a checkpoint its vocabularies, and ConfigError for a model of one side.
+    """
+    check_both_sides(checkpoint.config, f"the checkpoint {folder} holds")
     source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
     if source is None or target is None:
         raise CheckpointError(

@@ -44,4 +44,4 @@ def test_X1_they_differ_and_come_in_order(found):
 
 def test_X1_no_more_than_the_beam_holds(model, backend):
     with pytest.raises(ConfigError, match="must be from 1 to the beam's 2, got 3"):
-        backend.hypotheses(model, SOURCE, LENS, STEPS, beam=2, count=3)
+        backend.hypotheses(model, SOURCE, LENS, STEPS, beam=2, n_best=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ CONFIG, MODEL = "config.json", "model.safetensors"
 VOCABULARIES = {"source": "source_vocabulary.json", "target": "target_vocabulary.json"}
 OPTIMIZER, TRAINER, LAST = "optimizer.safetensors", "trainer.json", "last.safetensors"
 FILES = (CONFIG, MODEL, *VOCABULARIES.values(), OPTIMIZER, TRAINER, LAST)
+
+
+def check_folder_name(folder: Any) -> None:
+    """Refuse what names no folder: ``Path("")`` would be the current one. Raises ConfigError."""
+    if not isinstance(folder, str | PathLike) or not isinstance(name := fspath(folder), str) or not name:
+        raise ConfigError(f"The folder of a checkpoint must be a path, got {folder!r:.80}.")
 
 
 def holds_checkpoint(folder: Path) -> bool:

@@ -41,6 +41,7 @@ from .files import (
     OPTIMIZER,
     TRAINER,
     VOCABULARIES,
+    check_folder_name,
     described_config,
     holds_checkpoint,
     read_config,
@@ -120,11 +121,12 @@ def save(
         backend: whose model it is; None looks at where the model's class comes from (see ``registry.backend_of``).
     Raises:
         CheckpointError: the folder is not a checkpoint and not empty, holds what would be lost, or cannot be written;
-            NotFiniteError: a weight is NaN or infinite. Then nothing has changed.
+            ConfigError: another argument that cannot be; NotFiniteError: a weight is NaN or infinite. Then nothing has changed.
     """
     if not isinstance(getattr(model, "config", None), TransformerConfig):
         raise ConfigError(f"The model must have the config it was built from, but this {type(model).__name__} has none.")
-    source, target = vocabularies or (None, None)
+    check_folder_name(folder)
+    source, target = (None, None) if vocabularies is None else _both(vocabularies)
     checkpoint = Checkpoint(
         config=model.config,
         weights=(backend or backend_of(model)).get_weights(model),
@@ -138,6 +140,16 @@ def save(
     if not force:
         check_nothing_lost(Path(folder), vocabularies=vocabularies is not None, training=trainer is not None)
     write_checkpoint(folder, checkpoint)
+
+
+def _both(vocabularies: Any) -> tuple[Vocabulary | None, Vocabulary | None]:
+    if isinstance(vocabularies, tuple | list) and len(vocabularies) == 2:
+        source, target = vocabularies
+        if all(one is None or isinstance(one, Vocabulary) for one in vocabularies):
+            return source, target
+    raise ConfigError(
+        f"vocabularies must be two, (source, target), got {vocabularies!r:.80}. Where both sides share one, it is given twice."
+    )
 
 
 def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool) -> None:
@@ -174,6 +186,7 @@ def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True)
 
     ``optimizer=False`` leaves the state of training unread, ``finite=False`` takes weights that are NaN or infinite too.
     """
+    check_folder_name(folder)
     folder = Path(folder)
     if not current_folder(folder).is_dir():
         what = "a file" if folder.exists() else "nothing"

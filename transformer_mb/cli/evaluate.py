@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import options
+from .length_penalty import chosen_length_penalty
 from .long_lines import tell_long_lines
 from .reporting import write_json
 
@@ -22,7 +23,7 @@ def command(
     fields: options.Fields = None,
     num_examples: options.NumExamples = None,
     beam: options.Beam = 1,
-    length_penalty: options.LengthPenalty = 0.6,
+    length_penalty: options.LengthPenalty = None,
     too_long: options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,
@@ -33,15 +34,18 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
+    from ..beam_search import check_search
     from ..data.readers import read_pairs
     from ..files.whole_file import check_result_file
     from ..translation import Translator
 
     check_result_file(json_file, force, never=(folder, data, target))
+    penalty = chosen_length_penalty(length_penalty, beam)
+    check_search(beam, penalty, 1)
     pairs = read_pairs(data, target, num_examples=num_examples, fields=fields.split(",") if fields else None)
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     tell_long_lines(translator, [source for source, _ in pairs])
-    result = score(translator, pairs, beam, length_penalty)
+    result = score(translator, pairs, beam, penalty)
     for line in described(result):
         print(line)
     if pairs.skipped:
@@ -58,8 +62,11 @@ def score(translator: Translator, pairs: list[tuple[str, str]], beam: int = 1, l
     return evaluate(normalized(pairs, *pipelines), translations)
 
 
-def described(result: Evaluation) -> list[str]:
-    counted = "" if result.four_grams else "BLEU has no sequence of four words to count: no translation is that long."
+def described(result: Evaluation, explain: bool = True) -> list[str]:
+    """The scores, a line each; ``explain`` a BLEU that is 0 because all translations are short."""
+    counted = (
+        "" if result.four_grams or not explain else "BLEU has no sequence of four words to count: no translation is that long."
+    )
     return [
         f"BLEU         {result.bleu.value:6.2f}   {result.bleu.signature}",
         f"chrF         {result.chrf.value:6.2f}   {result.chrf.signature}",

@@ -26,7 +26,13 @@ Force = Annotated[bool, typer.Option("--force", help="Replace results that are t
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]
 LengthPenalty = Annotated[
-    float, typer.Option("--length-penalty", min=0.0, help="Of the beam search: 0 is none, more favors longer translations.")
+    float | None,
+    typer.Option(
+        "--length-penalty",
+        min=0.0,
+        help="Of the beam search: 0 is none, more (to 10) favors longer translations. [default: 0.6]",
+        show_default=False,
+    ),
 ]
 TooLong = Annotated[
     str,

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import typer
 
 from ..printable import printable
 
+STANDARD_OUTPUT = "Standard output"
 INTERRUPTED = 130  # as a shell counts a process that Ctrl-C ended
 
 
@@ -57,13 +58,35 @@ def describe(error: Exception) -> str:
     if isinstance(error, TransformerMBError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'The system'}: {error.strerror}."
+        place = STANDARD_OUTPUT if _takes_no_more() else "The system"
+        return f"{error.filename or place}: {error.strerror}."
     return f"{type(error).__name__}: {error} (unexpected; `transformer-mb --debug ...` shows where)"
+
+
+def _takes_no_more() -> bool:
+    """Whether what waits for standard output cannot be written. It is given up, so that Python's end does not try again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def tell(text: str) -> None:
     """One paragraph on standard error."""
     print(printable(" ".join(text.split())), file=sys.stderr)
+
+
+def write_rows(rows: Iterable[str]) -> None:
+    """Write lines to standard output, for whoever reads them now. Raises OSError, with its name where it takes no more."""
+    try:
+        sys.stdout.buffer.writelines(row.encode("utf-8") + b"\n" for row in rows)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from error
 
 
 def say(*lines: str) -> None:

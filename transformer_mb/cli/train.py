@@ -143,7 +143,9 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
             from .evaluate import described, score
 
             scores = score(trained.translator, job.validation)
-        say(*closing_lines(job, trained), *(f"validation {line}" for line in (described(scores) if scores else ())))
+        # Of a model that has learned little, translations are short and wrong: that BLEU is 0 then needs no reason.
+        lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
+        say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))
         say(f"saved in {job.folder}")
     write_json(json_file, results(job, trained, scores))
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .length_penalty import chosen_length_penalty
 from .long_lines import tell_long_lines
+from .reporting import write_rows
 
 if TYPE_CHECKING:
     from ..translation import Hypothesis, Translator
@@ -22,7 +24,7 @@ CHUNK = 4096  # lines that are sorted by length together; an input of any size n
 def command(
     folder: options.Folder,
     beam: options.Beam = 1,
-    length_penalty: options.LengthPenalty = 0.6,
+    length_penalty: options.LengthPenalty = None,
     n_best: Annotated[
         int | None,
         typer.Option("--n-best", min=1, help="Print the N best of the beam, as --scores does.", show_default=False),
@@ -53,20 +55,20 @@ def command(
 
     check_attention_path(attention, force, never=(folder,))
     kept = n_best or 1 if n_best or scores else None
-    check_search(beam, length_penalty, kept or 1)
+    penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None)
+    check_search(beam, penalty, kept or 1)
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     with attention_file(attention, translator) as write_attention:
         for first, lines in acceptable(translator, numbered_chunks()):
             if kept is None:
-                texts = translator.translate(lines, beam, length_penalty)
+                texts = translator.translate(lines, beam, penalty)
                 rows = texts
             else:
-                found = translator.hypotheses(lines, beam, kept, length_penalty)
+                found = translator.hypotheses(lines, beam, kept, penalty)
                 texts = [hypotheses[0].text for hypotheses in found]
                 rows = [row for number, one in enumerate(found, start=first) for row in described(number, one)]
             write_attention(lines, texts)
-            sys.stdout.buffer.writelines(row.encode("utf-8") + b"\n" for row in rows)
-            sys.stdout.buffer.flush()
+            write_rows(rows)
 
 
 def described(number: int, hypotheses: Sequence[Hypothesis]) -> Iterator[str]:

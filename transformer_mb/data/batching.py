@@ -100,6 +100,10 @@ class Batches:
         """Batches in an epoch."""
         return -(-len(self._widths) // self.batch_size)
 
+    def __repr__(self) -> str:
+        counts = f"{len(self)} of batch_size {self.batch_size}, num_pairs {self.num_pairs}, num_tokens {self.num_tokens}"
+        return f"Batches({counts})"
+
     @property
     def num_pairs(self) -> int:
         return len(self._widths)

@@ -29,7 +29,7 @@ class Vocabulary:
     """
 
     def __init__(self, entries: Iterable[str], pipeline: str = "words", special: Mapping[str, int] | None = None):
-        self.entries = tuple(entries)
+        self.entries = _listed(entries)
         self.pipeline: TextPipeline = text_pipeline(pipeline)
         self.special = dict(SPECIAL_IDS if special is None else special)
         self._id_of = _numbered(self.entries)
@@ -123,6 +123,16 @@ def build_vocabularies(
         vocabulary = Vocabulary.from_tokens(chain(sources, targets), min_freq, pipeline)
         return vocabulary, vocabulary
     return Vocabulary.from_tokens(sources, min_freq, pipeline), Vocabulary.from_tokens(targets, min_freq, pipeline)
+
+
+def _listed(entries: Any) -> tuple[Any, ...]:
+    if isinstance(entries, str | bytes) or not isinstance(entries, Iterable):
+        raise DataError(f"The tokens of a vocabulary must be a list of strings, got a {type(entries).__name__}.")
+    if not (listed := tuple(entries)):
+        raise DataError(
+            f"A vocabulary must hold at least the special tokens ({', '.join(SPECIAL_TOKENS.values())}), got no token."
+        )
+    return listed
 
 
 def _numbered(entries: tuple[Any, ...]) -> dict[str, int]:

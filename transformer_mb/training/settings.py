@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from ..both_sides import on_both_sides
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..fields import check_names
@@ -42,9 +43,7 @@ class Settings:
     run: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in BOTH_SIDES:
-            if name in self.model:
-                self.model = _on_both_sides(self.model, name)
+        self.model = on_both_sides(self.model)
 
     def over(self, other: Settings) -> Settings:
         """These settings, and the other's where these say nothing."""
@@ -77,14 +76,6 @@ class Settings:
         if fixed := sorted(set(self.model) & set(from_data)):
             raise ConfigError(f"[model] must leave out {', '.join(fixed)}: the vocabularies decide.")
         return PRESETS[self.preset or "d2l"](**from_data, **self.model)
-
-
-def _on_both_sides(model: Mapping[str, Any], name: str) -> dict[str, Any]:
-    rest = {other: value for other, value in model.items() if other != name}
-    both = {f"{side}_{name}": model[name] for side in ("encoder", "decoder")}
-    if other := [f"{side} = {rest[side]}" for side in both if rest.get(side, model[name]) != model[name]]:
-        raise ConfigError(f"{name} says it of both sides, got {name} = {model[name]} beside {' and '.join(other)}.")
-    return {**rest, **both}
 
 
 def read_toml(path: Path) -> Settings:
