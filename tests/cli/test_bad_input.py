@@ -155,18 +155,20 @@ def test_a_place_that_cannot_be_written(fails, settings_file, tmp_path):
 
 
 def test_a_results_file_that_cannot_be_written(fails, trained, data, tmp_path):
-    message = fails("evaluate", trained, "--data", data, "--json", tmp_path / "none" / "scores.json")
-    assert "scores.json: No such file or directory" in message
+    (tmp_path / "file").touch()
+    message = fails("evaluate", trained, "--data", data, "--json", tmp_path / "file" / "scores.json")
+    assert "scores.json: Not a directory" in message
 
 
 @pytest.mark.parametrize("command", [("backends",), ("demo",), ("inspect", "MODEL"), ("evaluate", "MODEL", "--data", "DATA")])
 def test_S5_10_a_results_file_is_looked_at_before_the_work(cli, trained, data, tmp_path, command):
     named = {"MODEL": trained, "DATA": data}
     (tmp_path / "folder").mkdir()
-    for place, words in (("none/a.json", "No such file or directory"), ("folder", "Is a directory")):
+    (tmp_path / "file").touch()
+    for place, words in (("file/a.json", "Not a directory"), ("folder", "Is a directory")):
         outcome = cli(*(named.get(word, word) for word in command), "--json", tmp_path / place)
         assert outcome.status == 2 and outcome.out == "" and words in outcome.err
-    assert os.listdir(tmp_path) == ["folder"]
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 
 def test_a_full_disk_while_saving(fails, train_fails, checkpoint, monkeypatch):

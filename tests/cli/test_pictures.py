@@ -51,8 +51,9 @@ def test_what_is_drawn_is_what_the_model_weighs(trained, pairs):
 
 def test_a_wrong_file_is_refused_before_anything_is_translated(fails, trained, tmp_path):
     assert "--attention must end in one of .jsonl" in fails("translate", trained, "--attention", tmp_path / "a.gif")
-    assert "a folder that exists" in fails("translate", trained, "--attention", tmp_path / "no" / "a.png")
-    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    assert "Not a directory" in fails("translate", trained, "--attention", tmp_path / "file" / "a.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_too_many_sentences_leave_no_page(cli, trained, pairs, tmp_path, monkeypatch):
@@ -76,10 +77,11 @@ def test_the_loss_curve_of_a_training_and_of_its_resume(cli, settings_file, tmp_
     assert (tmp_path / "loss.svg").read_text().lstrip().startswith("<?xml")
 
 
-@pytest.mark.parametrize(("name", "words"), [("loss.gif", "must end in one of .png"), ("no/loss.png", "a folder that exists")])
+@pytest.mark.parametrize(("name", "words"), [("loss.gif", "must end in one of .png"), ("file/loss.png", "Not a directory")])
 def test_a_curve_that_cannot_be_drawn_is_refused_before_training(fails, settings_file, tmp_path, name, words):
+    (tmp_path / "file").touch()
     assert words in fails("train", settings_file, "--out", tmp_path / "model", "--loss-curve", tmp_path / name)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_F2_pictures_without_matplotlib_say_what_to_install(fails, trained, tmp_path, monkeypatch):

@@ -60,9 +60,10 @@ def test_S5_10_what_is_replaced_keeps_its_permissions(model, tmp_path):
     assert mode(tmp_path / "folder" / "model.safetensors") == 0o644 and mode(tmp_path / "file.npz") == 0o604
 
 
-@pytest.mark.parametrize("name", ["none/report.json", "folder", "out/report.json"])
+@pytest.mark.parametrize("name", ["file/report.json", "folder", "out/report.json"])
 def test_S5_10_a_report_that_cannot_be_written_is_refused_before_the_work(model, tmp_path, monkeypatch, capfd, name):
     (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
     port(model, tmp_path / "out", to="canonical")
     before = os.stat(tmp_path / "out").st_ino
     monkeypatch.setattr(port_module, "read_source", lambda *arguments: pytest.fail("the work has begun"))
@@ -70,7 +71,7 @@ def test_S5_10_a_report_that_cannot_be_written_is_refused_before_the_work(model,
     assert main(arguments) == 2
     error = capfd.readouterr().err
     assert error.startswith("Error: ") and error.count("\n") == 1 and "unexpected" not in error and name in error
-    assert os.stat(tmp_path / "out").st_ino == before and sorted(os.listdir(tmp_path)) == ["folder", "out"]
+    assert os.stat(tmp_path / "out").st_ino == before and sorted(os.listdir(tmp_path)) == ["file", "folder", "out"]
 
 
 @pytest.mark.parametrize("to", ["canonical", "npz"])
