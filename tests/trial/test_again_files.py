@@ -3,11 +3,12 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from transformer_mb.checkpoint.files import LAST
+from transformer_mb.checkpoint import read_checkpoint, write_checkpoint
 from transformer_mb.errors import PortError
 from transformer_mb.files.tensors import read_tensors, write_tensors
 
@@ -26,12 +27,11 @@ def own_data(tmp_path, data) -> Path:
 @pytest.fixture
 def best_before_last(checkpoint) -> Path:
     """As a training leaves it whose best epoch, the second of three, is not its last."""
-    shutil.copy(checkpoint / "model.safetensors", checkpoint / LAST)
-    state = json.loads((checkpoint / "trainer.json").read_text())
-    history = state["history"][:3]
+    read = read_checkpoint(checkpoint)
+    history = read.trainer["history"][:3]
     for row, loss in zip(history, (3.0, 1.0, 2.0), strict=True):
         row["validation_loss"] = loss
-    (checkpoint / "trainer.json").write_text(json.dumps({**state, "history": history}))
+    write_checkpoint(checkpoint, replace(read, last=read.weights, trainer={**read.trainer, "history": history}))
     return checkpoint
 
 
