@@ -11,11 +11,11 @@ import numpy as np
 
 from .call_checks import check_lengths, check_source, check_target
 from .checks import check_same
-from .config import check_choice, check_rate
+from .config import TransformerConfig, check_choice, check_rate
 from .errors import ConfigError, ShapeError
 from .fields import check_field_types
 from .native_parameters import NativeParameters, by_name
-from .parameters import check_weights
+from .parameters import check_weights, parameter_shapes
 from .unknown_names import refusing_unknown_fields
 
 SLOTS = {"adam": ("m", "v"), "sgd": ("momentum",)}
@@ -150,3 +150,11 @@ class Trainer(ABC):
         self.step_count = int(state["step"])
         for slot in SLOTS[self.options.optimizer]:
             self.load_moments(slot, {name: state[f"{slot}.{name}"] for name in self.parameters})
+
+
+def optimizer_shapes(config: TransformerConfig, state: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the optimizer whose moments ``state`` holds; all of adam's when there are none."""
+    kinds = [name.partition(".")[0] for name in state]
+    slots = next((slots for slots in SLOTS.values() if any(kind in slots for kind in kinds)), SLOTS["adam"])
+    parameters = parameter_shapes(config)
+    return {"step": (), **{f"{slot}.{name}": shape for slot in slots for name, shape in parameters.items()}}

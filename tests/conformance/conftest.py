@@ -12,7 +12,7 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    name = requested_name(config.getoption("--backend"))
+    name = config.getoption("--backend")
     for item in items:
         for row in DIVERGENCES:
             if row.backend == name and item.nodeid.endswith(row.case):

@@ -32,7 +32,7 @@ from ..files.tensors import read_numbers, write_tensors
 from ..files.whole_folder import current_folder, read_unchanged, replaced_folder
 from ..parameters import check_sizes, check_weights, not_finite, parameter_shapes
 from ..registry import backend_of, chosen_backend
-from ..trainer import SLOTS, Trainer
+from ..trainer import Trainer, optimizer_shapes
 from .files import (
     CONFIG,
     FILES,
@@ -78,7 +78,7 @@ class Checkpoint:
             if self.last is not None:
                 check_weights(self.last, parameter_shapes(self.config), f"The configuration, in {LAST},")
             if self.optimizer is not None:
-                check_weights(self.optimizer, _optimizer_shapes(self.config, self.optimizer), "The optimizer's state")
+                check_weights(self.optimizer, optimizer_shapes(self.config, self.optimizer), "The optimizer's state")
         except WeightsError as error:
             raise CheckpointError(str(error)) from None
         if (self.optimizer is None) != (self.trainer is None):
@@ -294,11 +294,3 @@ def check_destination(folder: Path) -> None:
         raise CheckpointError(
             f"{folder} must be a new folder, an empty one or a checkpoint, but it holds other files: nothing is written."
         )
-
-
-def _optimizer_shapes(config: TransformerConfig, state: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the optimizer whose moments ``state`` holds; all of adam's when there are none."""
-    kinds = [name.partition(".")[0] for name in state]
-    slots = next((slots for slots in SLOTS.values() if any(kind in slots for kind in kinds)), SLOTS["adam"])
-    parameters = parameter_shapes(config)
-    return {"step": (), **{f"{slot}.{name}": shape for slot in slots for name, shape in parameters.items()}}
