@@ -11,8 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from .errors import ConfigError
-from .fields import check_field_types, check_names
-from .unknown_names import refusing_unknown_fields
+from .fields import check_field_types, check_names, refusing_unknown_fields
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "architecture": ("encoder_decoder", "encoder", "decoder"),

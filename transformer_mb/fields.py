@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import ConfigError
 
+T = TypeVar("T", bound=type)
 LARGEST = 1 << 53  # every framework and every reader of JSON holds the whole numbers below
 
 
@@ -83,6 +85,20 @@ def check_names(what: str, given: Iterable[str], known: Iterable[str], elsewhere
         places = {name: (elsewhere or {}).get(name) for name in unknown}
         hints = [f" {name} belongs in {place}." if place else did_you_mean(name, names) for name, place in places.items()]
         raise ConfigError(f"Unknown {what}: {', '.join(unknown)}.{''.join(hints)} There are: {', '.join(names)}.")
+
+
+def refusing_unknown_fields(declared: T) -> T:
+    """A dataclass whose constructor says of a field that it does not have which one was meant."""
+    construct = declared.__init__  # type: ignore[misc]
+    names = [field.name for field in dataclasses.fields(declared)]
+
+    @functools.wraps(construct)
+    def checked(self: Any, *arguments: Any, **fields: Any) -> None:
+        check_names(f"field(s) of {declared.__name__}", fields, names)
+        construct(self, *arguments, **fields)
+
+    setattr(declared, "__init__", checked)  # noqa: B010  # mypy knows no assignment to a class's __init__
+    return declared
 
 
 def did_you_mean(given: str, known: Iterable[str], other_names: Mapping[str, str] = OTHER_NAMES) -> str:

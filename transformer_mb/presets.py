@@ -13,8 +13,8 @@ from typing import Any
 from .both_sides import on_both_sides
 from .config import TransformerConfig
 from .errors import ConfigError
+from .fields import check_names
 from .option_words import BOTH_SIDES
-from .unknown_names import check_known
 
 _BASE_SIZE: dict[str, Any] = {
     "num_hiddens": 512,
@@ -192,5 +192,5 @@ def check_name(name: str) -> str:
 
 def _preset(name: str, source_vocab_size: int | None, target_vocab_size: int, changes: dict[str, Any]) -> TransformerConfig:
     sizes = {"source_vocab_size": source_vocab_size, "target_vocab_size": target_vocab_size}
-    check_known(f"field(s) of {name}", changes, (*BOTH_SIDES, *(field.name for field in dataclasses.fields(TransformerConfig))))
+    check_names(f"field(s) of {name}", changes, (*BOTH_SIDES, *(field.name for field in dataclasses.fields(TransformerConfig))))
     return TransformerConfig(**{**ARCHITECTURES[name], **sizes, **on_both_sides(changes)})

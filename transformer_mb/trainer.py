@@ -13,10 +13,9 @@ from .call_checks import check_lengths, check_source, check_target
 from .checks import check_same
 from .config import TransformerConfig, check_choice, check_rate
 from .errors import ConfigError, ShapeError
-from .fields import check_field_types
+from .fields import check_field_types, refusing_unknown_fields
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights, parameter_shapes
-from .unknown_names import refusing_unknown_fields
 
 SLOTS = {"adam": ("m", "v"), "sgd": ("momentum",)}
 

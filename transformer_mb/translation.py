@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeVar, overload
 from .backend import Backend
 from .beam_search import ScoredIds, check_search
 from .checkpoint import Checkpoint, read_checkpoint
-from .config import TransformerConfig, check_sizes
+from .config import TransformerConfig
 from .data.batching import SourceBatch, restore_order, source_batches
+from .data.padding import check_limits
 from .data.vocabulary import Vocabulary
 from .errors import CheckpointError, ConfigError, DataError, TokenError
 from .registry import chosen_backend
@@ -62,7 +63,7 @@ class Translator:
     ):
         if too_long not in TOO_LONG:
             raise ConfigError(f"too_long must be one of {', '.join(TOO_LONG)}, got {too_long!r}.")
-        check_sizes(batch_size=batch_size, **({} if max_steps is None else {"max_steps": max_steps}))
+        check_limits(batch_size=batch_size, max_steps=max_steps)
         check_both_sides(model.config, "the model is")
         self.backend = backend
         self.model = model

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ConfigError, DataError
 from ..random_streams import stream
 from ..trainer import Batch
-from .padding import BUCKET_WIDTHS, Ids, Sentences, check_sizes, padded_widths
+from .padding import BUCKET_WIDTHS, Ids, Sentences, check_limits, padded_widths
 from .vocabulary import Vocabulary
 
 Result = TypeVar("Result")
@@ -82,7 +82,7 @@ class Batches:
         pad_id: int = 1,
         shuffle: bool = True,
     ):
-        check_sizes(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
+        check_limits(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
         if not len(pairs):
             raise ConfigError("Batches need at least one pair of sentences, got none.")
         if num_steps is not None and max_len is not None and num_steps > max_len:
@@ -165,7 +165,7 @@ def source_batches(
     ``num_steps`` cuts longer sentences as D2L does; ``max_len`` refuses them with TokenError, or cuts with
     ``truncate``. ``restore_order`` puts what was made of the batches into the order of ``token_lists``.
     """
-    check_sizes(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
+    check_limits(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
     limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
     ids = [vocabulary.ids(tokens) for tokens in token_lists]
     sentences = Sentences(ids, vocabulary.eos_id, vocabulary.pad_id, limit, cut, "source sentence")

@@ -10,6 +10,7 @@ from operator import index
 
 import numpy as np
 
+from ..config import check_sizes
 from ..errors import ConfigError, TokenError
 from ..fields import LARGEST
 
@@ -95,8 +96,6 @@ def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Seq
     return widths if max_len is None else np.minimum(widths, max_len)
 
 
-def check_sizes(**sizes: int | None) -> None:
-    """Refuse sizes below 1; None means that there is no such limit."""
-    for name, size in sizes.items():
-        if size is not None and size < 1:
-            raise ConfigError(f"{name} must be at least 1, got {size}.")
+def check_limits(**limits: int | None) -> None:
+    """Refuse what is no whole number from 1 on; None means that there is no such limit."""
+    check_sizes(**{name: limit for name, limit in limits.items() if limit is not None})

@@ -18,7 +18,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from ..errors import ConfigError, DataError
-from .padding import check_sizes
+from .padding import check_limits
 
 Path = str | PathLike[str]
 Pair = tuple[str, str]
@@ -88,12 +88,12 @@ def read_pairs(
 
 def read_lines(path: Path, *, num_examples: int | None = None) -> list[str]:
     """The lines of a plain text file, empty ones included; raises DataError when it cannot be read."""
-    check_sizes(num_examples=num_examples)
+    check_limits(num_examples=num_examples)
     return [line for _, line in islice(_lines(path), num_examples)]
 
 
 def _check_arguments(path: Path, target_path: Path | None, num_examples: int | None, fields: Sequence[str] | None) -> None:
-    check_sizes(num_examples=num_examples)
+    check_limits(num_examples=num_examples)
     if fields is not None:
         names = [fields] if isinstance(fields, str) else list(fields)
         if len(names) != 2 or names[0] == names[1] or not all(isinstance(name, str) for name in names):

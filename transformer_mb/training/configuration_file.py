@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..option_words import DATA, MODEL, NONE_AS_ZERO, RUN, RUN_DEFAULTS, TRAINING
-from ..registry import canonical_name, requested_name
+from ..registry import requested_name
 from .settings import Settings
 
 ANY_VOCABULARY = 1 << 20  # tokens: only for checking the settings; the run's own sizes come from its data
@@ -17,7 +17,7 @@ def configuration_text(settings: Settings) -> str:
     """Every option with its value in this run; raises ConfigError where the settings contradict one another."""
     config = settings.config(source_vocab_size=ANY_VOCABULARY, target_vocab_size=ANY_VOCABULARY)
     recipe = settings.recipe()
-    run = {**RUN_DEFAULTS, **settings.run, "backend": canonical_name(requested_name(settings.run.get("backend")))}
+    run = {**RUN_DEFAULTS, **settings.run, "backend": requested_name(settings.run.get("backend"))}
     model = {**config.to_dict(), "suppress_ids": settings.model.get("suppress_ids")}
     lines = [
         *_table(RUN, run),

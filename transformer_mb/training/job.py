@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,11 @@ from ..backend import Backend
 from ..checkpoint import Checkpoint
 from ..config import TransformerConfig
 from ..data import Batches, Pairs, build_vocabularies, pair_ids, read_pairs
-from ..data.padding import check_sizes
+from ..data.padding import check_limits
 from ..errors import ConfigError
 from ..option_words import RUN_DEFAULTS
 from ..parameters import parameter_shapes
-from ..registry import VARIABLE, canonical_name, get_backend
+from ..registry import get_backend, requested_name
 from .begun import Vocabularies, begun_model, begun_run, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .destination import check_folder
@@ -116,7 +115,7 @@ def prepare(settings: Settings, given: Given | None = None, *, resume: bool = Fa
         config, both = _new_model(settings, recipe, pairs)
     else:
         config, both = begun_model(asked, checkpoint, described)
-    check_sizes(save_every=settings.run.get("save_every"))
+    check_limits(save_every=settings.run.get("save_every"))
     check_validation(config, recipe, validation is not None, checkpoint)
     ids = pair_ids(pairs, *both)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
@@ -159,7 +158,7 @@ def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend
     """Backend, device and dtype: as asked, then as training began, then as the environment says."""
     if backend is not None:
         return {"backend": backend.name, "device": backend.device_name, "dtype": backend.dtype}
-    name = canonical_name(asked.get("backend") or before.get("backend") or os.environ.get(VARIABLE) or "numpy")
+    name = requested_name(asked.get("backend") or before.get("backend"))
     before = before if name == before.get("backend") else {}
     device = asked.get("device") or before.get("device")
     return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}

@@ -12,9 +12,10 @@ from typing import Any
 
 from ..backend import Backend
 from ..data import Pairs
-from ..errors import ConfigError, DataError
+from ..errors import DataError
 from ..fields import check_names
 from ..option_words import BOTH_SIDES, OF_VOCABULARIES
+from ..registry import chosen_backend
 from ..translation import Translator
 from .corpus import CorpusCounts
 from .interruption import CTRL_C
@@ -105,8 +106,8 @@ def train(
     """
     check_names("option(s) of train", options, (*MODEL_OPTIONS, *RECIPE_FIELDS))
     named = backend if isinstance(backend, str) else None
-    if isinstance(backend, Backend) and (device is not None or dtype is not None):
-        raise ConfigError("A Backend object has its own device and dtype: give these only with a backend's name.")
+    if isinstance(backend, Backend):
+        chosen_backend(backend, device, dtype)
     paths = {"source": data, "target": target, "validation": validation, "validation_target": validation_target}
     run = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype, "save_every": save_every}
     settings = Settings(
