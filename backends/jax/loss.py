@@ -34,4 +34,4 @@ class MaskedSoftmaxCELoss(nnx.Module):
             step_losses = (1.0 - self.label_smoothing) * step_losses + self.label_smoothing * uniform
         valid = jnp.arange(T) < valid_len[:, None]
         sums = jnp.where(valid, step_losses, 0.0).sum(axis=1)
-        return sums / (T if self.normalization == "steps" else valid_len.sum())
+        return sums / (T if self.normalization == "steps" else jnp.maximum(valid_len.sum(), 1))

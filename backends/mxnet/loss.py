@@ -31,7 +31,7 @@ class MaskedSoftmaxCELoss(gluon.loss.Loss):
             # The mean of all log-probabilities is that of the label, less how far its logit is above the mean.
             step_losses = step_losses + (npx.pick(pred, label) - pred.mean(axis=-1)) * self.label_smoothing
         sums = npx.sequence_mask(step_losses, valid_len, use_sequence_length=True, axis=1).sum(axis=1)
-        return sums / (T if self.normalization == "steps" else npx.cast(valid_len.sum(), dtype=pred.dtype))
+        return sums / (T if self.normalization == "steps" else npx.cast(mnp.maximum(valid_len.sum(), 1), dtype=pred.dtype))
 
 
 def _log_probability(pred: mnp.ndarray, label: mnp.ndarray) -> mnp.ndarray:

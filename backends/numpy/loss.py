@@ -37,7 +37,7 @@ class MaskedSoftmaxCELoss(Layer):
         if self.label_smoothing:
             step_losses -= self.label_smoothing / rows.shape[1] * row_sums(rows)[:, 0]
         valid = np.arange(T) < valid_len[:, None]
-        divisor = T if self.normalization == "steps" else int(valid_len.sum())
+        divisor = T if self.normalization == "steps" else max(int(valid_len.sum()), 1)
         self.remember(pred.shape, powers, totals, places, valid, divisor)
         return np.where(valid, step_losses.reshape(B, T), 0.0).sum(axis=1) / divisor
 

@@ -18,7 +18,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_tanh": partial(F.gelu, approximate=True),
-    "silu": F.silu,
+    "silu": F.swish,  # the gradient of F.silu is NaN below -88 in float32
 }
 
 

@@ -33,7 +33,7 @@ class MaskedSoftmaxCELoss(nn.Layer):
         valid = F.sequence_mask(valid_len, T, "bool")
         sums = paddle.where(valid, step_losses, paddle.zeros_like(step_losses)).sum(axis=1)
         # Paddle refuses to divide a float tensor by an int64 one.
-        return sums / (T if self.normalization == "steps" else valid_len.sum().astype(pred.dtype))
+        return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1).astype(pred.dtype))
 
     def _step_losses(self, pred: Tensor, label: Tensor) -> Tensor:
         # Composed, because Paddle's own cross-entropy on the CPU never lets a log-probability fall below -64.

@@ -42,4 +42,5 @@ class MaskedSoftmaxCELoss(keras.layers.Layer):
             step_losses = (1.0 - self.label_smoothing) * step_losses + self.label_smoothing * uniform
         valid = tf.range(T, dtype=valid_len.dtype) < valid_len[:, None]
         sums = tf.reduce_sum(tf.where(valid, step_losses, 0.0), axis=1)
-        return sums / tf.cast(T if self.normalization == "steps" else tf.reduce_sum(valid_len), sums.dtype)
+        divisor = T if self.normalization == "steps" else tf.maximum(tf.reduce_sum(valid_len), 1)
+        return sums / tf.cast(divisor, sums.dtype)

@@ -34,4 +34,4 @@ class MaskedSoftmaxCELoss(nn.Module):
         )
         valid = torch.arange(T, device=pred.device) < valid_len[:, None]
         sums = torch.where(valid, step_losses.unflatten(0, (B, T)), 0.0).sum(dim=1)
-        return sums / (T if self.normalization == "steps" else valid_len.sum())
+        return sums / (T if self.normalization == "steps" else valid_len.sum().clamp(min=1))

@@ -181,7 +181,8 @@ class MaskedSoftmaxCELoss(Protocol):
 
     With p the softmax of pred and q = (1 - label_smoothing) * onehot(label) + label_smoothing / V, a step's loss is
     -sum(q log p); steps >= valid_len count nothing. normalization ``steps`` divides each sequence's sum by T (D2L);
-    ``tokens`` divides by the batch's number of valid tokens, so that the sum over the batch is the mean per token.
+    ``tokens`` divides by the batch's number of valid tokens, so that the sum over the batch is the mean per token; a
+    batch without any has the loss 0 and no gradient.
 
     Raises: ConfigError for an unknown normalization.
     """

@@ -22,7 +22,7 @@ from .verdict.answers import judged
 from .verdict.comparison import Comparison
 from .verdict.measure import error, gradient_floor
 
-BISECTED = ("model", "step", "decode")
+BISECTED = ("model", "step", "decode", "cached")
 # path, method, inputs, keyword arguments -> the sublayer's output
 Runner = Callable[..., np.ndarray]
 

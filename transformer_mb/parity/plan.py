@@ -11,7 +11,7 @@ from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
 from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
-from .rows.models import model_experiments, optimizer_experiments
+from .rows.models import cached_experiments, model_experiments, optimizer_experiments
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, stepwise_experiments
 from .rows.training_job import Recording, make_job
@@ -44,6 +44,7 @@ class Plan:
         experiments: list[Experiment] = [
             *layer_experiments(dtype, seed),
             *model_experiments(dtype, seed),
+            *cached_experiments(dtype, seed),
             *optimizer_experiments(dtype, seed),
             *token_experiments(dtype, seed),
             *stepwise_experiments(self.recording, dtype),

@@ -47,7 +47,7 @@ def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, 
 
 
 def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """Of a whole model what ``wanted`` names: ``states``, ``logits``, ``pooled``, and ``loss`` with ``gradient``."""
+    """Of a whole model what ``wanted`` names: ``states``, ``logits``, ``pooled``, ``attention``, and ``loss`` with ``gradient``."""
     native = _model(backend, spec["config"], arrays)
     batch, wanted, answer = under("batch", arrays), spec["wanted"], {}
     source, lens = batch.get("source"), batch.get("source_valid_lens")
@@ -57,6 +57,9 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         answer["pooled"] = backend.apply(native.pooler, answer["states"])
     if "logits" in wanted:
         answer["logits"] = backend.logits(native, source, batch["target_in"], lens)
+    if "attention" in wanted:
+        maps = backend.attention(native, source, batch.get("target_in"), lens)
+        answer |= {f"attention.{name}.{i}": value for name, values in maps.items() for i, value in enumerate(values)}
     if "loss" in wanted:
         masks = under("masks", arrays) or None
         loss, gradients = backend.loss_and_gradients(native, *_batch(batch), **spec["loss"], dropout_masks=masks)
@@ -143,6 +146,24 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     return answer
 
 
+def cached(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
+    """The ``logits`` of a target that is fed to the decoder in pieces; those of left padding, which nothing says, are 0."""
+    native = _model(backend, spec["config"], arrays)
+    batch, padding = under("batch", arrays), arrays.get("left_padding")
+    states, lens = None, batch.get("source_valid_lens")
+    if native.config.has_encoder:
+        states = backend.encode(native, batch["source"], lens)
+    state = backend.apply(native.decoder.init_state, states, lens, spec["max_steps"], padding)
+    logits = []
+    for piece in np.split(batch["target_in"], np.cumsum(spec["pieces"])[:-1], axis=1):
+        output, state = backend.apply(native.decoder, piece, state)
+        logits.append(output)
+    whole = np.concatenate(logits, axis=1)
+    if padding is not None:
+        whole[np.arange(whole.shape[1]) < padding[:, None]] = 0.0
+    return {"logits": whole}
+
+
 def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:
     """[B, steps, V]: of a decoder alone, whose prompts the target begins with, those after each row's prompt."""
     if native.config.has_encoder:
@@ -166,7 +187,7 @@ def _without_reordering(backend: Backend) -> Backend:
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
-    function.__name__: function for function in (layer, model, part, update, step, run, decode)
+    function.__name__: function for function in (layer, model, part, update, step, run, decode, cached)
 }
 
 

@@ -69,9 +69,11 @@ FIXED = {
 
 
 def build_input(spec, rng):
-    """An input from its name: a random array, a fixed one, or a list of such; None and numbers stay."""
+    """An input from its name: a random array, a fixed one, or a list of such; None, numbers and arrays stay."""
     if isinstance(spec, list):
         return [build_input(item, rng) for item in spec]
+    if not isinstance(spec, str):
+        return spec
     if spec == "small variance":
         return 100.0 + 1e-3 * rng.standard_normal((B, T, D))
     if spec == "mask":
@@ -80,9 +82,7 @@ def build_input(spec, rng):
         return rng.random((B, H, T, S)) < 0.6
     if spec == "mask over queries":
         return np.array([[True] * S, [False] * S, [True, False] * 2 + [True], [True] * S])
-    if isinstance(spec, str):
-        return FIXED[spec] if spec in FIXED else rng.standard_normal(SHAPES[spec])
-    return spec
+    return FIXED[spec] if spec in FIXED else rng.standard_normal(SHAPES[spec])
 
 
 def attention(name, *inputs, layer="DotProductAttention", arguments=(0.0,), every_dtype=False, **call):

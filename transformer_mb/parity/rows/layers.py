@@ -15,6 +15,7 @@ from ..computing.messages import Request, named, without_arrays
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
+from .drawn_layers import drawn_cases
 from .layer_cases import CASES, Case, build_input, build_layer
 from .weights import random_weights
 
@@ -23,7 +24,7 @@ def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
     """Every case of the table; in formats of two bytes one of each kind of layer, with and without masks."""
     rows = rows_of("layer", dtype)
     experiments = []
-    for case in CASES:
+    for case in (*CASES, *drawn_cases(seed)):
         if dtype in PLAIN_DTYPES or case.every_dtype:
             make = partial(layer_request, case, dtype, seed)
             experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned))

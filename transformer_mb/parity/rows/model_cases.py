@@ -73,7 +73,10 @@ BATCH = {
 
 @dataclass(frozen=True)
 class ModelCase:
-    """A configuration and the sizes of the batch that it is fed with; ``dropout``: the loss with injected masks."""
+    """A configuration and the sizes of the batch that it is fed with; kinds of lengths are those of ``drawn_values``.
+
+    ``dropout``: the loss with injected masks. ``attention``: the weights of every head are compared too.
+    """
 
     name: str
     config: TransformerConfig
@@ -82,6 +85,9 @@ class ModelCase:
     target_steps: int = 4
     dropout: bool = True
     loss: dict[str, Any] = field(default_factory=dict)
+    source_lens: str = "ragged"
+    target_lens: str = "ragged"
+    attention: bool = False
 
 
 @dataclass(frozen=True)

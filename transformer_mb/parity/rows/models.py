@@ -15,15 +15,21 @@ from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
+from .drawn_models import drawn_models
+from .drawn_values import lengths
 from .model_cases import IN_EVERY_DTYPE, MODELS, OPTIMIZERS, ModelCase, OptimizerCase
 from .weights import model_weights
+
+
+CACHED = 2  # drawn models that are fed in pieces
+PIECES = (1, 2, 3, 8)
 
 
 def model_experiments(dtype: str, seed: int) -> list[Comparison]:
     """Formats of two bytes are compared forward only, in a few models."""
     forward, *loss = rows_of("model", dtype)
     experiments = []
-    for case in MODELS:
+    for case in (*MODELS, *drawn_models(seed)):
         if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
             rows = (forward, *([] if case.config.architecture == "encoder" else loss))
             make = partial(model_request, case, dtype, seed, len(rows) > 1)
@@ -40,6 +46,8 @@ def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Re
     wanted = ["states"] if config.architecture == "encoder" else ["logits"]
     if config.pooler:
         wanted.append("pooled")
+    if case.attention:
+        wanted.append("attention")
     if with_loss:
         wanted.append("loss")
         if case.dropout:
@@ -54,22 +62,38 @@ def _batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray
     batch = {}
     if config.source_vocab_size is not None:
         batch["source"] = random.integers(0, config.source_vocab_size, (rows, case.source_steps))
-        batch["source_valid_lens"] = _lengths(random, rows, case.source_steps)
+        batch["source_valid_lens"] = lengths(case.source_lens, random, rows, case.source_steps)
     if config.token_types:
         batch["token_types"] = random.integers(0, config.token_types, (rows, case.source_steps))
     if config.target_vocab_size is not None:
         shape = (rows, case.target_steps)
         batch["target_in"] = random.integers(0, config.target_vocab_size, shape)
         batch["target_out"] = random.integers(0, config.target_vocab_size, shape)
-        batch["target_valid_lens"] = _lengths(random, rows, case.target_steps)
+        batch["target_valid_lens"] = lengths(case.target_lens, random, rows, case.target_steps)
     return batch
 
 
-def _lengths(random: np.random.Generator, rows: int, steps: int) -> np.ndarray:
-    """The first row is full, the others are ragged."""
-    lengths = random.integers(1, steps + 1, rows)
-    lengths[0] = steps
-    return lengths
+def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
+    """Drawn models with a decoder, whose target is fed in pieces of drawn sizes."""
+    rows = rows_of("cached", dtype)
+    cases = [case for case in drawn_models(seed) if case.config.has_decoder][:CACHED]
+    return [Comparison(case.name, dtype, rows, partial(cached_request, case, dtype, seed)) for case in cases if rows]
+
+
+def cached_request(case: ModelCase, dtype: str, seed: int) -> Request:
+    """With buffers allocated for all steps or for more, or grown; every other case has left padding."""
+    config, random = case.config, stream(seed, "cached", case.name)
+    batch = _batch(case, random)
+    arrays = rounded_arrays(named("weights", model_weights(config, seed)), dtype) | named("batch", batch)
+    steps = case.target_steps
+    spare = random.choice([None, 0, config.max_len - steps])
+    pieces: list[int] = []
+    while sum(pieces) < steps:
+        pieces.append(int(min(random.choice(PIECES), steps - sum(pieces))))
+    if random.random() < 0.5 and config.compat_decode == "correct":
+        arrays["left_padding"] = random.integers(0, steps, case.rows)
+    max_steps = None if spare is None else steps + int(spare)
+    return Request("cached", dtype, {"config": config.to_dict(), "pieces": pieces, "max_steps": max_steps}, arrays)
 
 
 def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:

@@ -16,13 +16,13 @@ from ..computing.precision import perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
 from .limits import PERTURBED_COPIES, Baseline, judge
-from .measure import error, gradient_errors, worst
+from .measure import error, gradient_errors, norm, worst
 
-OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled")
+OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled", "attention")
 
 
 def outputs(request: Request, got: Arrays, expected: Arrays) -> float:
-    return worst(error(got[name], expected[name]) for name in OUTPUTS if name in expected)
+    return worst(error(got[name], expected[name]) for name in expected if name.partition(".")[0] in OUTPUTS)
 
 
 def loss(request: Request, got: Arrays, expected: Arrays) -> float:
@@ -30,7 +30,9 @@ def loss(request: Request, got: Arrays, expected: Arrays) -> float:
 
 
 def gradients(request: Request, got: Arrays, expected: Arrays) -> float:
-    return gradient_errors(under("gradient", got), under("gradient", expected))
+    """Where all gradients vanish, as those of a saturated softmax do, their size is compared with the cotangent's."""
+    cotangent = [request.arrays[name] for name in ("cotangent",) if name in request.arrays]
+    return gradient_errors(under("gradient", got), under("gradient", expected), norm(cotangent))
 
 
 def update(request: Request, got: Arrays, expected: Arrays) -> float:

@@ -26,13 +26,21 @@ def worst(errors: Iterable[float]) -> float:
     return float(np.max(np.fromiter(errors, np.float64)))
 
 
-def gradient_floor(reference: Mapping[str, np.ndarray]) -> float:
-    """1e-2 of the whole gradient's norm: some gradients are zero in theory and rounding noise in practice."""
-    return FLOOR * float(np.sqrt(sum(float(np.sum(np.square(value, dtype=np.float64))) for value in reference.values())))
+def norm(arrays: Iterable[np.ndarray]) -> float:
+    """Of all numbers of some arrays together."""
+    return float(np.sqrt(sum(float(np.sum(np.square(value, dtype=np.float64))) for value in arrays)))
 
 
-def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> float:
-    """The worst error of arrays whose sizes are compared with that of all of them together."""
+def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray], least: float = 0.0) -> float:
+    """The worst error of arrays whose sizes are compared with that of all of them together, or with ``least``."""
     assert list(got) and set(got) == set(reference)
-    floor = gradient_floor(reference) + float(np.finfo(np.float64).tiny)
-    return worst(error(got[name], reference[name], floor) for name in reference)
+    whole = worst([norm(reference.values()), least, float(np.finfo(np.float64).tiny)])
+    return worst(error(got[name], reference[name], gradient_floor(reference[name], whole)) for name in reference)
+
+
+def gradient_floor(reference: np.ndarray, whole: float) -> float:
+    """1e-2 of the whole gradient's norm, for small ones are rounding noise of large ones.
+
+    All of it where the reference is zero, which a sum of numbers that cancel gives to one implementation and noise to another.
+    """
+    return FLOOR * whole if reference.any() else whole
