@@ -15,7 +15,7 @@ from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows.layer_cases import CASES
 from transformer_mb.parity.rows.layers import layer_request
-from transformer_mb.parity.rows.tokens import Decoding
+from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.processes.gateway import Gateway
 from transformer_mb.registry import PLAIN_DTYPES
@@ -148,7 +148,7 @@ def with_answers(monkeypatch, answer):
 
 
 def test_D8_a_decode_answer_without_logits_is_caught_and_ends_nothing():
-    decoding = Decoding("greedy tokens", "d2l", "float64", 0)
+    decoding = token_experiments("float64", seed=0)[0]
     control = Control("no logits", "greedy tokens", "d2l", lambda request: request)
     result = control.run(decoding, "numpy", lambda request: {"tokens": decoding.expected["tokens"]})
     assert result.caught and result.row == "greedy tokens"

@@ -47,7 +47,7 @@ def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, 
 
 
 def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """Of a whole model what ``wanted`` names: ``states``, ``logits``, ``pooled``, ``attention``, and ``loss`` with ``gradient``."""
+    """Of a whole model what is ``wanted``: ``states``, ``logits``, ``pooled``, ``attention``, or ``loss`` with ``gradient``."""
     native = _model(backend, spec["config"], arrays)
     batch, wanted, answer = under("batch", arrays), spec["wanted"], {}
     source, lens = batch.get("source"), batch.get("source_valid_lens")
@@ -128,15 +128,17 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by.
 
-    ``reorder`` false is a negative control: the caches do not follow their hypotheses.
+    A ``mistake`` is a negative control: one of MISTAKEN.
     """
     native = _model(backend, spec["config"], arrays)
-    source, lens = arrays["source"], arrays["source_valid_lens"]
-    searching = backend if spec["reorder"] else _without_reordering(backend)
-    if spec["beam"] is None:
-        rows = searching.greedy(native, source, lens, spec["max_steps"])
+    inputs = native, arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
+    source, lens = inputs[1:3]
+    if spec["beam"] is not None:
+        rows = _searching(backend, spec["mistake"]).beam(*inputs, spec["beam"], spec["length_penalty"])
+    elif spec["mistake"] is None:
+        rows = backend.greedy(*inputs)
     else:
-        rows = searching.beam(native, source, lens, spec["max_steps"], spec["beam"], spec["length_penalty"])
+        rows = [found[0].ids for found in _searching(backend, spec["mistake"]).hypotheses(*inputs, beam=1)]
     tokens = np.full((len(source), spec["max_steps"]), -1, np.int64)
     for row, ids in zip(tokens, rows, strict=True):
         row[: len(ids)] = ids
@@ -173,16 +175,41 @@ def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np
     return np.take_along_axis(logits, steps[..., None], axis=1)
 
 
-def _without_reordering(backend: Backend) -> Backend:
-    class Deaf:
-        def __init__(self, session: BeamSession):
-            self.step = session.step
+class _NotReordered:
+    """The caches do not follow their hypotheses."""
 
-        def reorder(self, rows: np.ndarray) -> None:
-            pass
+    def __init__(self, session: BeamSession, vocab_size: int):
+        self.step = session.step
 
+    def reorder(self, rows: np.ndarray) -> None:
+        pass
+
+
+class _LastOfEqual:
+    """Of equal logits the highest id wins."""
+
+    def __init__(self, session: BeamSession, vocab_size: int):
+        self.session, self.vocab_size = session, vocab_size
+        self.reorder = session.reorder
+
+    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        log_probs, ids = self.session.step(tokens, self.vocab_size)
+        order = np.lexsort((-ids, -log_probs))[:, :count]
+        return np.take_along_axis(log_probs, order, axis=1), np.take_along_axis(ids, order, axis=1)
+
+
+MISTAKEN = {"caches not reordered": _NotReordered, "the last of equal logits": _LastOfEqual}
+
+
+def _searching(backend: Backend, mistake: str | None) -> Backend:
+    if mistake is None:
+        return backend
     broken = copy(backend)
-    broken.start_beam = lambda *arguments: Deaf(backend.start_beam(*arguments))  # type: ignore[method-assign]
+
+    def start_beam(model: Any, *arguments: Any) -> BeamSession:
+        return MISTAKEN[mistake](backend.start_beam(model, *arguments), model.config.target_vocab_size)
+
+    broken.start_beam = start_beam  # type: ignore[method-assign,assignment]
     return broken
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -67,6 +67,11 @@ def zeroed(prefix: str) -> Alter:
         return replace(request, arrays=changed)
 
     return alter
+
+
+def specified(changes: Mapping[str, Any]) -> Alter:
+    """Other values in the spec."""
+    return partial(_spec, lambda spec: {**spec, **changes})
 
 
 def setting(*path: str, value: Any) -> Alter:

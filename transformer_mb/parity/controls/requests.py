@@ -16,12 +16,26 @@ from ..computing.messages import Request
 from ..ladder import LADDER
 from ..rows.hand_over import CONTINUES, FIRST
 from ..rows.model_cases import SMALL
-from ..rows.token_models import CONTROLS as SEARCH_CONTROLS
+from ..rows.token_models import Search
+from ..rows.tokens import BEAMS, CASES, TIED
 from ..rows.training import FreeRunning, step_request
 from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
 from ..verdict.answers import judged
 from ..verdict.comparison import Comparison
-from .alterations import Alter, epsilon_hat, flipped, perturbed, position, rolled, setting, shifted, times, transposed, zeroed
+from .alterations import (
+    Alter,
+    epsilon_hat,
+    flipped,
+    perturbed,
+    position,
+    rolled,
+    setting,
+    shifted,
+    specified,
+    times,
+    transposed,
+    zeroed,
+)
 
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
 SHORT_STEPS = 10  # of training by itself: what its first step shows, no backend has to train 120 steps for
@@ -79,11 +93,17 @@ CONTROLS = (
     Control("no clipping", "optimizer step", "adam, clipped", setting("options", "clip_norm", value=None)),
     Control("another momentum", "optimizer step", "sgd, momentum", setting("options", "momentum", value=0.8)),
     Control("a transposed square matrix", "greedy tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
-    Control("a wrong position", "greedy tokens", "pre-norm, final norm", setting("config", "position_offset", value=1)),
+    Control("a wrong position", "greedy tokens", "shared and tied, padding", setting("config", "position_offset", value=1)),
     Control("a mask shifted by one", "greedy tokens", "decoder alone", shifted("source_valid_lens")),
     Control("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
-    Control("a mask shifted by one", "beam tokens", "pre-norm, final norm", shifted("source_valid_lens")),
-    *(Control(name, "beam tokens", "d2l", setting(*path, value=value)) for name, (*path, value) in SEARCH_CONTROLS.items()),
+    Control("a mask shifted by one", "beam tokens", "shared and tied, padding", shifted("source_valid_lens")),
+    Control("a perturbed weight", "cached logits", "d2l", perturbed(f"{DECODER}.ffn.dense1.weight")),
+    *(
+        Control(name, row, case, specified(changes))
+        for row, beam in BEAMS.items()
+        for case, search in {"d2l": Search(CASES["d2l"], beam), "ties": Search(TIED, beam, ties=True)}.items()
+        for name, changes in search.mistakes.items()
+    ),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
     Control(
         "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")

@@ -38,7 +38,7 @@ class CoveringArray:
             from covertable import make
         except ImportError:
             command = install_command("parity")
-            raise ParityError(f"The matrix draws its cases with covertable, which is not installed. Install it with: {command}.") from None
+            raise ParityError(f"Cases are drawn with covertable, which is not installed. Install it with: {command}.") from None
         places = {name: list(range(len(values))) for name, values in self.settings.items()}
         made = make(places, constraints=[_apart(*pair) for pair in self._impossible()])
         order = stream("covering", self.name).permutation(len(made))

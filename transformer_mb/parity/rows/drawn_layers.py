@@ -35,17 +35,19 @@ MASKS: dict[str, Callable[[Random, int, int, int, int], np.ndarray | None]] = {
     "everything": lambda random, B, H, T, S: np.ones((T, S), bool),
     "nothing": lambda random, B, H, T, S: np.zeros((B, 1, T, S), bool),
 }
-# Kinds of what makes the scores, and of what they weigh. At scores of 100 torch's fused kernel, which makes the softmax again from
-# its logarithm, leaves 3e-6 of the gradient in float32 where the exact one has vanished.
+# Kinds of what makes the scores, and of what they weigh. At scores of 100 torch's fused kernel, which makes the softmax again
+# from its logarithm, leaves 3e-6 of the gradient in float32 where the exact one has vanished.
 ATTENDED = {
     **{kind: (kind, "usual") for kind in ("usual", "equal steps", "ties", "1e-6", "3", "zeros")},
     "1e4": ("usual", "1e4"),
 }
-LENS = (*LENGTHS, "per query")
+LENS = ("none", *LENGTHS, "per query")
 WITHOUT_VARIANCE = ("equal steps", "equal features")  # told apart by norms and attention only
 
 
 def _lens(row: Row, random: Random, S: int) -> np.ndarray | None:
+    if row["lens"] == "none":
+        return None
     if row["lens"] == "per query":
         return random.integers(0, S + 1, (row["rows"], row["T"]))
     return lengths(row["lens"], random, row["rows"], S)
@@ -169,9 +171,7 @@ FAMILIES = (
         **{"T": (4, 1, 2), "keys": tuple(KEYS), "rows": ROWS, "heads": (2, 1)},
         **{"lens": LENS, "mask": tuple(MASKS), "values": tuple(VALUES)},
     ),
-    _family(
-        "sequence mask", 1, _sequence_mask, rows=ROWS, T=(5, 1), features=FLAG, value=(0, -1.5, 1), lens=LENGTHS[1:]
-    ),
+    _family("sequence mask", 1, _sequence_mask, rows=ROWS, T=(5, 1), features=FLAG, value=(0, -1.5, 1), lens=LENGTHS),
     _family(
         "positions",
         1,
@@ -197,7 +197,7 @@ FAMILIES = (
         normalization=CHOICES["normalization"],
         label_smoothing=(0.0, 0.1),
         **{"rows": ROWS, "T": (4, 1, 2), "V": (11, 2, 5)},
-        **{"lens": LENGTHS[1:], "values": tuple(name for name in VALUES if name not in WITHOUT_VARIANCE)},
+        **{"lens": LENGTHS, "values": tuple(name for name in VALUES if name not in WITHOUT_VARIANCE)},
     ),
 )
 

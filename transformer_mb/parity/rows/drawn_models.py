@@ -40,8 +40,8 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "T": (4, 1, 2, 3, 17),
     "V": (13, 5),  # four are pad, bos, eos and unknown
     "spare positions": (True, False),
-    "source lens": LENGTHS[1:],
-    "target lens": LENGTHS[1:],
+    "source lens": LENGTHS,
+    "target lens": LENGTHS,
     "attention maps": (False, True),
 }
 LOSS = {"normalization": CHOICES["normalization"], "label_smoothing": (0.0, 0.1)}

@@ -39,13 +39,11 @@ VALUES: dict[str, Callable[[Random, Shape], np.ndarray]] = {
     "1e4": _scaled(1e4),
     "zeros": _scaled(0.0),
 }
-LENGTHS = ("none", "ragged", "full", "ones", "one is 0")
+LENGTHS = ("ragged", "full", "ones", "one is 0")
 
 
-def lengths(kind: str, random: Random, rows: int, steps: int) -> np.ndarray | None:
+def lengths(kind: str, random: Random, rows: int, steps: int) -> np.ndarray:
     """[rows]: how many steps of each row there are."""
-    if kind == "none":
-        return None
     if kind in ("full", "ones"):
         return np.full(rows, steps if kind == "full" else 1)
     lens = random.integers(1, steps + 1, rows)

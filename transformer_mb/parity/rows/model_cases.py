@@ -103,8 +103,8 @@ class OptimizerCase:
 
 SMOOTHED = {"normalization": "tokens", "label_smoothing": 0.1}
 SMALL_PRESET = {**SMALL, "target_vocab_size": 11, "encoder_num_layers": 2, "decoder_num_layers": 2}
-# What a preset below has, its configuration need not repeat.
-REPEATED = ("std norm", "no affine, no ffn bias")
+# The others' switches are those of presets below, and of models drawn by the seed.
+WHOLE = ("d2l", "pre-norm, final norm", "shared and tied, padding")
 
 
 def _preset(name: str) -> ModelCase:
@@ -114,7 +114,7 @@ def _preset(name: str) -> ModelCase:
 
 
 MODELS = [
-    *(ModelCase(name, config) for name, config in CONFIGS.items() if name not in REPEATED),
+    *(ModelCase(name, CONFIGS[name]) for name in WHOLE),
     *(_preset(name) for name in PRESETS if name != "d2l"),
     ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], dropout=False, loss=SMOOTHED),
     ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),

@@ -20,7 +20,6 @@ from .drawn_values import lengths
 from .model_cases import IN_EVERY_DTYPE, MODELS, OPTIMIZERS, ModelCase, OptimizerCase
 from .weights import model_weights
 
-
 CACHED = 2  # drawn models that are fed in pieces
 PIECES = (1, 2, 3, 8)
 
@@ -59,7 +58,7 @@ def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Re
 def _batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray]:
     """Ragged random tokens; what lies beyond a row's length is random too, for nobody may look at it."""
     config, rows = case.config, case.rows
-    batch = {}
+    batch: dict[str, np.ndarray] = {}
     if config.source_vocab_size is not None:
         batch["source"] = random.integers(0, config.source_vocab_size, (rows, case.source_steps))
         batch["source_valid_lens"] = lengths(case.source_lens, random, rows, case.source_steps)
@@ -74,9 +73,9 @@ def _batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray
 
 
 def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Drawn models with a decoder, whose target is fed in pieces of drawn sizes."""
+    """The book's model and drawn ones, whose target is fed to the decoder in pieces of drawn sizes."""
     rows = rows_of("cached", dtype)
-    cases = [case for case in drawn_models(seed) if case.config.has_decoder][:CACHED]
+    cases = [MODELS[0], *[case for case in drawn_models(seed) if case.config.has_decoder][:CACHED]]
     return [Comparison(case.name, dtype, rows, partial(cached_request, case, dtype, seed)) for case in cases if rows]
 
 
@@ -86,13 +85,12 @@ def cached_request(case: ModelCase, dtype: str, seed: int) -> Request:
     batch = _batch(case, random)
     arrays = rounded_arrays(named("weights", model_weights(config, seed)), dtype) | named("batch", batch)
     steps = case.target_steps
-    spare = random.choice([None, 0, config.max_len - steps])
+    max_steps = (None, steps, config.max_len)[random.integers(3)]
     pieces: list[int] = []
     while sum(pieces) < steps:
         pieces.append(int(min(random.choice(PIECES), steps - sum(pieces))))
     if random.random() < 0.5 and config.compat_decode == "correct":
         arrays["left_padding"] = random.integers(0, steps, case.rows)
-    max_steps = None if spare is None else steps + int(spare)
     return Request("cached", dtype, {"config": config.to_dict(), "pieces": pieces, "max_steps": max_steps}, arrays)
 
 

@@ -22,44 +22,61 @@ from ..computing.messages import named
 from ..computing.precision import rounded_arrays
 from .weights import model_weights
 
-ROWS, STEPS, SOURCE_STEPS, BEAM, LENGTH_PENALTY = 24, 8, 5, 4, 0.6
+ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
 POOL, ATTEMPTS = 192, 1000
 DIFFERENT_TOKENS = range(2, 7)  # in a hypothesis
 HYPOTHESES = 4  # different ones among the rows, at least
-SHOWN = 3  # rows that each of them must change, at least
-# Negative controls of a beam search: what its request has instead.
-CONTROLS: dict[str, tuple[str, Any]] = {
-    "beam taken for greedy": ("beam", None),
-    "no length penalty": ("length_penalty", 0.0),
-    "caches that do not follow their hypotheses": ("reorder", False),
-}
+SHOWN = 3  # rows that each mistake must change, at least
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is decoded and how: greedily where ``beam`` is None. ``ties``: pairs of tokens have exactly equal logits."""
+
+    config: TransformerConfig
+    beam: int | None
+    length_penalty: float = 0.6
+    ties: bool = False
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {
+            "config": self.config.to_dict(),
+            "max_steps": STEPS,
+            "beam": self.beam,
+            "length_penalty": self.length_penalty,
+            "mistake": None,
+        }
+
+    @property
+    def mistakes(self) -> dict[str, dict[str, Any]]:
+        """What each of them changes in the spec."""
+        wrong: dict[str, dict[str, Any]] = {}
+        if self.beam:
+            wrong["beam taken for greedy"] = {"beam": None}
+            wrong["another length penalty"] = {"length_penalty": 0.0 if self.length_penalty else 2.0}
+            wrong["caches that do not follow their hypotheses"] = {"mistake": "caches not reordered"}
+        if self.ties:
+            wrong["the last of equal logits"] = {"mistake": "the last of equal logits"}
+        if self.config.suppress_ids and not self.config.tie_output:  # tied, tokens repeat themselves: few others ever win
+            wrong["suppressed tokens"] = {"config": {**self.config.to_dict(), "suppress_ids": []}}
+        return wrong
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """``arrays`` of a decode request; ``changed``: how many rows each negative control changes."""
+    """``arrays`` of a decode request; ``changed``: how many rows each mistake changes."""
 
-    spec: dict[str, Any]
     arrays: dict[str, np.ndarray]
     tokens: np.ndarray
     changed: dict[str, int]
 
 
-def decoding_spec(config: TransformerConfig, beam: int | None) -> dict[str, Any]:
-    return {
-        "config": config.to_dict(),
-        "max_steps": STEPS,
-        "beam": beam,
-        "length_penalty": LENGTH_PENALTY,
-        "reorder": True,
-    }
-
-
 @lru_cache(maxsize=64)
-def drawn(config: TransformerConfig, beam: int | None, seed: int) -> Drawn:
+def drawn(search: Search, seed: int) -> Drawn:
     """Raises ParityError when no attempt gives what is asked for."""
     for attempt in range(ATTEMPTS):
-        model = _attempt(config, beam, stream(seed, "tokens", beam or 0, attempt))
+        model = _attempt(search, stream(seed, "tokens", search.beam or 0, attempt))
         if model is not None:
             return model
     raise ParityError(
@@ -67,24 +84,27 @@ def drawn(config: TransformerConfig, beam: int | None, seed: int) -> Drawn:
     )
 
 
-def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Generator) -> Drawn | None:
+def _attempt(search: Search, random: np.random.Generator) -> Drawn | None:
+    config = search.config
     # A decoder alone has prompts of its own vocabulary instead.
     source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (POOL, SOURCE_STEPS))
     arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, POOL)}
     weights = _decisive(model_weights(config, int(random.integers(1 << 31))), config, random)
+    if search.ties:
+        weights["decoder.dense.weight"] = _tied_rows(*weights["decoder.dense.weight"].shape)
+        weights["decoder.dense.bias"][:] = 0.0
     # The same model in every dtype.
     arrays |= rounded_arrays(named("weights", weights), "float32")
-    spec = decoding_spec(config, beam)
 
     def tokens(dtype: str = "float64", **changes: Any) -> np.ndarray:
-        return decode(reference.backend(dtype), {**spec, **changes}, arrays)["tokens"]
+        return decode(reference.backend(dtype), {**search.spec, **changes}, arrays)["tokens"]
 
     expected = tokens()
     good = np.array([is_telling(row) for row in expected])
     if good.sum() < ROWS:
         return None
     good &= (tokens("float32") == expected).all(axis=1)  # no near-ties
-    wrong = {name: (tokens(**{key: value}) != expected).any(axis=1) for name, (key, value) in CONTROLS.items() if beam}
+    wrong = {name: (tokens(**changes) != expected).any(axis=1) for name, changes in search.mistakes.items()}
     shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(POOL, int)
     rows = np.argsort(np.where(good, -shown, 1), kind="stable")[:ROWS]
     changed = {name: int(differs[rows].sum()) for name, differs in wrong.items()}
@@ -93,7 +113,7 @@ def _attempt(config: TransformerConfig, beam: int | None, random: np.random.Gene
         return None
     for name in ("source", "source_valid_lens"):
         arrays[name] = arrays[name][rows]
-    return Drawn(spec, arrays, expected[rows], changed)
+    return Drawn(arrays, expected[rows], changed)
 
 
 def is_telling(tokens: Sequence[int] | np.ndarray) -> bool:
@@ -110,3 +130,11 @@ def _decisive(weights: dict[str, np.ndarray], config: TransformerConfig, random:
     if "decoder.dense.bias" in weights:
         weights["decoder.dense.bias"][config.eos_id] += random.choice([0.0, 1.0, 2.0])
     return weights
+
+
+def _tied_rows(vocab_size: int, num_hiddens: int) -> np.ndarray:
+    """Each pair of tokens reads one hidden number, times a power of two: their logits are equal however they are summed."""
+    rows = np.zeros((vocab_size, num_hiddens))
+    units = (np.arange(vocab_size) + 1) // 2 % num_hiddens  # the end, 3, is the lower of its pair
+    rows[np.arange(vocab_size), units] = 4.0
+    return rows

@@ -15,36 +15,39 @@ from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.limits import Baseline, judge
 from ..verdict.measure import error as relative_error
+from .drawn_searches import drawn_searches
 from .model_cases import CONFIGS, DECODER
-from .token_models import BEAM, LENGTH_PENALTY, ROWS, STEPS, drawn
+from .token_models import ROWS, STEPS, Search, drawn
 
-CASES = {name: CONFIGS[name] for name in ("d2l", "pre-norm, final norm", "shared and tied, padding")} | {
-    "decoder alone": DECODER
-}
-BEAMS = {"greedy tokens": None, "beam tokens": BEAM}
+BEAMS = {"greedy tokens": None, "beam tokens": 4}
+CASES = {name: CONFIGS[name] for name in ("d2l", "shared and tied, padding")} | {"decoder alone": DECODER}
+TIED = CONFIGS["d2l"].replace(suppress_ids=(6,))
 CLEAR = 10.0  # a choice is clear when its margin exceeds so many times the measured error of the logits
 
 
 class Decoding:
-    """A model with sources, or with prompts of different lengths, decoded; near-ties are counted and listed, not failed."""
+    """A model with sources, or with prompts of different lengths, decoded.
+
+    Near-ties are counted and listed, not failed; of logits that are equal the lowest id wins.
+    """
 
     after = False
 
-    def __init__(self, row: str, case: str, dtype: str, seed: int):
-        self.row, self.case, self.dtype, self.seed = row, case, dtype, seed
-        self.config = CASES[case]
+    def __init__(self, row: str, case: str, dtype: str, seed: int, search: Search):
+        self.row, self.case, self.dtype, self.seed, self.search = row, case, dtype, seed, search
+        self.config = search.config
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(self.row, self.case, self.dtype)]
 
     @cached_property
     def request(self) -> Request:
-        model = drawn(self.config, BEAMS[self.row], self.seed)
+        model = drawn(self.search, self.seed)
         ended = np.where(model.tokens < 0, self.config.eos_id, model.tokens)
         fed = [[*prompt, *ids[:-1]] for prompt, ids in zip(self._prompts(model.arrays), ended, strict=True)]
         # Rows of one length, by what no step before it sees.
         target = np.array(list(zip_longest(*fed, fillvalue=self.config.eos_id))).T
-        return Request("decode", self.dtype, model.spec, {**model.arrays, "target": target})
+        return Request("decode", self.dtype, self.search.spec, {**model.arrays, "target": target})
 
     @cached_property
     def expected(self) -> Arrays:
@@ -65,8 +68,8 @@ class Decoding:
         off = float(np.abs(got["logits"].astype(np.float64) - expected["logits"]).max())
         other = [row for row in range(ROWS) if not np.array_equal(got["tokens"][row], expected["tokens"][row])]
         margins = {row: self._margin(row, got["tokens"][row]) for row in other}
-        # On both sides: what scores better than the reference's own answer was found by another search.
-        clear = {row: margin for row, margin in margins.items() if not abs(margin) <= CLEAR * off}
+        # On both sides: what scores better than the reference's own answer was found by another search. Exact ties are clear.
+        clear = {row: margin for row, margin in margins.items() if not 0.0 < abs(margin) <= CLEAR * off}
         text = f"{ROWS - len(other)} of {ROWS} rows identical; logits {verdict.reason}"
         for row, margin in margins.items():
             kind = "differs though clear" if row in clear else "near-tie"
@@ -100,7 +103,7 @@ class Decoding:
         logits = logits - logits.max(axis=-1, keepdims=True)
         log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         total = sum(float(log_probs[i, token]) for i, token in enumerate(ids))
-        return total / ((5.0 + len(ids)) / 6.0) ** LENGTH_PENALTY
+        return total / ((5.0 + len(ids)) / 6.0) ** self.search.length_penalty
 
     def _prompts(self, arrays: Arrays) -> list[list[int]]:
         """What each row's tokens follow."""
@@ -110,4 +113,9 @@ class Decoding:
 
 
 def token_experiments(dtype: str, seed: int) -> list[Decoding]:
-    return [Decoding(row, case, dtype, seed) for row in rows_of("decode", dtype) for case in CASES]
+    experiments = []
+    for row in rows_of("decode", dtype):
+        searches = {case: Search(config, BEAMS[row]) for case, config in CASES.items()}
+        searches |= {"ties": Search(TIED, BEAMS[row], ties=True), **drawn_searches(seed, BEAMS[row] is not None)}
+        experiments += [Decoding(row, case, dtype, seed, search) for case, search in searches.items()]
+    return experiments
