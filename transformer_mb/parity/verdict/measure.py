@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,15 +11,37 @@ import numpy as np
 FLOOR = 1e-2
 
 
+class Errors(NamedTuple):
+    """Two relative errors of one result: a norm hides a single wrong number among many, which the second shows.
+
+    Args:
+        norm: of all n numbers together, ||got - reference|| / ||reference||.
+        element: of the number that is furthest off, |got - reference| / (||reference|| / sqrt(n)): never less than ``norm``.
+    """
+
+    norm: float
+    element: float
+
+
+NONE = Errors(0.0, 0.0)
+
+
 def error(got: np.ndarray, reference: np.ndarray, floor: float | None = None) -> float:
-    """||got - reference|| / max(||reference||, floor); the floor is 1e-2 sqrt(n) for an output of n numbers.
+    """The relative error by norm alone."""
+    return errors(got, reference, floor).norm
+
+
+def errors(got: np.ndarray, reference: np.ndarray, floor: float | None = None) -> Errors:
+    """Relative to max(||reference||, floor); the floor is 1e-2 sqrt(n) for an output of n numbers.
 
     Raises: AssertionError when the shapes differ, which no number could say. NaN in ``got`` gives NaN.
     """
     got, reference = np.asarray(got, np.float64), np.asarray(reference, np.float64)
     assert got.shape == reference.shape, f"shape {list(reference.shape)} was expected, got {list(got.shape)}"
     floor = FLOOR * np.sqrt(reference.size) if floor is None else floor
-    return float(np.linalg.norm(got - reference) / worst([float(np.linalg.norm(reference)), floor]))
+    off, size = got - reference, worst([float(np.linalg.norm(reference)), floor])
+    furthest = np.abs(off).max(initial=0.0) * np.sqrt(reference.size)
+    return Errors(float(np.linalg.norm(off) / size), float(furthest / size))
 
 
 def worst(errors: Iterable[float]) -> float:
@@ -26,13 +49,19 @@ def worst(errors: Iterable[float]) -> float:
     return float(np.max(np.fromiter(errors, np.float64)))
 
 
+def worst_errors(errors: Iterable[Errors]) -> Errors:
+    """The largest of each figure."""
+    norms, elements = zip(*errors, strict=True)
+    return Errors(worst(norms), worst(elements))
+
+
 def gradient_floor(reference: Mapping[str, np.ndarray]) -> float:
     """1e-2 of the whole gradient's norm: some gradients are zero in theory and rounding noise in practice."""
     return FLOOR * float(np.sqrt(sum(float(np.sum(np.square(value, dtype=np.float64))) for value in reference.values())))
 
 
-def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> float:
-    """The worst error of arrays whose sizes are compared with that of all of them together."""
+def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]) -> Errors:
+    """The worst errors of arrays whose sizes are compared with that of all of them together."""
     assert list(got) and set(got) == set(reference)
     floor = gradient_floor(reference) + float(np.finfo(np.float64).tiny)
-    return worst(error(got[name], reference[name], floor) for name in reference)
+    return worst_errors(errors(got[name], reference[name], floor) for name in reference)
