@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...registry import PLAIN_DTYPES
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
@@ -92,11 +93,14 @@ class Comparison:
             copied = [] if _from_given_gradients(row) else moved
             draws = numpy if copied else numpy[:1]
             copies = worst_errors(each[row] for each in copied) if copied else NONE
-            baselines[row] = Baseline(worst_errors(each[row] for each in draws), rounding[row], copies)
+            own = worst_errors(each[row] for each in draws)
+            if self.dtype not in PLAIN_DTYPES:  # the norm is that of the case alone
+                own = own._replace(norm=numpy[0][row].norm)
+            baselines[row] = Baseline(own, rounding[row], copies)
         return baselines
 
     def _copied(self) -> bool:
-        return self.dtype in ("float64", "float32") and not all(map(_from_given_gradients, self.rows))
+        return not all(map(_from_given_gradients, self.rows))
 
     def _errors(self, request: Request, got: Arrays, expected: Arrays | None = None) -> dict[str, Errors]:
         expected = self.expected if expected is None else expected
