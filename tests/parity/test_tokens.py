@@ -52,5 +52,5 @@ def test_a_third_choice_is_no_near_tie():
     for choice, status in ((order[1], "passed"), (order[2], "failed")):
         tokens = expected["tokens"].copy()
         tokens[row, 0] = choice
-        answer = {"tokens": tokens, "logits": logits}
+        answer = {**expected, "tokens": tokens, "logits": logits}
         assert judged(decoding, "numpy", lambda request, answer=answer: answer)[0].status == status

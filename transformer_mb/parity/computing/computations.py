@@ -17,7 +17,8 @@ from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...interface import FUNCTIONS
 from ...trainer import Batch, Trainer
-from .messages import Arrays, named, under, with_arrays
+from .messages import Arrays, Request, named, under, with_arrays
+from .native_dtypes import recorded_dtypes, with_dtypes
 
 Spec = Mapping[str, Any]
 Answer = dict[str, np.ndarray]
@@ -168,6 +169,12 @@ def _without_reordering(backend: Backend) -> Backend:
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function for function in (layer, model, part, update, step, run, decode)
 }
+
+
+def compute(backend: Backend, request: Request) -> Answer:
+    """What a request asks for, and in which dtype the framework gave each output of it."""
+    with recorded_dtypes(backend) as dtype_of:
+        return with_dtypes(COMPUTATIONS[request.computation](backend, request.spec, request.arrays), dtype_of)
 
 
 def _model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:

@@ -13,13 +13,12 @@ from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, under
+from ..computing.native_dtypes import OUTPUTS
 from ..computing.precision import perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
 from .limits import PERTURBED_COPIES, Baseline, judge
 from .measure import NONE, Errors, errors, gradient_errors, worst_errors
-
-OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled")
 
 
 def outputs(request: Request, got: Arrays, expected: Arrays) -> Errors:
