@@ -97,7 +97,7 @@ def step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         *batch,
         normalization=options.normalization,
         label_smoothing=options.label_smoothing,
-        dropout_masks=_masks(native.config, batch, spec["step_count"]),
+        dropout_masks=_masks(native.config, batch, spec["seed"], spec["step_count"]),
     )
     given = under("gradients", arrays) or gradients
     trainer.update(given)
@@ -116,7 +116,7 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     for _ in range(spec["steps"]):
         count = trainer.step_count
         batch = Batch(*(batches[name][count - spec["step_count"]] for name in Batch._fields))
-        losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, count))))
+        losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, spec["seed"], count))))
         if trainer.step_count in spec.get("states_at", ()):
             state = named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
             answer |= named(f"state {trainer.step_count}", state)
@@ -219,13 +219,15 @@ def _batch(arrays: Arrays) -> Batch:
     return Batch(*(arrays.get(name) for name in Batch._fields))  # type: ignore[arg-type]  # a decoder has no source
 
 
-def _masks(config: TransformerConfig, batch: Batch, step_count: int) -> dict[str, np.ndarray]:
-    """From the neutral stream, in each process anew: they are keyed by the step alone."""
+def _masks(config: TransformerConfig, batch: Batch, seed: int, step_count: int) -> dict[str, np.ndarray]:
+    """From the neutral stream, in each process anew: they are keyed by the seed and the step alone."""
     rows, steps = batch.target_in.shape
     source_steps = batch.source.shape[1] if batch.source is not None else 0
-    return _drawn(config, step_count, rows, source_steps, steps)
+    return _drawn(config, seed, step_count, rows, source_steps, steps)
 
 
 @lru_cache(maxsize=160)  # a trajectory is followed by many perturbed runs; half a megabyte a step
-def _drawn(config: TransformerConfig, step_count: int, rows: int, source_steps: int, steps: int) -> dict[str, np.ndarray]:
-    return dropout_masks(config, 0, step_count, rows, source_steps, steps)
+def _drawn(
+    config: TransformerConfig, seed: int, step_count: int, rows: int, source_steps: int, steps: int
+) -> dict[str, np.ndarray]:
+    return dropout_masks(config, seed, step_count, rows, source_steps, steps)
