@@ -66,12 +66,14 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def part(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods."""
+    """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods.
+
+    With a ``cotangent`` the ``gradient`` of its inputs and parameters too.
+    """
     owner = _part(_kept_model(backend, spec["config"], arrays), spec["path"])
     called = getattr(owner, spec["method"]) if spec["method"] else owner
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
-    output = backend.apply(called, *with_arrays(spec["inputs"], arrays), **call)
-    return {"output": output[0] if isinstance(output, tuple) else output}
+    return _layer_answer(backend, called, with_arrays(spec["inputs"], arrays), call, arrays.get("cotangent"))
 
 
 def _part(native: Any, path: str) -> Any:
