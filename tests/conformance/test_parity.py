@@ -11,7 +11,7 @@ import pytest
 
 from transformer_mb.parity.cells import EXPECTED, PASSED
 from transformer_mb.parity.column import by_the_table
-from transformer_mb.parity.computing.computations import COMPUTATIONS
+from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.rows import layer_cases, model_cases
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments, optimizer_experiments
@@ -42,7 +42,7 @@ EXPERIMENTS = [experiment for dtype in PLAIN_DTYPES for experiment in experiment
 
 def computed(backends, request):
     """Here, what the matrix asks of a worker."""
-    return COMPUTATIONS[request.computation](backends[request.dtype], request.spec, request.arrays)
+    return compute(backends[request.dtype], request)
 
 
 @pytest.fixture(scope="session")

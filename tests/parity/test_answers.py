@@ -17,7 +17,7 @@ from transformer_mb.parity.rows.training import FreeRunning
 from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.verdict.limits import Baseline, judge
-from transformer_mb.parity.verdict.measure import gradient_errors, worst
+from transformer_mb.parity.verdict.measure import Errors, gradient_errors, worst, worst_errors
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.registry import PLAIN_DTYPES
 
@@ -40,7 +40,8 @@ def test_W1_folding_keeps_what_is_not_finite(place, wrong):
     assert not np.isfinite(worst(errors))
     exact = {name: np.ones(3) for name in "abc"}
     got = {**exact, "abc"[place]: np.full(3, wrong)}
-    assert not gradient_errors(got, exact) <= 1.0
+    assert not np.isfinite(gradient_errors(got, exact)).any()
+    assert not np.isfinite(worst_errors(Errors(value, value) for value in errors)).any()
     with pytest.raises(ValueError):
         worst([])
 
@@ -49,7 +50,8 @@ def test_W1_folding_keeps_what_is_not_finite(place, wrong):
 def test_W1_a_baseline_that_is_not_finite_excuses_nothing(field):
     for dtype in (*PLAIN_DTYPES, "bfloat16"):
         for wrong in (np.nan, np.inf):
-            assert not judge("layer forward", dtype, 1e-16, Baseline(**{field: wrong})).passed
+            for pair in (Errors(wrong, 0.0), Errors(0.0, wrong)):
+                assert not judge("layer forward", dtype, Errors(1e-16, 1e-16), Baseline(**{field: pair})).passed
 
 
 EXPECTED = {"output": np.ones((2, 3)), "loss": np.array(1.0), "tokens": np.ones((2, 2), np.int64)}

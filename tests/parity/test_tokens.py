@@ -77,5 +77,5 @@ def test_a_third_choice_is_no_near_tie():
     for choice, status in ((order[1], "passed"), (order[2], "failed")):
         tokens = expected["tokens"].copy()
         tokens[row, 0] = choice
-        answer = {"tokens": tokens, "logits": logits + 1e-14}
+        answer = {**expected, "tokens": tokens, "logits": logits + 1e-14}
         assert judged(decoding, "numpy", lambda request, answer=answer: answer)[0].status == status

@@ -5,10 +5,23 @@ import pytest
 
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.verdict.bands import Curve, band, divergence
-from transformer_mb.parity.verdict.limits import Baseline, judge
-from transformer_mb.parity.verdict.measure import error, gradient_errors
+from transformer_mb.parity.verdict.limits import TIMES_NORM, Baseline, judge
+from transformer_mb.parity.verdict.measure import Errors, error, errors, gradient_errors
 
 EPS32 = 2.0**-23
+
+
+def both(value):
+    """Of a single number: by norm and of its only element alike."""
+    return Errors(value, value)
+
+
+def by_norm(value):
+    return Errors(value, 0.0)
+
+
+def in_one_element(value):
+    return Errors(0.0, value)
 
 
 def test_the_error_is_relative_to_the_norm():
@@ -17,6 +30,11 @@ def test_the_error_is_relative_to_the_norm():
 
 def test_a_small_output_is_measured_against_the_floor():
     assert error(np.full(4, 1e-6), np.zeros(4)) == pytest.approx(2e-6 / (1e-2 * 2.0))
+
+
+def test_the_element_that_is_furthest_off_is_relative_to_the_root_mean_square():
+    assert errors([3.0, 4.4], [3.0, 4.0]).element == pytest.approx(0.4 / (5.0 / np.sqrt(2.0)))
+    assert errors(np.full(4, 1e-6), np.zeros(4)).element == pytest.approx(1e-6 / 1e-2)
 
 
 def test_a_permuted_array_has_the_same_mean_and_is_an_error():
@@ -30,54 +48,99 @@ def test_shapes_that_would_broadcast_do_not_pass():
 
 def test_a_tiny_gradient_is_measured_against_the_whole():
     got, exact = {"a": np.array([1e-9]), "b": np.array([1.0])}, {"a": np.array([0.0]), "b": np.array([1.0])}
-    assert gradient_errors(got, exact) == pytest.approx(1e-9 / 1e-2)
+    assert gradient_errors(got, exact) == pytest.approx(both(1e-9 / 1e-2))
 
 
 @pytest.mark.parametrize("row", LADDER)
 def test_float64_has_fixed_limits(row):
-    assert judge(row, "float64", 0.99 * LADDER[row].limit, Baseline()).passed
-    assert not judge(row, "float64", 1.01 * LADDER[row].limit, Baseline()).passed
+    limit = LADDER[row].limit
+    for figure, times in ((by_norm, 1.0), (in_one_element, TIMES_NORM)):
+        assert judge(row, "float64", figure(0.99 * times * limit), Baseline()).passed
+        verdict = judge(row, "float64", figure(1.01 * times * limit), Baseline())
+        assert not verdict.passed and (verdict.error, verdict.limit) == (1.01 * times * limit, pytest.approx(times * limit))
+
+
+# Shapes of a long sequence's output and of a bias; one number of 1e-9 that no norm of float64's rows would always show.
+@pytest.mark.parametrize("shape", [(1, 512, 8), (4096,)])
+@pytest.mark.parametrize("row", [row.name for row in LADDER.values() if row.measured in ("outputs", "gradients", "update")])
+def test_one_wrong_number_fails_in_float64(row, shape):
+    exact = np.random.default_rng(0).standard_normal(shape)
+    got = exact.copy()
+    got.flat[1234] += 1e-9
+    verdict = judge(row, "float64", errors(got, exact), Baseline())
+    assert not verdict.passed and "in one element" in verdict.reason
+    assert judge(row, "float64", errors(exact * (1.0 + 1e-14), exact), Baseline()).passed
+
+
+def test_one_number_off_by_twenty_eps_fails_in_float32():
+    """Of 100,000; a norm alone would let it pass."""
+    exact = np.random.default_rng(0).standard_normal(100_000)
+    numpy = exact.astype(np.float32)
+    got = numpy.copy()
+    got[1234] += 20 * EPS32
+    allowed = Baseline(numpy=errors(numpy, exact), rounding=errors(numpy, exact))
+    off = errors(got, exact)
+    assert judge("layer forward", "float32", errors(numpy, exact), allowed).passed
+    assert judge("layer forward", "float32", by_norm(off.norm), allowed).passed
+    verdict = judge("layer forward", "float32", off, allowed)
+    assert not verdict.passed and "in one element" in verdict.reason
 
 
 def test_ill_conditioned_inputs_move_the_proof_by_what_they_lose():
-    lose_a_thousand = Baseline(copies=1000 * 2.0**-52)
-    assert judge("layer forward", "float64", 9.9e-10, lose_a_thousand).passed
-    assert not judge("layer forward", "float64", 1.1e-9, lose_a_thousand).passed
+    lose_a_thousand = Baseline(copies=both(1000 * 2.0**-52))
+    for figure in (by_norm, in_one_element):
+        assert judge("layer forward", "float64", figure(9.9e-10), lose_a_thousand).passed
+        assert not judge("layer forward", "float64", figure(1.1e-9), lose_a_thousand).passed
 
 
 @pytest.mark.parametrize(
     ("baseline", "limit"),
     [
-        (Baseline(numpy=1e-6), 4e-6),
-        (Baseline(numpy=1e-9), 12 * EPS32),
-        (Baseline(numpy=1e-6, copies=2e-6), 8e-6),
-        (Baseline(numpy=1e-3), 1e-5),
-        (Baseline(numpy=1e-3, rounding=1e-4), 4e-4),
-        (Baseline(numpy=1e-3, copies=5e-5), 2e-4),
+        ({"numpy": 1e-6}, 4e-6),
+        ({"numpy": 1e-9}, 12 * EPS32),
+        ({"numpy": 1e-6, "copies": 2e-6}, 8e-6),
+        ({"numpy": 1e-3}, 1e-5),
+        ({"numpy": 1e-3, "rounding": 1e-4}, 4e-4),
+        ({"numpy": 1e-3, "copies": 5e-5}, 2e-4),
     ],
     ids=["NumPy", "floor", "copies", "cap", "rounding lifts the cap", "copies lift the cap"],
 )
 def test_float32_is_held_to_numpy(baseline, limit):
-    assert judge("layer forward", "float32", 0.99 * limit, baseline).passed
-    verdict = judge("layer forward", "float32", 1.01 * limit, baseline)
-    assert not verdict.passed and verdict.limit == pytest.approx(limit)
+    for figure in (by_norm, in_one_element):
+        # The cap alone is no figure of NumPy's: it is a fixed limit, as those of float64 are.
+        times = TIMES_NORM if figure is in_one_element and limit == 1e-5 else 1.0
+        allowed = Baseline(**{name: figure(value) for name, value in baseline.items()})
+        assert judge("layer forward", "float32", figure(0.99 * times * limit), allowed).passed
+        verdict = judge("layer forward", "float32", figure(1.01 * times * limit), allowed)
+        assert not verdict.passed and verdict.limit == pytest.approx(times * limit)
+
+
+def test_the_figure_that_takes_more_of_its_limit_is_the_one_that_is_told():
+    allowed = Baseline(numpy=Errors(1e-6, 3e-6))
+    verdict = judge("layer forward", "float32", Errors(1e-6, 2.9e-6), allowed)
+    assert (verdict.error, verdict.share) == (1e-6, pytest.approx(0.25)) and "by norm" in verdict.reason
+    verdict = judge("layer forward", "float32", Errors(1e-6, 3.1e-6), allowed)
+    assert verdict.error == 3.1e-6 and "in one element" in verdict.reason
 
 
 def test_low_precision_is_held_to_rounded_numpy():
-    assert judge("layer forward", "bfloat16", 0.019, Baseline(numpy=0.01)).passed
-    assert not judge("layer forward", "bfloat16", 0.021, Baseline(numpy=0.01)).passed
+    for figure in (by_norm, in_one_element):
+        assert judge("layer forward", "bfloat16", figure(0.019), Baseline(numpy=figure(0.01))).passed
+        assert not judge("layer forward", "bfloat16", figure(0.021), Baseline(numpy=figure(0.01))).passed
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_not_finite_never_passes(dtype, value):
-    verdict = judge("layer forward", dtype, value, Baseline(numpy=value, copies=value))
-    assert not verdict.passed
+    for figure in (by_norm, in_one_element):
+        assert not judge("layer forward", dtype, figure(value), Baseline(numpy=figure(value), copies=figure(value))).passed
+        assert not judge("layer forward", dtype, figure(value), Baseline()).passed
 
 
 def test_a_figure_says_what_makes_it_fine():
-    assert judge("layer forward", "float32", 1.3e-6, Baseline(numpy=1e-6)).reason == "1.3e-06; 1.3x NumPy float32; limit 4x"
-    assert judge("layer forward", "float64", 2e-16, Baseline()).reason == "2.0e-16; limit 1e-12"
+    verdict = judge("layer forward", "float32", both(1.3e-6), Baseline(numpy=both(1e-6)))
+    assert verdict.reason == "1.3e-06 in one element; 1.3x NumPy float32; limit 4x"
+    assert judge("layer forward", "float64", by_norm(2e-16), Baseline()).reason == "2.0e-16 by norm; limit 1e-12"
 
 
 def test_a_run_inside_ten_times_the_band_passes():

@@ -41,7 +41,7 @@ def command(
     device: Devices = None,
     python: Pythons = None,
     ssh: Hosts = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of weights, inputs and data.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Of weights, inputs, the order of batches and what dropout drops.")] = 0,
     controls: Annotated[bool, typer.Option("--controls", help="Plant known mistakes, which must be caught.")] = False,
     data: Data = None,
     json_file: options.JsonFile = None,

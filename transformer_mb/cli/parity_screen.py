@@ -1,4 +1,4 @@
-"""What a parity run says at its end: the table, each failure once, and the counts."""
+"""What a parity run says at its end: the table, each failure once, the counts, and what came closest to its limit."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ SHOWN = 25  # failures in full; the JSON file has all
 def show(outcome: Outcome, labels: Sequence[str], every_case: bool) -> None:
     from rich.console import Console
 
+    from ..parity.closest import sentence
     from ..parity.report import interruption, table
 
     console = Console(width=None if Console().is_terminal else 160)
@@ -30,7 +31,8 @@ def show(outcome: Outcome, labels: Sequence[str], every_case: bool) -> None:
     lines += [f"FAILED {sentence}" for sentence in outcome.idle]
     if (interrupted := interruption(outcome)) is not None:
         lines.append(f"{interrupted}: what is said here is of these cells alone")
-    print("\n".join([*map(printable, lines), _counts(outcome)]))
+    nearest = sentence(outcome.results)
+    print("\n".join([*map(printable, lines), _counts(outcome), *([printable(nearest)] if nearest else [])]))
 
 
 def _failures(outcome: Outcome) -> list[str]:

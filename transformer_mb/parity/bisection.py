@@ -1,9 +1,11 @@
-"""Where a failed model first differs: every sublayer by itself, fed what the reference fed its own, and as it inherits."""
+"""Where a failed model first differs: every sublayer by itself, fed what the reference fed its own, and as it inherits.
+
+Forward first; where that is right, backward: see backward.py.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,16 +17,16 @@ from ..config import TransformerConfig
 from ..errors import WorkerError
 from ..files.tensors import write_tensors
 from ..registry import PLAIN_DTYPES
+from .backward import Backward, examine_backward
 from .cells import FAILED, Ask
 from .computing import reference
-from .computing.messages import Arrays, Request, under, without_arrays
+from .computing.messages import Arrays, Request, under
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
-from .verdict.measure import error, gradient_floor
+from .verdict.measure import error, gradient_floor, norm
+from .walk import part_request, walk
 
 BISECTED = ("model", "step", "decode", "cached")
-# path, method, inputs, keyword arguments -> the sublayer's output
-Runner = Callable[..., np.ndarray]
 
 
 def can_bisect(experiment: Any) -> bool:
@@ -46,48 +48,6 @@ class Node:
     inherited: float
 
 
-def walk(config: TransformerConfig, batch: Arrays, run: Runner) -> None:
-    """A model's forward pass as a sequence of its sublayers, whole blocks after what is inside them."""
-    states = None
-    if config.has_encoder:
-        states = _encoder(config, batch, run)
-    if config.has_decoder:
-        _decoder(config, batch, states, run)
-
-
-def _encoder(config: TransformerConfig, batch: Arrays, run: Runner) -> np.ndarray:
-    lens = batch.get("source_valid_lens")
-    X = run("encoder", "embed", [batch["source"]], token_types=batch.get("token_types"))
-    for i in range(config.encoder_num_layers):
-        block, start = f"encoder.blks.block{i}", X
-        Y = _read(config, run, f"{block}.addnorm1", X)
-        X = run(f"{block}.addnorm1", None, [X, run(f"{block}.attention", None, [Y, Y, Y, lens])])
-        X = run(f"{block}.addnorm2", None, [X, run(f"{block}.ffn", None, [_read(config, run, f"{block}.addnorm2", X)])])
-        X = run(block, None, [start, lens])
-    return run("encoder.norm", None, [X]) if config.final_norm else X
-
-
-def _decoder(config: TransformerConfig, batch: Arrays, states: np.ndarray | None, run: Runner) -> None:
-    lens = batch.get("source_valid_lens")
-    X = run("decoder", "embed", [batch["target_in"]])
-    for i in range(config.decoder_num_layers):
-        block, start = f"decoder.blks.block{i}", X
-        Y = _read(config, run, f"{block}.addnorm1", X)
-        X = run(f"{block}.addnorm1", None, [X, run(f"{block}.attention1", None, [Y, Y, Y], causal=True)])
-        if states is not None:
-            Y = _read(config, run, f"{block}.addnorm2", X)
-            X = run(f"{block}.addnorm2", None, [X, run(f"{block}.attention2", None, [Y, states, states, lens])])
-        X = run(f"{block}.addnorm3", None, [X, run(f"{block}.ffn", None, [_read(config, run, f"{block}.addnorm3", X)])])
-        X = run(block, None, [start, [states, lens, [None] * config.decoder_num_layers]])
-    X = run("decoder.norm", None, [X]) if config.final_norm else X
-    if not config.tie_output:
-        run("decoder.dense", None, [X])
-
-
-def _read(config: TransformerConfig, run: Runner, addnorm: str, X: np.ndarray) -> np.ndarray:
-    return run(addnorm, "sublayer_input", [X]) if config.norm_position == "pre" else X
-
-
 def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> tuple[str, str]:
     """What differs first in a failed model, in a few words, and all its sublayers as text.
 
@@ -97,11 +57,21 @@ def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> tuple[str, st
     nodes = examine(request, ask, dump)
     first = next((node.path for node in nodes if node.failed), None)
     lines = _drawn(nodes, first)
-    if first is None:
-        lines.append("every sublayer is right by itself: the difference is in how they are joined, or in the backward pass")
-        lines += _worst_gradients(experiment, ask)
+    if first is not None:
+        return first, "\n".join(lines)
+    passes = Backward.of(experiment.request, request) if under("gradient", getattr(experiment, "expected", {})) else None
+    if passes is None:
+        return "", "\n".join([*lines, "every sublayer is right by itself: the difference is in how they are joined"])
+    cause, backward = examine_backward(passes, ask)
+    lines += backward
+    if cause is not None:
+        return cause, "\n".join(lines)
+    worst = _worst_gradients(experiment, ask)
+    lines.append(
+        "every sublayer is right by itself, backward too: the difference is in how they are joined, or in the embeddings"
+    )
     # Without a sublayer the same gradients are off.
-    return first or "; ".join(line.partition(":")[0] for line in lines[len(nodes) :]), "\n".join(lines)
+    return "; ".join(line.partition(":")[0] for line in worst), "\n".join([*lines, *worst])
 
 
 def _forward(request: Request) -> Request:
@@ -122,7 +92,7 @@ def examine(request: Request, ask: Ask, dump: Path | None = None) -> list[Node]:
     outputs: list[np.ndarray] = []
 
     def expected(path: str, method: str | None, inputs: list[Any], **call: Any) -> np.ndarray:
-        asked.append(_part(request, path, method, inputs, call))
+        asked.append(part_request(request, path, method, inputs, call))
         outputs.append(reference.answer(asked[-1])["output"])
         return outputs[-1]
 
@@ -144,7 +114,7 @@ def _inherited(request: Request, config: TransformerConfig, batch: Arrays, ask: 
     errors: list[float] = []
 
     def own(path: str, method: str | None, inputs: list[Any], **call: Any) -> np.ndarray:
-        output = ask(_part(request, path, method, inputs, call))["output"]
+        output = ask(part_request(request, path, method, inputs, call))["output"]
         errors.append(error(output, outputs[len(errors)]))
         return output
 
@@ -153,20 +123,6 @@ def _inherited(request: Request, config: TransformerConfig, batch: Arrays, ask: 
     except (WorkerError, AssertionError):
         errors += [float("nan")] * (len(outputs) - len(errors))
     return errors
-
-
-def _part(request: Request, path: str, method: str | None, inputs: list[Any], call: Mapping[str, Any]) -> Request:
-    """The sublayer's request holds the whole model: it is built as the model was, then this part of it is run."""
-    arrays = {name: value for name, value in request.arrays.items() if name.startswith("weights.")}
-    spec = {
-        # A method of a layer runs in whatever mode the model is in: without dropout both are the same.
-        "config": {**request.spec["config"], "dropout": 0.0, "attention_dropout": 0.0, "ffn_dropout": 0.0},
-        "path": path,
-        "method": method,
-        "inputs": without_arrays(inputs, "inputs", arrays),
-        "call": {name: without_arrays(value, f"call.{name}", arrays) for name, value in call.items() if value is not None},
-    }
-    return Request("part", request.dtype, spec, arrays)
 
 
 def _drawn(nodes: list[Node], first: str | None) -> list[str]:
@@ -185,8 +141,8 @@ def _worst_gradients(experiment: Any, ask: Ask) -> list[str]:
     expected = under("gradient", getattr(experiment, "expected", {}))
     if not expected:
         return []
-    got, floor = under("gradient", ask(experiment.request)), gradient_floor(expected)
-    errors = {name: error(got[name], expected[name], floor) for name in expected}
+    got, whole = under("gradient", ask(experiment.request)), norm(expected.values())
+    errors = {name: error(got[name], value, gradient_floor(value, whole)) for name, value in expected.items()}
     worst = sorted(errors, key=lambda name: errors[name] if np.isfinite(errors[name]) else np.inf, reverse=True)
     return [f"gradient of {name}: {errors[name]:.1e}" for name in worst[:5]]
 

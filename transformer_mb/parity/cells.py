@@ -44,6 +44,13 @@ class Result:
     def cell(self) -> Cell:
         return Cell(self.row, self.case, self.dtype)
 
+    @property
+    def share(self) -> float | None:
+        """How much of its limit the error takes; None where one of them is not there or is not finite."""
+        if self.error is None or not self.limit or not np.isfinite([self.error, self.limit]).all():
+            return None
+        return self.error / self.limit
+
 
 @dataclass(frozen=True)
 class ControlResult:

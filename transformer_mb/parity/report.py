@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from ..files.whole_file import replaced_file
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
+from .closest import as_json, closest
 from .ladder import LADDER
 from .outcome import Outcome
 
@@ -37,6 +38,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "environment": {name: os.environ[name] for name in ("XLA_FLAGS",) if name in os.environ},
         "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
         "settings": dict(settings),
+        "closest": [as_json(result) for result in closest(outcome.results)],
         "results": [_finite(vars(result)) for result in outcome.results],
         "control_results": [vars(control) for control in outcome.controls],
         "bisections": {f"{one.backend}, {one.cell}": one.tree for one in outcome.differences},

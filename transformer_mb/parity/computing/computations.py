@@ -17,7 +17,8 @@ from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...interface import FUNCTIONS
 from ...trainer import Batch, Trainer
-from .messages import Arrays, named, under, with_arrays
+from .messages import Arrays, Request, named, under, with_arrays
+from .native_dtypes import recorded_dtypes, with_dtypes
 
 Spec = Mapping[str, Any]
 Answer = dict[str, np.ndarray]
@@ -68,12 +69,14 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def part(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods."""
+    """The ``output`` of one sublayer of a model, found by its canonical path, or of one of its methods.
+
+    With a ``cotangent`` the ``gradient`` of its inputs and parameters too.
+    """
     owner = _part(_kept_model(backend, spec["config"], arrays), spec["path"])
     called = getattr(owner, spec["method"]) if spec["method"] else owner
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
-    output = backend.apply(called, *with_arrays(spec["inputs"], arrays), **call)
-    return {"output": output[0] if isinstance(output, tuple) else output}
+    return _layer_answer(backend, called, with_arrays(spec["inputs"], arrays), call, arrays.get("cotangent"))
 
 
 def _part(native: Any, path: str) -> Any:
@@ -99,7 +102,7 @@ def step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         *batch,
         normalization=options.normalization,
         label_smoothing=options.label_smoothing,
-        dropout_masks=_masks(native.config, batch, spec["step_count"]),
+        dropout_masks=_masks(native.config, batch, spec["seed"], spec["step_count"]),
     )
     given = under("gradients", arrays) or gradients
     trainer.update(given)
@@ -118,7 +121,7 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     for _ in range(spec["steps"]):
         count = trainer.step_count
         batch = Batch(*(batches[name][count - spec["step_count"]] for name in Batch._fields))
-        losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, count))))
+        losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, spec["seed"], count))))
         if trainer.step_count in spec.get("states_at", ()):
             state = named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
             answer |= named(f"state {trainer.step_count}", state)
@@ -198,7 +201,10 @@ class _LastOfEqual:
         return np.take_along_axis(log_probs, order, axis=1), np.take_along_axis(ids, order, axis=1)
 
 
-MISTAKEN = {"caches not reordered": _NotReordered, "the last of equal logits": _LastOfEqual}
+MISTAKEN: dict[str, Callable[[BeamSession, int], BeamSession]] = {
+    "caches not reordered": _NotReordered,
+    "the last of equal logits": _LastOfEqual,
+}
 
 
 def _searching(backend: Backend, mistake: str | None) -> Backend:
@@ -216,6 +222,12 @@ def _searching(backend: Backend, mistake: str | None) -> Backend:
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function for function in (layer, model, part, update, step, run, decode, cached)
 }
+
+
+def compute(backend: Backend, request: Request) -> Answer:
+    """What a request asks for, and in which dtype the framework gave each output of it."""
+    with recorded_dtypes(backend) as dtype_of:
+        return with_dtypes(COMPUTATIONS[request.computation](backend, request.spec, request.arrays), dtype_of)
 
 
 def _model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
@@ -260,13 +272,15 @@ def _batch(arrays: Arrays) -> Batch:
     return Batch(*(arrays.get(name) for name in Batch._fields))  # type: ignore[arg-type]  # a decoder has no source
 
 
-def _masks(config: TransformerConfig, batch: Batch, step_count: int) -> dict[str, np.ndarray]:
-    """From the neutral stream, in each process anew: they are keyed by the step alone."""
+def _masks(config: TransformerConfig, batch: Batch, seed: int, step_count: int) -> dict[str, np.ndarray]:
+    """From the neutral stream, in each process anew: they are keyed by the seed and the step alone."""
     rows, steps = batch.target_in.shape
     source_steps = batch.source.shape[1] if batch.source is not None else 0
-    return _drawn(config, step_count, rows, source_steps, steps)
+    return _drawn(config, seed, step_count, rows, source_steps, steps)
 
 
 @lru_cache(maxsize=160)  # a trajectory is followed by many perturbed runs; half a megabyte a step
-def _drawn(config: TransformerConfig, step_count: int, rows: int, source_steps: int, steps: int) -> dict[str, np.ndarray]:
-    return dropout_masks(config, 0, step_count, rows, source_steps, steps)
+def _drawn(
+    config: TransformerConfig, seed: int, step_count: int, rows: int, source_steps: int, steps: int
+) -> dict[str, np.ndarray]:
+    return dropout_masks(config, seed, step_count, rows, source_steps, steps)

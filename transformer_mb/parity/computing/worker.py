@@ -48,15 +48,14 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
 
 def _answer(loaded: Any, backends: dict[str, Any], device: str | None, text: str, data: bytes) -> tuple[str, bytes]:
     from ...processes.messages import pack_arrays
-    from .computations import COMPUTATIONS
+    from .computations import compute
     from .messages import Request
 
     try:
         request = Request.unpack(text, data)
         if request.dtype not in backends:
             backends[request.dtype] = loaded(device=device, dtype=request.dtype)
-        computation = COMPUTATIONS[request.computation]
-        return "", pack_arrays(computation(backends[request.dtype], request.spec, request.arrays))
+        return "", pack_arrays(compute(backends[request.dtype], request))
     except Exception as error:
         traceback.print_exc()  # into the worker's file
         return f"{type(error).__name__}: {error}", b""

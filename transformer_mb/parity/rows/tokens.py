@@ -14,7 +14,7 @@ from ..computing.messages import Arrays, Request
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.limits import Baseline, judge
-from ..verdict.measure import error as relative_error
+from ..verdict.measure import errors
 from .drawn_searches import drawn_searches
 from .model_cases import CONFIGS, DECODER
 from .token_models import ROWS, STEPS, Search, drawn
@@ -58,13 +58,13 @@ class Decoding:
         if self.dtype == "float64":
             return Baseline()
         logits = reference.baseline(self.request)["logits"]
-        return Baseline(numpy=relative_error(logits, self.expected["logits"]))
+        return Baseline(numpy=errors(logits, self.expected["logits"]))
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, expected = ask(self.request), self.expected
         check_answer(got, expected, self.dtype)
         # Logits that are wrong would excuse any token: they are held to a verdict of their own first.
-        verdict = judge(self.row, self.dtype, relative_error(got["logits"], expected["logits"]), self.baseline)
+        verdict = judge(self.row, self.dtype, errors(got["logits"], expected["logits"]), self.baseline)
         off = float(np.abs(got["logits"].astype(np.float64) - expected["logits"]).max())
         other = [row for row in range(ROWS) if not np.array_equal(got["tokens"][row], expected["tokens"][row])]
         margins = {row: self._margin(row, got["tokens"][row]) for row in other}

@@ -17,6 +17,7 @@ from ..verdict.answers import check_answer
 from ..verdict.bands import Bands, Curve, divergence
 from ..verdict.comparison import Comparison
 from ..verdict.limits import Baseline, Judgement, judge
+from ..verdict.measure import NONE, Errors, errors
 from .training_job import FREE_STEPS, SAMPLED, Recording
 
 
@@ -64,22 +65,23 @@ class FreeRunning:
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, cell = ask(self._request(self.start)), self.cells(backend)[0]
         check_answer(got, self.bands.expected, self.dtype)
-        verdict = self._first_step(got)
+        off = one_step_error(got, self.bands.expected, self.first + 1)
+        verdict = self._first_step(off)
         if not verdict.passed:  # a first step that is wrong would widen its own band
             return [replace(verdict, reason=f"its first step is off by {verdict.reason}").of(cell, backend)]
-        curve = Curve(divergence(got["losses"], self.bands.expected["losses"]), self.bands.around(verdict.error))
-        self.curves[backend], self.one_step_errors[backend] = curve, verdict.error
+        curve = Curve(divergence(got["losses"], self.bands.expected["losses"]), self.bands.around(off.norm))
+        self.curves[backend], self.one_step_errors[backend] = curve, off.norm
         return [curve.judge().of(cell, backend)]
 
-    def _first_step(self, got: Arrays) -> Judgement:
-        step = self.first + 1
-        single = one_step_error(self.bands.baseline, self.bands.expected, step) if self.dtype == "float32" else 0.0
-        allowed = Baseline(numpy=single, copies=single)
-        return judge(self.row, self.dtype, one_step_error(got, self.bands.expected, step), allowed)
+    def _first_step(self, off: Errors) -> Judgement:
+        single = NONE
+        if self.dtype == "float32":
+            single = one_step_error(self.bands.baseline, self.bands.expected, self.first + 1)
+        return judge(self.row, self.dtype, off, Baseline(numpy=single, copies=single))
 
 
-def one_step_error(got: Arrays, expected: Arrays, step: int) -> float:
+def one_step_error(got: Arrays, expected: Arrays, step: int) -> Errors:
     """Of all weights together after one step: what the starts of the perturbed runs are off by."""
-    first, second = (under(f"state {step}.weights", answer) for answer in (got, expected))
-    off = sum(float(np.sum(np.square(first[name].astype(np.float64) - second[name]))) for name in second)
-    return float(np.sqrt(off / sum(float(np.sum(np.square(value))) for value in second.values())))
+    answers = [under(f"state {step}.weights", answer) for answer in (got, expected)]
+    first, second = (np.concatenate([weights[name].ravel() for name in answers[1]]) for weights in answers)
+    return errors(first, second, floor=0.0)

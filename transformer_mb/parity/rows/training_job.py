@@ -31,11 +31,14 @@ HANDED_OVER_AT, CONTINUED = 20, 20
 class Job:
     """The model, its recipe, its first weights (the same in float32 and float64) and one batch for each step.
 
+    Weights, the order of the pairs and what dropout drops follow the seed.
+
     The pairs come in the recipe's order, epoch after epoch, cut into batches of one size: a smaller last batch of an
     epoch would have every framework compile twice.
     """
 
     name: str
+    seed: int
     config: TransformerConfig
     options: dict[str, Any]
     weights: dict[str, np.ndarray]
@@ -53,7 +56,7 @@ class Job:
         return Request("step", dtype, self._spec(number), {**state, **named("batch", batch)})
 
     def _spec(self, step_count: int) -> dict[str, Any]:
-        return {"config": self.config.to_dict(), "options": self.options, "step_count": step_count}
+        return {"config": self.config.to_dict(), "options": self.options, "seed": self.seed, "step_count": step_count}
 
     @property
     def start(self) -> dict[str, np.ndarray]:
@@ -83,8 +86,8 @@ def _job(name: str, pairs: Sequence[tuple[str, str]], seed: int) -> Job:
     vocabularies = build_vocabularies(pairs, "d2l", min_freq=recipe.min_freq)
     config = d2l(*map(len, vocabularies))
     weights = {name: value.astype(np.float32).astype(np.float64) for name, value in initial_weights(config, seed).items()}
-    batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
-    return Job(name, config, recipe.trainer_options(), weights, _stacked(batches, recipe.batch_size))
+    batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, seed, num_steps=recipe.num_steps)
+    return Job(name, seed, config, recipe.trainer_options(), weights, _stacked(batches, recipe.batch_size))
 
 
 def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:

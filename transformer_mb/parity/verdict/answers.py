@@ -10,6 +10,7 @@ import numpy as np
 
 from ..cells import FAILED, Ask, Experiment, Result
 from ..computing.messages import Arrays
+from ..computing.native_dtypes import PREFIX, native_dtypes
 
 FROM_PYTHON = ("loss", "losses")  # float64 whatever the backend computes in
 
@@ -21,15 +22,20 @@ class Unusable(Exception):
 def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
     """Raises Unusable unless ``got`` has the names, shapes and kinds of ``expected``, in ``dtype``, and is finite.
 
-    Formats of two bytes come as float32.
+    Formats of two bytes come as float32, beside the names of what they were: each output must have come from the dtype itself.
     """
     for name, array in expected.items():
         if name not in got:
             raise Unusable(f"{name} {list(array.shape)} was expected, but it did not come")
+    for name, native in native_dtypes(got).items():
+        if native != dtype:
+            raise Unusable(f"{name} must come in {dtype}, got {native}")
     float_type = np.dtype("float64" if dtype == "float64" else "float32")
     for name, value in got.items():
         if name not in expected:
             raise Unusable(f"{name} {list(value.shape)} was not asked for")
+        if name.startswith(f"{PREFIX}."):
+            continue
         if value.shape != expected[name].shape:
             raise Unusable(f"{name} must have shape {list(expected[name].shape)}, got {list(value.shape)}")
         kind = expected[name].dtype

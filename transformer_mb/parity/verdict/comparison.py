@@ -8,43 +8,43 @@ from functools import cached_property
 
 import numpy as np
 
+from ...registry import PLAIN_DTYPES
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, under
+from ..computing.native_dtypes import OUTPUTS
 from ..computing.precision import perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
 from .limits import PERTURBED_COPIES, Baseline, judge
-from .measure import error, gradient_errors, norm, worst
-
-OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled", "attention")
+from .measure import NONE, Errors, errors, gradient_errors, norm, worst_errors
 
 
-def outputs(request: Request, got: Arrays, expected: Arrays) -> float:
-    return worst(error(got[name], expected[name]) for name in expected if name.partition(".")[0] in OUTPUTS)
+def outputs(request: Request, got: Arrays, expected: Arrays) -> Errors:
+    return worst_errors(errors(got[name], expected[name]) for name in expected if name.partition(".")[0] in OUTPUTS)
 
 
-def loss(request: Request, got: Arrays, expected: Arrays) -> float:
-    return error(got["loss"], expected["loss"])
+def loss(request: Request, got: Arrays, expected: Arrays) -> Errors:
+    return errors(got["loss"], expected["loss"])
 
 
-def gradients(request: Request, got: Arrays, expected: Arrays) -> float:
+def gradients(request: Request, got: Arrays, expected: Arrays) -> Errors:
     """Where all gradients vanish, as those of a saturated softmax do, their size is compared with the cotangent's."""
     cotangent = [request.arrays[name] for name in ("cotangent",) if name in request.arrays]
     return gradient_errors(under("gradient", got), under("gradient", expected), norm(cotangent))
 
 
-def update(request: Request, got: Arrays, expected: Arrays) -> float:
+def update(request: Request, got: Arrays, expected: Arrays) -> Errors:
     """The change of the weights, not the weights: a small step must not hide behind a large weight."""
     before, pair = under("weights", request.arrays), (got, expected)
     changes = [{name: value - before[name] for name, value in under("weights", answer).items()} for answer in pair]
     groups = [changes] + [[under(f"slots.{slot}", answer) for answer in pair] for slot in ("m", "v", "momentum")]
-    return worst(gradient_errors(*group) for group in groups if group[1])
+    return worst_errors(gradient_errors(*group) for group in groups if group[1])
 
 
 # What the ladder's rows measure of an answer.
-MEASURES: dict[str, Callable[[Request, Arrays, Arrays], float]] = {
+MEASURES: dict[str, Callable[[Request, Arrays, Arrays], Errors]] = {
     function.__name__: function for function in (outputs, loss, gradients, update)
 }
 
@@ -93,23 +93,26 @@ class Comparison:
         for row in self.rows:
             copied = [] if _from_given_gradients(row) else moved
             draws = numpy if copied else numpy[:1]
-            copies = worst(errors[row] for errors in copied) if copied else 0.0
-            baselines[row] = Baseline(worst(errors[row] for errors in draws), rounding[row], copies)
+            copies = worst_errors(each[row] for each in copied) if copied else NONE
+            own = worst_errors(each[row] for each in draws)
+            if self.dtype not in PLAIN_DTYPES:  # the norm is that of the case alone
+                own = own._replace(norm=numpy[0][row].norm)
+            baselines[row] = Baseline(own, rounding[row], copies)
         return baselines
 
     def _copied(self) -> bool:
-        return self.dtype in ("float64", "float32") and not all(map(_from_given_gradients, self.rows))
+        return not all(map(_from_given_gradients, self.rows))
 
-    def _errors(self, request: Request, got: Arrays, expected: Arrays | None = None) -> dict[str, float]:
+    def _errors(self, request: Request, got: Arrays, expected: Arrays | None = None) -> dict[str, Errors]:
         expected = self.expected if expected is None else expected
         return {row: MEASURES[LADDER[row].measured](request, got, expected) for row in self.rows}
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got = ask(self.request)
         check_answer(got, self.expected, self.dtype)
-        errors, baselines = self._errors(self.request, got), self.baselines
+        off, baselines = self._errors(self.request, got), self.baselines
         cells = self.cells(backend)
-        return [judge(cell.row, self.dtype, errors[cell.row], baselines[cell.row]).of(cell, backend) for cell in cells]
+        return [judge(cell.row, self.dtype, off[cell.row], baselines[cell.row]).of(cell, backend) for cell in cells]
 
 
 def _from_given_gradients(row: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,15 +11,37 @@ import numpy as np
 FLOOR = 1e-2
 
 
+class Errors(NamedTuple):
+    """Two relative errors of one result: a norm hides a single wrong number among many, which the second shows.
+
+    Args:
+        norm: of all n numbers together, ||got - reference|| / ||reference||.
+        element: of the number that is furthest off, |got - reference| / (||reference|| / sqrt(n)): never less than ``norm``.
+    """
+
+    norm: float
+    element: float
+
+
+NONE = Errors(0.0, 0.0)
+
+
 def error(got: np.ndarray, reference: np.ndarray, floor: float | None = None) -> float:
-    """||got - reference|| / max(||reference||, floor); the floor is 1e-2 sqrt(n) for an output of n numbers.
+    """The relative error by norm alone."""
+    return errors(got, reference, floor).norm
+
+
+def errors(got: np.ndarray, reference: np.ndarray, floor: float | None = None) -> Errors:
+    """Relative to max(||reference||, floor); the floor is 1e-2 sqrt(n) for an output of n numbers.
 
     Raises: AssertionError when the shapes differ, which no number could say. NaN in ``got`` gives NaN.
     """
     got, reference = np.asarray(got, np.float64), np.asarray(reference, np.float64)
     assert got.shape == reference.shape, f"shape {list(reference.shape)} was expected, got {list(got.shape)}"
     floor = FLOOR * np.sqrt(reference.size) if floor is None else floor
-    return float(np.linalg.norm(got - reference) / worst([float(np.linalg.norm(reference)), floor]))
+    off, size = got - reference, worst([float(np.linalg.norm(reference)), floor])
+    furthest = np.abs(off).max(initial=0.0) * np.sqrt(reference.size)
+    return Errors(float(np.linalg.norm(off) / size), float(furthest / size))
 
 
 def worst(errors: Iterable[float]) -> float:
@@ -26,21 +49,27 @@ def worst(errors: Iterable[float]) -> float:
     return float(np.max(np.fromiter(errors, np.float64)))
 
 
+def worst_errors(errors: Iterable[Errors]) -> Errors:
+    """The largest of each figure."""
+    norms, elements = zip(*errors, strict=True)
+    return Errors(worst(norms), worst(elements))
+
+
 def norm(arrays: Iterable[np.ndarray]) -> float:
     """Of all numbers of some arrays together."""
     return float(np.sqrt(sum(float(np.sum(np.square(value, dtype=np.float64))) for value in arrays)))
 
 
-def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray], least: float = 0.0) -> float:
-    """The worst error of arrays whose sizes are compared with that of all of them together, or with ``least``."""
-    assert list(got) and set(got) == set(reference)
-    whole = worst([norm(reference.values()), least, float(np.finfo(np.float64).tiny)])
-    return worst(error(got[name], reference[name], gradient_floor(reference[name], whole)) for name in reference)
-
-
 def gradient_floor(reference: np.ndarray, whole: float) -> float:
-    """1e-2 of the whole gradient's norm, for small ones are rounding noise of large ones.
+    """1e-2 of the whole gradient's norm, for small gradients are rounding noise of large ones.
 
     All of it where the reference is zero, which a sum of numbers that cancel gives to one implementation and noise to another.
     """
     return FLOOR * whole if reference.any() else whole
+
+
+def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray], least: float = 0.0) -> Errors:
+    """The worst errors of arrays whose sizes are compared with that of all of them together, or with ``least``."""
+    assert list(got) and set(got) == set(reference)
+    whole = worst([norm(reference.values()), least, float(np.finfo(np.float64).tiny)])
+    return worst_errors(errors(got[name], reference[name], gradient_floor(reference[name], whole)) for name in reference)

@@ -1,0 +1,51 @@
+"""The training that stepwise, free-running and hand-over rows follow is another one for another seed."""
+
+import numpy as np
+import pytest
+
+from transformer_mb.parity.computing import computations, reference
+from transformer_mb.parity.plan import Plan, Selection
+from transformer_mb.parity.rows.training import step_request
+from transformer_mb.parity.rows.training_job import Recording, make_job
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    return {seed: make_job(None, seed) for seed in (0, 1)}
+
+
+def test_weights_and_batches_follow_the_seed(jobs):
+    first, second = jobs.values()
+    assert all(np.array_equal(value, make_job(None, 0).batches[name]) for name, value in first.batches.items())
+    assert not np.array_equal(first.batches["source"], second.batches["source"])
+    assert any(not np.array_equal(value, second.weights[name]) for name, value in first.weights.items())
+    # The same pairs in another order.
+    rows = [np.unique(job.batches["source"].reshape(-1, job.batches["source"].shape[-1]), axis=0) for job in (first, second)]
+    assert len(rows[0]) == len(rows[1])
+
+
+def test_what_is_dropped_follows_the_seed(jobs, monkeypatch):
+    """In every request of the rows of training."""
+    seeds, draw = set(), computations.dropout_masks
+    monkeypatch.setattr(computations, "dropout_masks", lambda config, seed, *rest: seeds.add(seed) or draw(config, seed, *rest))
+    job = jobs[1]
+    computations._drawn.cache_clear()
+    reference.answer(step_request(Recording(job), "float64", 0, job.start))
+    reference.answer(job.run("float64", 0, 1, job.start))
+    computations._drawn.cache_clear()
+    assert seeds == {1}
+
+
+def test_one_state_has_another_loss_with_other_masks(jobs):
+    job = jobs[0]
+    request = job.step("float64", 0, job.start)
+    losses = []
+    for seed in (0, 1):
+        spec = {**request.spec, "seed": seed}
+        losses.append(float(reference.answer(type(request)("step", "float64", spec, request.arrays))["loss"]))
+    assert losses[0] != losses[1]
+
+
+def test_the_plan_hands_its_seed_on():
+    plan = Plan(Selection(seed=1), ["numpy"])
+    assert plan.job.seed == 1 and plan.recording.job.run("float64", 0, 1, {}).spec["seed"] == 1

@@ -1,0 +1,61 @@
+"""In which dtype a framework gave its outputs: asked of its own tensors, before they become NumPy arrays.
+
+bfloat16 and float16 come as float32 arrays, so that from the arrays alone nobody could tell what they were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...backend import Backend
+from .messages import Arrays, named, under
+
+OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled", "attention")
+PREFIX = "dtype"
+DtypeOf = Callable[[np.ndarray], str]
+
+
+@contextmanager
+def recorded_dtypes(backend: Backend) -> Iterator[DtypeOf]:
+    """What is yielded gives the name of the native dtype of an array that the backend has made inside.
+
+    Of an array that was no tensor of the framework's it is the array's own.
+    """
+    seen: dict[int, tuple[np.ndarray, str]] = {}  # the arrays stay alive, so that no other gets the id of one
+    convert = getattr(backend, "_numpy", None)
+
+    def recording(leaf: Any) -> Any:
+        array = convert(leaf)  # type: ignore[misc]
+        if isinstance(array, np.ndarray):
+            seen[id(array)] = array, dtype_name(leaf.dtype)
+        return array
+
+    if convert is not None:
+        vars(backend)["_numpy"] = recording
+    try:
+        yield lambda array: seen[id(array)][1] if id(array) in seen else array.dtype.name
+    finally:
+        vars(backend).pop("_numpy", None)
+
+
+def dtype_name(dtype: Any) -> str:
+    """``bfloat16``, however a framework prints it: ``torch.bfloat16``, ``<dtype: 'bfloat16'>``."""
+    return re.findall(r"\w+", str(dtype).rstrip("'>"))[-1]
+
+
+def with_dtypes(answer: Arrays, dtype_of: DtypeOf) -> dict[str, np.ndarray]:
+    """The answer and, for each of its outputs, the name of its native dtype, as an array of characters."""
+    names = {
+        name: np.frombuffer(dtype_of(answer[name]).encode(), np.uint8) for name in answer if name.partition(".")[0] in OUTPUTS
+    }
+    return {**answer, **named(PREFIX, names)}
+
+
+def native_dtypes(answer: Arrays) -> dict[str, str]:
+    """By output, what ``with_dtypes`` added."""
+    return {name: bytes(value.astype(np.uint8)).decode(errors="replace") for name, value in under(PREFIX, answer).items()}
