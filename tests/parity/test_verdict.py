@@ -47,8 +47,15 @@ def test_shapes_that_would_broadcast_do_not_pass():
 
 
 def test_a_tiny_gradient_is_measured_against_the_whole():
-    got, exact = {"a": np.array([1e-9]), "b": np.array([1.0])}, {"a": np.array([0.0]), "b": np.array([1.0])}
+    got, exact = {"a": np.array([2e-9]), "b": np.array([1.0])}, {"a": np.array([1e-9]), "b": np.array([1.0])}
     assert gradient_errors(got, exact) == pytest.approx(both(1e-9 / 1e-2))
+
+
+def test_a_gradient_of_zero_is_measured_against_all_of_the_whole():
+    """It is zero by cancelling, which leaves rounding noise of the whole in another implementation."""
+    got, exact = {"a": np.array([1e-9]), "b": np.array([1.0])}, {"a": np.array([0.0]), "b": np.array([1.0])}
+    assert gradient_errors(got, exact) == pytest.approx(both(1e-9))
+    assert gradient_errors(got, exact, least=10.0) == pytest.approx(both(1e-10))
 
 
 @pytest.mark.parametrize("row", LADDER)

@@ -123,13 +123,13 @@ def test_M6_commas_separate_in_every_option():
 
 
 def test_M7_one_cause_is_drawn_once_and_every_model_has_its_folder(cli, tmp_path, faulty_backends):
-    names = ("d2l", "gelu, halves", "d2l, one token", "encoder alone")
+    names = ("d2l", "shared and tied, padding", "d2l, one token", "encoder alone")
     cases = "|".join(f"model forward: {name} [float64]" for name in names)
     outcome = cli("parity", "--backends", "moved_epsilon", "--cases", cases, "--dump", tmp_path / "dump")
     lines = outcome.out.splitlines()
     arrows = [line.split(":")[0].strip() for line in lines if line.endswith("<-- first to differ")]
     assert outcome.status == 1 and arrows == ["x encoder.blks.block0.addnorm1", "x encoder.embed"]
-    others = "model forward: gelu, halves [float64]; model forward: d2l, one token [float64]"
+    others = "model forward: shared and tied, padding [float64]; model forward: d2l, one token [float64]"
     assert f"2 more of moved_epsilon differ from the same place on: {others}" in lines
     dumped = {folder.name: len(list(folder.iterdir())) for folder in (tmp_path / "dump" / "moved_epsilon").iterdir()}
     assert set(dumped) == {f"model forward, {name}, float64" for name in names} and all(dumped.values())

@@ -21,7 +21,7 @@ from .token_models import ROWS, STEPS, Search, drawn
 
 BEAMS = {"greedy tokens": None, "beam tokens": 4}
 CASES = {name: CONFIGS[name] for name in ("d2l", "shared and tied, padding")} | {"decoder alone": DECODER}
-TIED = CONFIGS["d2l"].replace(suppress_ids=(6,))
+TIED = CONFIGS["d2l"].replace(suppress_ids=(5,))  # it ties with 6
 CLEAR = 10.0  # a choice is clear when its margin exceeds so many times the measured error of the logits
 
 
