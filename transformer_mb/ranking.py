@@ -11,29 +11,29 @@ def best_tokens(
     vocabulary: int,
     count: int,
     top: Callable[[int], tuple[np.ndarray, np.ndarray, np.ndarray]],
-    lowest: Callable[[np.ndarray, int], np.ndarray],
+    lowest: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
     """The ``count`` best log-probabilities and their ids, [rows, count] each, as ``BeamSession.step`` returns them.
 
     The values of a top-k are the same however it breaks ties; only the ids are not. So one more than ``count`` is asked
-    for: where that is worse than the last one in every row, the right ids are there, and only their order has to be
-    mended. Where it is as good, more tokens tie than there are places, and ``lowest`` is asked which come first.
+    for: where that is worse than the last one, the right ids are there, and only their order has to be mended. In the
+    rows where it is as good, more tokens tie than there are places, and ``lowest`` is asked which come first.
 
     Args:
         top: k -> the k largest logits, falling, their ids and their log-probabilities, [rows, k] each.
-        lowest: logits [rows] and k -> the ids [rows, k], rising, of the first k tokens that have their row's logit; any
-            where there are no more.
+        lowest: some rows [N], a logit [N] of each, and k -> ids [N, k]: rising, of the first k tokens of the row that have
+            the logit; any where there are no more.
     """
     count = min(count, vocabulary)
     logits, ids, log_probs = top(min(count + 1, vocabulary))
-    last = logits[:, count - 1]
-    crowded = logits.shape[1] > count and bool((logits[:, count] == last).any())
-    logits, ids = logits[:, :count], ids[:, :count]
-    if crowded:
-        tied = logits == last[:, None]
+    crowded = np.flatnonzero((logits[:, count:] == logits[:, count - 1 : count]).any(axis=1))
+    logits, ids = logits[:, :count], ids[:, :count].copy()
+    if crowded.size:
+        last = logits[crowded, -1]
+        tied = logits[crowded] == last[:, None]
         # They stand at the end, and the first of them gets the lowest id.
         rank = np.maximum(np.arange(count) - tied.argmax(axis=1)[:, None], 0)
-        ids = np.where(tied, np.take_along_axis(lowest(last, count), rank, axis=1), ids)
+        ids[crowded] = np.where(tied, np.take_along_axis(lowest(crowded, last, count), rank, axis=1), ids[crowded])
     # Equal logits have equal log-probabilities, so these stay where they are.
     order = np.lexsort((ids, -logits), axis=1)
     return log_probs[:, :count].astype(np.float64), np.take_along_axis(ids, order, axis=1)

@@ -80,8 +80,8 @@ def _top(logits: mnp.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return best.asnumpy(), ids.asnumpy().astype(np.int64), (best - best[:, :1] - total).asnumpy()
 
 
-def _lowest(logits: mnp.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+def _lowest(logits: mnp.ndarray, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
     size = logits.shape[-1]
     ids = to_device(np.arange(size, dtype=np.float32), logits.ctx)  # exact to 16.8 million
-    tied = logits == to_device(last[:, None], logits.ctx)
+    tied = logits.take(to_device(rows, logits.ctx), axis=0) == to_device(last[:, None], logits.ctx)
     return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64)

@@ -58,9 +58,9 @@ class BeamDecoder:
             ids = _top(logits, k)
             return np.take_along_axis(logits, ids, axis=-1), ids, np.take_along_axis(log_probs, ids, axis=-1)
 
-        def lowest(last: np.ndarray, k: int) -> np.ndarray:
+        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
             size = logits.shape[-1]
-            return _top(np.where(logits == last[:, None], -np.arange(size), -size), k)
+            return _top(np.where(logits[rows] == last[:, None], -np.arange(size), -size), k)
 
         return best_tokens(logits.shape[-1], count, top, lowest)
 

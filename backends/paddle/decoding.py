@@ -64,9 +64,10 @@ class BeamDecoder:
             total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log()
             return best.numpy(), ids.numpy(), (best - best[:, :1] - total).numpy()
 
-        def lowest(last: np.ndarray, k: int) -> np.ndarray:
+        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
             ids = paddle.arange(logits.shape[-1])
-            tied = logits == paddle.to_tensor(last, place=self.place).unsqueeze(1)
+            crowded = logits.index_select(paddle.to_tensor(rows, place=self.place))
+            tied = crowded == paddle.to_tensor(last, place=self.place).unsqueeze(1)
             return paddle.where(tied, -ids, paddle.full_like(ids, -len(ids))).topk(k)[1].numpy()
 
         return best_tokens(logits.shape[-1], count, top, lowest)

@@ -58,9 +58,9 @@ class BeamDecoder:
             best, ids = logits.topk(k)
             return best.cpu().numpy(), ids.cpu().numpy(), log_probs.gather(-1, ids).cpu().numpy()
 
-        def lowest(last: np.ndarray, k: int) -> np.ndarray:
+        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
             ids = torch.arange(logits.shape[-1], dtype=torch.int32, device=self.device)
-            tied = logits == torch.as_tensor(last, device=self.device)[:, None]
+            tied = logits[torch.as_tensor(rows, device=self.device)] == torch.as_tensor(last, device=self.device)[:, None]
             return torch.where(tied, -ids, -len(ids)).topk(k).indices.cpu().numpy()
 
         return best_tokens(logits.shape[-1], count, top, lowest)
