@@ -30,7 +30,10 @@ class BeamSession(Protocol):
     """A cached decoding of B * beam rows, those of one source next to each other."""
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Feed one token [rows]; returns the ``count`` best log-probabilities and their ids, [rows, count] each."""
+        """Feed one token [rows]; returns the ``count`` best log-probabilities and their ids, [rows, count] each.
+
+        The best come first, by their logits; of equal logits the lowest ids, inside the ``count`` and at its end.
+        """
         ...
 
     def reorder(self, rows: np.ndarray) -> None:
@@ -55,6 +58,9 @@ def beam_search(
     A hypothesis of n tokens (eos counted) scores log p / ((5 + n) / 6) ** length_penalty (Wu et al. 2016,
     equation 14). log p only falls, so an open hypothesis ends no higher than its log p at the longest length's
     penalty: a source is done when the last of its finished ones is not below that.
+
+    Of candidates with equal scores that of the better-ranked hypothesis comes first, then that with the lower id (as the
+    session's step orders them). Of finished ones with equal scores the better is that which ended first.
     """
     check_search(beam, length_penalty, n_best)
     rows = np.arange(batch)[:, None]

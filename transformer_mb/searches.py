@@ -17,7 +17,7 @@ class Searches(ABC):
 
     @abstractmethod
     def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
-        """Generated ids [B, steps], everything from eos on being ignored by the caller."""
+        """Generated ids [B, steps], of equal logits the lowest id; everything from eos on is ignored by the caller."""
 
     @abstractmethod
     def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
@@ -25,6 +25,8 @@ class Searches(ABC):
 
     def greedy(self, model: Any, source: Any, source_valid_lens: Any = None, max_steps: int | None = None) -> list[list[int]]:
         """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long.
+
+        Of tokens with equal logits that with the lowest id; never one of ``suppress_ids``, whatever ties.
 
         Args:
             source: [B, S] int, what the encoder reads. A decoder alone has none: for it this is the prompt, ids of its
@@ -51,7 +53,7 @@ class Searches(ABC):
         beam: int = 4,
         length_penalty: float = 0.6,
     ) -> list[list[int]]:
-        """Beam search (see ``beam_search``) of what ``greedy`` takes; lists of ids without bos and eos.
+        """Beam search (see ``beam_search``, also for ties) of what ``greedy`` takes; lists of ids without bos and eos.
 
         Args:
             beam: hypotheses followed at once, from 1 on. length_penalty: from 0 to 10; more favors longer ones.

@@ -113,4 +113,6 @@ def _beam_step(
     with full_precision():
         logits, state = model.decoder(tokens, _reordered(state, rows))
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
-    return *jax.lax.top_k(jax.nn.log_softmax(logits), min(count, logits.shape[-1])), state
+    # top_k promises the lower id first, but takes -0.0 for less than 0.0.
+    _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1]))
+    return jnp.take_along_axis(jax.nn.log_softmax(logits), ids, axis=-1), ids, state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import mxnet as mx
 import numpy as np
@@ -10,6 +10,7 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
+from transformer_mb.ranking import best_tokens
 
 from .model import EncoderDecoder
 from .weights import to_device
@@ -63,11 +64,24 @@ class BeamDecoder:
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         with autograd.pause(train_mode=False):
-            log_probs = npx.log_softmax(self._logits(tokens))
-            best, ids = npx.topk(log_probs, k=min(count, log_probs.shape[-1]), ret_typ="both", dtype="int32")
-        return best.asnumpy().astype(np.float64), ids.asnumpy().astype(np.int64)
+            logits = self._logits(tokens)
+            return best_tokens(logits.shape[-1], count, partial(_top, logits), partial(_lowest, logits))
 
     def reorder(self, rows: np.ndarray) -> None:
         index = to_device(np.array(rows), self.context)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
+
+
+def _top(logits: mnp.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    best, ids = npx.topk(logits, k=k, ret_typ="both", dtype="int32")
+    # MXNet has no take_along_axis to read them from its own log_softmax, which is also 1e-6 off.
+    total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=-1, keepdims=True))
+    return best.asnumpy(), ids.asnumpy().astype(np.int64), (best - best[:, :1] - total).asnumpy()
+
+
+def _lowest(logits: mnp.ndarray, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+    size = logits.shape[-1]
+    ids = to_device(np.arange(size, dtype=np.float32), logits.ctx)  # exact to 16.8 million
+    tied = logits.take(to_device(rows, logits.ctx), axis=0) == to_device(last[:, None], logits.ctx)
+    return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64)

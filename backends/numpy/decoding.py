@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
+from transformer_mb.ranking import best_tokens
 
 from .framework import no_gradients
 from .model import EncoderDecoder
@@ -50,17 +51,29 @@ class BeamDecoder:
 
     @no_gradients()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        log_probs = _log_softmax(self._logits(tokens).astype(np.float64))
-        count = min(count, log_probs.shape[-1])
-        best = np.argpartition(-log_probs, count - 1, axis=-1)[:, :count]
-        best.sort(axis=-1)  # so that among equals the smaller id comes first
-        order = np.argsort(-np.take_along_axis(log_probs, best, axis=-1), axis=-1, kind="stable")
-        ids = np.take_along_axis(best, order, axis=-1)
-        return np.take_along_axis(log_probs, ids, axis=-1), ids
+        logits = self._logits(tokens).astype(np.float64)
+        log_probs = _log_softmax(logits)
+
+        def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            ids = _top(logits, k)
+            return np.take_along_axis(logits, ids, axis=-1), ids, np.take_along_axis(log_probs, ids, axis=-1)
+
+        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+            size = logits.shape[-1]
+            return _top(np.where(logits[rows] == last[:, None], -np.arange(size), -size), k)
+
+        return best_tokens(logits.shape[-1], count, top, lowest)
 
     def reorder(self, rows: np.ndarray) -> None:
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in self.state[2]]
+
+
+def _top(rows: np.ndarray, k: int) -> np.ndarray:
+    """The columns of the k largest numbers of each row, the largest first; of equal ones any."""
+    columns = np.argpartition(-rows, k - 1, axis=-1)[:, :k]
+    order = np.argsort(-np.take_along_axis(rows, columns, axis=-1), axis=-1)
+    return np.take_along_axis(columns, order, axis=-1)
 
 
 def _log_softmax(scores: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import paddle
 from paddle import Tensor
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
+from transformer_mb.ranking import best_tokens
 
 from .model import EncoderDecoder
 
@@ -24,6 +25,7 @@ def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.
     decoder = BeamDecoder(model, inputs, max_steps, 1)
 
     def step(tokens: np.ndarray) -> np.ndarray:
+        # Paddle does not say which of equal ones it is: the first, by Eigen on a CPU and by CUB on a GPU.
         return decoder._logits(tokens).argmax(axis=-1).numpy()
 
     return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id)
@@ -55,10 +57,20 @@ class BeamDecoder:
     @paddle.no_grad()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         logits = self._logits(tokens)
-        best, ids = logits.topk(min(count, logits.shape[-1]))
-        # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
-        total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log()
-        return (best - best[:, :1] - total).astype(paddle.float64).numpy(), ids.numpy()
+
+        def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            best, ids = logits.topk(k)
+            # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
+            total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log()
+            return best.numpy(), ids.numpy(), (best - best[:, :1] - total).numpy()
+
+        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+            ids = paddle.arange(logits.shape[-1])
+            crowded = logits.index_select(paddle.to_tensor(rows, place=self.place))
+            tied = crowded == paddle.to_tensor(last, place=self.place).unsqueeze(1)
+            return paddle.where(tied, -ids, paddle.full_like(ids, -len(ids))).topk(k)[1].numpy()
+
+        return best_tokens(logits.shape[-1], count, top, lowest)
 
     @paddle.no_grad()
     def reorder(self, rows: np.ndarray) -> None:

@@ -54,7 +54,8 @@ def _greedy(model: EncoderDecoder, given: dict[str, tf.Tensor], max_steps: tf.Te
 
     def step(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, state: Any) -> Any:
         logits, state = model.decoder(tokens[:, None], state, training=False)
-        tokens = tf.argmax(suppress(logits[:, 0], config.suppress_ids), axis=-1)
+        # Not argmax, whose operation guarantees nothing on ties.
+        tokens = tf.cast(tf.math.top_k(suppress(logits[:, 0], config.suppress_ids), 1)[1][:, 0], tf.int64)
         generated = generated.write(count, tokens)
         return count + 1, tokens, finished | (tokens == config.eos_id), generated, state
 
@@ -125,5 +126,6 @@ def _beam_step(
     logits, state = model.decoder(tokens, state, training=False)
     logits = suppress(logits[:, 0], model.config.suppress_ids)
     logits = tf.cast(logits, tf.float32) if logits.dtype in (tf.bfloat16, tf.float16) else logits
-    best, ids = tf.math.top_k(tf.nn.log_softmax(logits), tf.minimum(count, logits.shape[-1]))
-    return best, ids, state
+    # Which promises the lower id first.
+    _, ids = tf.math.top_k(logits, tf.minimum(count, logits.shape[-1]))
+    return tf.gather(tf.nn.log_softmax(logits), ids, batch_dims=1), ids, state

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
+from transformer_mb.ranking import best_tokens
 
 from .model import EncoderDecoder
 
@@ -49,9 +50,20 @@ class BeamDecoder:
 
     @torch.inference_mode()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        log_probs = torch.log_softmax(self._logits(tokens).float(), dim=-1)
-        best, ids = log_probs.topk(min(count, log_probs.shape[-1]), dim=-1)
-        return best.double().cpu().numpy(), ids.cpu().numpy()
+        logits = self._logits(tokens)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        log_probs = torch.log_softmax(logits, dim=-1)
+
+        def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            best, ids = logits.topk(k)
+            return best.cpu().numpy(), ids.cpu().numpy(), log_probs.gather(-1, ids).cpu().numpy()
+
+        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+            ids = torch.arange(logits.shape[-1], dtype=torch.int32, device=self.device)
+            tied = logits[torch.as_tensor(rows, device=self.device)] == torch.as_tensor(last, device=self.device)[:, None]
+            return torch.where(tied, -ids, -len(ids)).topk(k).indices.cpu().numpy()
+
+        return best_tokens(logits.shape[-1], count, top, lowest)
 
     @torch.inference_mode()
     def reorder(self, rows: np.ndarray) -> None:
