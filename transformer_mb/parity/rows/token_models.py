@@ -127,6 +127,10 @@ def _decisive(weights: dict[str, np.ndarray], config: TransformerConfig, random:
     table = "encoder.embedding.weight" if config.share_embeddings else "decoder.embedding.weight"
     output = table if config.tie_output else "decoder.dense.weight"
     weights[output] = weights[output] * random.choice([1.5, 3.0])
+    if config.tie_output:  # or each token's own vector, which it reads, makes it follow itself
+        for name in weights:
+            if name.startswith("decoder") and name.endswith("ffn.dense2.weight"):
+                weights[name] = weights[name] * 4.0
     if "decoder.dense.bias" in weights:
         weights["decoder.dense.bias"][config.eos_id] += random.choice([0.0, 1.0, 2.0])
     return weights
