@@ -13,7 +13,6 @@ from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows import hand_over
 from transformer_mb.parity.rows.hand_over import HandOverRun, HandOverStart
-from transformer_mb.parity.rows.training import FreeRunning
 from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.verdict.limits import Baseline, judge
@@ -88,11 +87,10 @@ def test_W1_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype, handed
     """From NumPy to itself, in this process; ``test_controls`` plants them into the answers of all other rows."""
     ask = reference.answer if dtype == "float64" else reference.baseline
     recording = Recording(make_job(None, 0))
-    start, free = HandOverStart(recording, dtype), FreeRunning(recording, dtype)
-    run = HandOverRun(start, free, ["numpy", "other"])
+    start = HandOverStart(recording, dtype)
+    run = HandOverRun(start, ["numpy", "other"])
     judged(start, "numpy", ask)
     start.losses["other"], start.states["other"] = start.losses["numpy"], start.states["numpy"]
-    free.one_step_errors |= {"numpy": 1e-15, "other": 1e-15}  # of a run that is not made here
     replay = Replay(ask)
     assert [result.status for result in judged(run, "numpy", replay)] == ["passed", "passed"]
     controls = list(spoil(run, "numpy", replay))
@@ -113,7 +111,7 @@ def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from(handed
         return {**answer, name: answer[name] * np.nan}
 
     start.run("a", ask)
-    results = HandOverRun(start, FreeRunning(recording, "float64"), ["a", "b"]).run("b", reference.answer)
+    results = HandOverRun(start, ["a", "b"]).run("b", reference.answer)
     assert len(results) == 2 and all(one.status == "failed" and "not finite" in one.reason for one in results)
 
 

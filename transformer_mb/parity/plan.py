@@ -50,16 +50,16 @@ class Plan:
             *stepwise_experiments(self.recording, dtype),
         ]
         if dtype in LADDER[FreeRunning.row].dtypes:
-            free = self.free[dtype] = FreeRunning(self.recording, dtype)
+            self.free[dtype] = FreeRunning(self.recording, dtype)
             start = HandOverStart(self.recording, dtype)
-            experiments += [free, start, HandOverRun(start, free, backends)]
+            experiments += [self.free[dtype], start, HandOverRun(start, backends)]
         return experiments
 
     def _taken(self, experiments: list[Experiment], backends: list[str]) -> list[Experiment]:
-        """Those with a cell that was asked for, and what a hand-over needs before it."""
+        """Those with a cell that was asked for, and what a hand-over starts from."""
         taken = [e for e in experiments if any(self.selection.takes(cell) for b in backends for cell in e.cells(b))]
         handed_over = {e.dtype for e in taken if isinstance(e, HandOverRun)}
-        needed = [e for e in experiments if isinstance(e, HandOverStart | FreeRunning) and e.dtype in handed_over]
+        needed = [e for e in experiments if isinstance(e, HandOverStart) and e.dtype in handed_over]
         return [e for e in experiments if e in taken or e in needed]
 
     def _first_of_each_row(self, experiments: list[Experiment], dtypes: Sequence[str]) -> list[Experiment]:

@@ -17,11 +17,10 @@ from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
 from ..ladder import LADDER
 from ..verdict.answers import Unusable, check_answer
-from ..verdict.bands import Bands, Curve, divergence
+from ..verdict.bands import Band, Curve, divergence
 from ..verdict.comparison import Comparison
 from ..verdict.limits import Judgement
-from ..verdict.measure import worst
-from .training import FreeRunning, step_request
+from .training import step_request
 from .training_job import CONTINUED, HANDED_OVER_AT, Recording
 
 FIRST, CONTINUES = "hand-over, first step", "hand-over, continued"
@@ -77,10 +76,10 @@ class HandOverRun:
 
     after = True
 
-    def __init__(self, start: HandOverStart, free: FreeRunning, backends: list[str]):
-        self.start, self.free, self.backends = start, free, backends
+    def __init__(self, start: HandOverStart, backends: list[str]):
+        self.start, self.backends = start, backends
         self.recording, self.dtype = start.recording, start.dtype
-        self.begun: dict[str, tuple[Comparison, Bands]] = {}
+        self.begun: dict[str, tuple[Comparison, Band]] = {}
         self.lock = threading.Lock()
 
     def cells(self, backend: str) -> list[Cell]:
@@ -107,24 +106,19 @@ class HandOverRun:
         return replace(last, row=FIRST, reason=f"{last.row.removeprefix('stepwise ')}: {last.reason}")
 
     def _continued(self, origin: str, backend: str, ask: Ask) -> Judgement:
-        _, bands = self._from(origin)
         got, stayed = ask(self._request(self.start.states[origin])), self.start.losses[origin]
         check_answer(got, {"losses": stayed}, self.dtype)
-        errors = self.free.one_step_errors
-        if missing := {origin, backend} - set(errors):
-            raise WorkerError(f"{', '.join(missing)} did not run freely, so there is no band")
-        around = bands.around(worst([errors[origin], errors[backend]]))
-        return Curve(divergence(got["losses"], stayed), around).judge()
+        return Curve(divergence(got["losses"], stayed), self._from(origin)[1].width).judge()
 
     def _request(self, state: Arrays) -> Request:
         return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)
 
-    def _from(self, origin: str) -> tuple[Comparison, Bands]:
+    def _from(self, origin: str) -> tuple[Comparison, Band]:
         """What all that continue from one backend have in common: the first step, and the band around what follows."""
         with self.lock:
             if origin not in self.begun:
                 state = self.start.states[origin]
                 request = partial(step_request, self.recording, self.dtype, HANDED_OVER_AT, state)
                 first = Comparison(f"from {origin}", self.dtype, LADDER[FIRST].made_of, request)
-                self.begun[origin] = (first, Bands(self.dtype, state, self._request))
+                self.begun[origin] = (first, Band(self.dtype, state, self._request))
             return self.begun[origin]

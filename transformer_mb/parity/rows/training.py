@@ -14,7 +14,7 @@ from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
-from ..verdict.bands import Bands, Curve, divergence
+from ..verdict.bands import Band, Curve, divergence
 from ..verdict.comparison import Comparison
 from ..verdict.limits import Baseline, Judgement, judge
 from ..verdict.measure import NONE, Errors, errors
@@ -37,7 +37,7 @@ def stepwise_experiments(recording: Recording, dtype: str) -> list[Comparison]:
 
 
 class FreeRunning:
-    """From the reference's state by itself. ``curves`` and ``one_step_errors`` are kept by backend for the report."""
+    """From the reference's state by itself. ``curves`` are kept by backend for the report."""
 
     after = False
     row = "free-running"
@@ -46,7 +46,6 @@ class FreeRunning:
         self.recording, self.dtype = recording, dtype
         self.first, self.steps = first, steps
         self.curves: dict[str, Curve] = {}
-        self.one_step_errors: dict[str, float] = {}
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(self.row, f"{self.steps} steps" + (f" from step {self.first}" if self.first else ""), self.dtype)]
@@ -59,29 +58,29 @@ class FreeRunning:
         return self.recording.job.run(self.dtype, self.first, self.steps, start, states_at=[self.first + 1])
 
     @cached_property
-    def bands(self) -> Bands:
-        return Bands(self.dtype, self.start, self._request)
+    def band(self) -> Band:
+        return Band(self.dtype, self.start, self._request)
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, cell = ask(self._request(self.start)), self.cells(backend)[0]
-        check_answer(got, self.bands.expected, self.dtype)
-        off = one_step_error(got, self.bands.expected, self.first + 1)
+        check_answer(got, self.band.expected, self.dtype)
+        off = one_step_error(got, self.band.expected, self.first + 1)
         verdict = self._first_step(off)
-        if not verdict.passed:  # a first step that is wrong would widen its own band
+        if not verdict.passed:
             return [replace(verdict, reason=f"its first step is off by {verdict.reason}").of(cell, backend)]
-        curve = Curve(divergence(got["losses"], self.bands.expected["losses"]), self.bands.around(off.norm))
-        self.curves[backend], self.one_step_errors[backend] = curve, off.norm
+        curve = Curve(divergence(got["losses"], self.band.expected["losses"]), self.band.width)
+        self.curves[backend] = curve
         return [curve.judge().of(cell, backend)]
 
     def _first_step(self, off: Errors) -> Judgement:
         single = NONE
         if self.dtype == "float32":
-            single = one_step_error(self.bands.baseline, self.bands.expected, self.first + 1)
+            single = one_step_error(self.band.baseline, self.band.expected, self.first + 1)
         return judge(self.row, self.dtype, off, Baseline(numpy=single, copies=single))
 
 
 def one_step_error(got: Arrays, expected: Arrays, step: int) -> Errors:
-    """Of all weights together after one step: what the starts of the perturbed runs are off by."""
+    """Of all weights together after one step."""
     answers = [under(f"state {step}.weights", answer) for answer in (got, expected)]
     first, second = (np.concatenate([weights[name].ravel() for name in answers[1]]) for weights in answers)
     return errors(first, second, floor=0.0)

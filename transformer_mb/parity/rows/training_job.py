@@ -24,7 +24,7 @@ STEPS = 200  # recorded by the reference
 FREE_STEPS = 120  # run by a backend alone: training is chaos from about there
 SAMPLED_EVERY = 10
 SAMPLED = tuple(range(0, STEPS, SAMPLED_EVERY))  # where backends are put into the reference's state
-HANDED_OVER_AT, CONTINUED = 20, 20
+HANDED_OVER_AT, CONTINUED = 20, 10
 
 
 @dataclass(frozen=True)

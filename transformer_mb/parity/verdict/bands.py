@@ -15,7 +15,6 @@ from ..computing import reference
 from ..computing.messages import Arrays, Request
 from ..computing.precision import EPS, rounded_arrays
 from .limits import FLOOR_EPS, Judgement
-from .measure import worst
 
 TIMES = 10.0
 PERTURBED_RUNS = 5
@@ -54,23 +53,23 @@ def band(dtype: str, *runs: np.ndarray) -> np.ndarray:
     return np.maximum(furthest, FLOOR_EPS * EPS[dtype])
 
 
-def perturbed(weights: Mapping[str, np.ndarray], size: float, number: int) -> dict[str, np.ndarray]:
-    """Weights off by a relative ``size``, each up or down at random."""
+def perturbed(weights: Mapping[str, np.ndarray], dtype: str, number: int) -> dict[str, np.ndarray]:
+    """Weights off by one unit in the last place, each up or down at random."""
     signs = stream("band", number)
-    return {name: value * (1.0 + size * signs.choice([-1.0, 1.0], value.shape)) for name, value in weights.items()}
+    return {name: value * (1.0 + EPS[dtype] * signs.choice([-1.0, 1.0], value.shape)) for name, value in weights.items()}
 
 
-class Bands:
-    """The band around the reference's run from one state.
+class Band:
+    """The band around the reference's run from one state, by step: ``width``.
 
-    float64: five perturbed runs of the reference, whose weights start off by the backend's own one-step error, a relative size.
-    float32: NumPy in float32, from that state and from others that are off in the last place.
+    float64: perturbed runs of the reference. float32: NumPy in float32, from that state and from others. What is perturbed
+    are the weights at the start, in the last place: no backend's own error may widen the band that it is held to.
     """
 
     def __init__(self, dtype: str, start: Arrays, request: Callable[[Arrays], Request]):
         self.dtype, self.start, self.request = dtype, start, request
-        self.bands: dict[float, np.ndarray] = {}
         self.lock = threading.Lock()  # of two backends that ask at the same time, one computes
+        self.computed: np.ndarray | None = None
 
     @cached_property
     def expected(self) -> Arrays:
@@ -81,24 +80,19 @@ class Bands:
         """The NumPy float32 run."""
         return reference.baseline(self.request(self.start))
 
-    def around(self, one_step_error: float) -> np.ndarray:
-        """By step. An error counts as at least one unit in the last place, and is rounded down to a power of two, so that
-        backends share their runs."""
-        if self.dtype == "float64":
-            size = 2.0 ** math.floor(math.log2(worst([one_step_error, EPS["float64"]])))
-        else:
-            size = EPS["float32"]
+    @property
+    def width(self) -> np.ndarray:
         with self.lock:
-            if size not in self.bands:
-                self.bands[size] = band(self.dtype, *self._divergences(size))
-            return self.bands[size]
+            if self.computed is None:
+                self.computed = band(self.dtype, *self._divergences())
+            return self.computed
 
-    def _divergences(self, size: float) -> list[np.ndarray]:
+    def _divergences(self) -> list[np.ndarray]:
         double = self.dtype == "float64"
         run = reference.answer if double else reference.baseline
         answers = [] if double else [self.baseline]
         weights = {name: value for name, value in self.start.items() if name.startswith("weights.")}
         for number in range(PERTURBED_RUNS if double else FLOAT32_RUNS - 1):
-            start = {**self.start, **perturbed(weights, size, number)}
+            start = {**self.start, **perturbed(weights, self.dtype, number)}
             answers.append(run(self.request(rounded_arrays(start, self.dtype))))
         return [divergence(answer["losses"], self.expected["losses"]) for answer in answers]
