@@ -65,4 +65,4 @@ def with_dtypes(answer: Arrays, dtype_of: DtypeOf) -> dict[str, np.ndarray]:
 
 def native_dtypes(answer: Arrays) -> dict[str, str]:
     """By output, what ``with_dtypes`` added."""
-    return {name: bytes(value.astype(np.uint8)).decode(errors="replace") for name, value in under(PREFIX, answer).items()}
+    return {name: value.tobytes().decode(errors="replace") for name, value in under(PREFIX, answer).items()}
