@@ -1,18 +1,20 @@
 """The dtype of an output is that of the framework's own tensor, not of the array that it became."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.native_dtypes import dtype_name, native_dtypes, recorded_dtypes, with_dtypes
+from transformer_mb.parity.computing.native_dtypes import dtype_name, native_dtypes, output_dtype, recorded_dtypes, with_dtypes
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows.layer_cases import CASES
-from transformer_mb.parity.rows.layers import layer_request
+from transformer_mb.parity.rows.layers import layer_experiments, layer_request
 from transformer_mb.parity.rows.model_cases import MODELS
 from transformer_mb.parity.rows.models import model_request
-from transformer_mb.parity.verdict.answers import Unusable, check_answer
+from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.registry import EVERY_DTYPE, load_backend_class
 
@@ -26,6 +28,24 @@ def test_a_layer_that_returns_another_dtype_is_refused_by_name(faulty_backends):
     reasons = {one.dtype: one.reason for one in outcome.failed}
     assert reasons == {dtype: f"output must come in {dtype}, got {other}" for dtype, other in RETURNED.items()}
     assert {one.backend for one in outcome.failed} == {"other_dtype"}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_loss_of_two_bytes_comes_in_float32(dtype):
+    """Of a whole table of cells the loss alone: summed over many tokens, two bytes would lose it."""
+    backend = load_backend_class("torch")(dtype=dtype)
+    wider = {}
+    for experiment in layer_experiments(dtype, 0):
+        (result,) = judged(experiment, "torch", partial(reference.run, backend))
+        assert result.status == "passed", result.reason
+        wider[experiment.case] = output_dtype(experiment.request)
+    assert {case for case, native in wider.items() if native != dtype} == {"loss", "loss with smoothing"}
+
+    def narrowed(request):
+        return {**reference.run(backend, request), "dtype.output": np.frombuffer(dtype.encode(), np.uint8)}
+
+    loss = next(experiment for experiment in layer_experiments(dtype, 0) if experiment.case == "loss")
+    assert judged(loss, "torch", narrowed)[0].reason == f"output must come in float32, got {dtype}"
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])

@@ -179,6 +179,8 @@ class PositionalEncoding(Protocol):
 class MaskedSoftmaxCELoss(Protocol):
     """Cross-entropy masked by valid length (D2L 9.7.3): pred [B, T, V], label [B, T], valid_len [B] -> [B].
 
+    Losses of bfloat16 and float16 come in float32, in which they are summed.
+
     With p the softmax of pred and q = (1 - label_smoothing) * onehot(label) + label_smoothing / V, a step's loss is
     -sum(q log p); steps >= valid_len count nothing. normalization ``steps`` divides each sequence's sum by T (D2L);
     ``tokens`` divides by the batch's number of valid tokens, so that the sum over the batch is the mean per token; a

@@ -13,11 +13,20 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
-from .messages import Arrays, named, under
+from ...registry import PLAIN_DTYPES
+from .messages import Arrays, Request, named, under
 
 OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled", "attention")
 PREFIX = "dtype"
+# In every backend a loss is summed in float32 where the logits are in a format of two bytes.
+AT_LEAST_FLOAT32 = ("MaskedSoftmaxCELoss",)
 DtypeOf = Callable[[np.ndarray], str]
+
+
+def output_dtype(request: Request) -> str:
+    """The native dtype that the outputs of a request must have."""
+    wider = request.dtype not in PLAIN_DTYPES and request.spec.get("layer") in AT_LEAST_FLOAT32
+    return "float32" if wider else request.dtype
 
 
 @contextmanager
@@ -58,4 +67,4 @@ def with_dtypes(answer: Arrays, dtype_of: DtypeOf) -> dict[str, np.ndarray]:
 
 def native_dtypes(answer: Arrays) -> dict[str, str]:
     """By output, what ``with_dtypes`` added."""
-    return {name: bytes(value.astype(np.uint8)).decode(errors="replace") for name, value in under(PREFIX, answer).items()}
+    return {name: value.tobytes().decode(errors="replace") for name, value in under(PREFIX, answer).items()}

@@ -55,7 +55,11 @@ def kinds(answers: list[Arrays]) -> dict[str, list[str]]:
 def spoil(experiment: Experiment, backend: str, replay: Replay) -> Iterator[ControlResult]:
     """For each kind of array, wrong number and row: into the first array, one in the middle and the last, each by itself."""
     if not replay.answers:  # to know what it asks for; refused at once, so that nothing is computed from it
-        judged(experiment, backend, lambda request: {name: value * np.nan for name, value in replay(request).items()})
+        judged(
+            experiment,
+            backend,
+            lambda request: {name: value * np.nan for name, value in replay(request).items() if value.dtype.kind == "f"},
+        )
     for kind, names in kinds(replay.answers).items():
         for word, wrong in WRONG.items():
             places = {"first": names[0], "middle": names[len(names) // 2], "last": names[-1]}

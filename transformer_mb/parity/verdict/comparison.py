@@ -13,7 +13,7 @@ from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, under
-from ..computing.native_dtypes import OUTPUTS
+from ..computing.native_dtypes import OUTPUTS, output_dtype
 from ..computing.precision import perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
@@ -109,7 +109,7 @@ class Comparison:
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got = ask(self.request)
-        check_answer(got, self.expected, self.dtype)
+        check_answer(got, self.expected, self.dtype, output_dtype(self.request))
         off, baselines = self._errors(self.request, got), self.baselines
         cells = self.cells(backend)
         return [judge(cell.row, self.dtype, off[cell.row], baselines[cell.row]).of(cell, backend) for cell in cells]
