@@ -17,7 +17,7 @@ from transformer_mb.registry import BUILT_IN, EVERY_DTYPE
 
 SHOWN = 25
 # What is drawn anew by each seed and takes seconds; trajectories follow the seed too, and take minutes.
-CASES = "layer *|model *|optimizer *|*tokens: *"
+CASES = "layer *|model *|cached *|optimizer *|*tokens: *"
 
 
 def main() -> int:

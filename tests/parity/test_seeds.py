@@ -14,7 +14,7 @@ from transformer_mb.parity.seeds import Seeds, run_seeds
 from transformer_mb.registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 
 # The rows whose inputs each seed draws; trajectories, which follow the seed too, take minutes each.
-RANDOM = "layer *|model *|optimizer *|*tokens: *"
+RANDOM = "layer *|model *|cached *|optimizer *|*tokens: *"
 COMPILING = ("tensorflow", "jax")  # every case anew in a new process
 FOUND = Path(__file__).parents[2] / "build" / "parity" / "seeds.json"
 
