@@ -14,7 +14,8 @@ from transformer_mb.parity.column import by_the_table
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.rows import layer_cases, model_cases
 from transformer_mb.parity.rows.layers import layer_experiments
-from transformer_mb.parity.rows.models import model_experiments, optimizer_experiments
+from transformer_mb.parity.rows.models import model_experiments
+from transformer_mb.parity.rows.optimizers import optimizer_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import PLAIN_DTYPES, get_backend
 

@@ -42,6 +42,8 @@ def test_a_row_has_negative_controls(row, plan):
 @each_row
 @pytest.mark.parametrize("dtype", PLAIN_DTYPES)
 def test_a_row_has_numbers_planted_that_are_not_finite(row, dtype, plan):
+    if dtype not in row.dtypes:
+        return
     rows = {(cell.row, cell.dtype) for experiment in plan.spoiled for cell in experiment.cells("numpy")}
     assert (row.name, dtype) in rows
 

@@ -46,6 +46,15 @@ LADDER = {
         Row("model loss", "Its loss with injected dropout is the reference's.", "model", "loss", 1e-11),
         Row("model gradients", "So are the gradients of all its parameters.", "model", "gradients", 1e-10),
         Row("optimizer step", "From given gradients weights and moments change alike.", "update", "update", 1e-11),
+        # In float32 Adam would make steps of the rounding noise of its gradients.
+        Row(
+            "trained steps",
+            "A few steps with any recipe leave its weights.",
+            "train",
+            "training",
+            1e-10,
+            ("float64",),
+        ),
         Row("cached logits", "Fed in pieces, a decoder's cache gives the reference's logits.", "cached", "outputs", 1e-11),
         # The limit is that of the logits; tokens may differ only where the reference's own choice is a near-tie.
         Row("greedy tokens", "Greedy decoding gives the reference's tokens.", "decode", "tokens", 1e-11),

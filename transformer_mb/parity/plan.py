@@ -9,9 +9,11 @@ from ..registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 from .cells import Cell, Experiment
 from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
+from .rows.drawn_training import training_experiments
 from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
-from .rows.models import cached_experiments, model_experiments, optimizer_experiments
+from .rows.models import cached_experiments, model_experiments
+from .rows.optimizers import optimizer_experiments
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, stepwise_experiments
 from .rows.training_job import Recording, make_job
@@ -46,6 +48,7 @@ class Plan:
             *model_experiments(dtype, seed),
             *cached_experiments(dtype, seed),
             *optimizer_experiments(dtype, seed),
+            *training_experiments(dtype, seed),
             *token_experiments(dtype, seed),
             *stepwise_experiments(self.recording, dtype),
         ]

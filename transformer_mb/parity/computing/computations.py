@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from copy import copy
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ...backend import Backend
-from ...beam_search import BeamSession
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...interface import FUNCTIONS
 from ...trainer import Batch, Trainer
 from .messages import Arrays, Request, named, under, with_arrays
+from .mistaken_searches import mistaken
 from .native_dtypes import recorded_dtypes, with_dtypes
 
 Spec = Mapping[str, Any]
@@ -58,6 +57,8 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         answer["pooled"] = backend.apply(native.pooler, answer["states"])
     if "logits" in wanted:
         answer["logits"] = backend.logits(native, source, batch["target_in"], lens)
+    if "encoder gradients" in wanted:
+        answer |= _encoder_gradients(backend, native, batch, arrays, answer["states"])
     if "attention" in wanted:
         maps = backend.attention(native, source, batch.get("target_in"), lens)
         answer |= {f"attention.{name}.{i}": value for name, values in maps.items() for i, value in enumerate(values)}
@@ -65,6 +66,18 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         masks = under("masks", arrays) or None
         loss, gradients = backend.loss_and_gradients(native, *_batch(batch), **spec["loss"], dropout_masks=masks)
         answer |= {"loss": np.asarray(loss), **named("gradient", gradients)}
+    return answer
+
+
+def _encoder_gradients(backend: Backend, native: Any, batch: Arrays, arrays: Arrays, states: np.ndarray) -> Answer:
+    """Of an encoder alone, which has no loss: its parameters', and those of its pooler and what that reads."""
+    options: dict[str, Any] = {"token_types": batch["token_types"]} if "token_types" in batch else {}
+    inputs = [batch["source"], batch["source_valid_lens"]]
+    answer = named("gradient", backend.gradients(native.encoder, inputs, arrays["cotangent"], **options)[2])
+    if native.config.pooler:
+        _, by_input, by_name = backend.gradients(native.pooler, [states], arrays["pooled cotangent"])
+        answer |= named("gradient.pooler", by_name)
+        answer |= {f"gradient.states {i}": value for i, value in enumerate(by_input) if value is not None}
     return answer
 
 
@@ -116,11 +129,9 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     ``batches`` [steps, B, T] hold one batch a step.
     """
     trainer, native = _trainer(backend, spec, arrays)
-    batches, losses = under("batches", arrays), []
+    losses = []
     answer: Answer = {}
-    for _ in range(spec["steps"]):
-        count = trainer.step_count
-        batch = Batch(*(batches[name][count - spec["step_count"]] for name in Batch._fields))
+    for count, batch in enumerate(_batches(spec, arrays), spec["step_count"]):
         losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, spec["seed"], count))))
         if trainer.step_count in spec.get("states_at", ()):
             state = named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
@@ -128,24 +139,43 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     return {"losses": np.array(losses), **answer}
 
 
+def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
+    """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments."""
+    trainer, native = _trainer(backend, spec, arrays)
+    batches = _batches(spec, arrays)
+    backend.logits(native, batches[0].source, batches[0].target_in, batches[0].source_valid_lens)
+    masks = [_masks(native.config, batch, spec["seed"], count) for count, batch in enumerate(batches)]
+    losses = [float(trainer.step(batch, dropout_masks=each)) for batch, each in zip(batches, masks, strict=True)]
+    return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}
+
+
+def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
+    batches = under("batches", arrays)
+    return [_batch({name: value[number] for name, value in batches.items()}) for number in range(spec["steps"])]
+
+
 def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by.
 
-    A ``mistake`` is a negative control: one of MISTAKEN.
+    Of a beam search the ``scores`` too, [B, 2]: after the length penalty, and before. A ``mistake`` is a negative control:
+    see ``mistaken_searches``.
     """
     native = _model(backend, spec["config"], arrays)
     inputs = native, arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
     source, lens = inputs[1:3]
     if spec["beam"] is not None:
-        rows = _searching(backend, spec["mistake"]).beam(*inputs, spec["beam"], spec["length_penalty"])
+        rows = mistaken(backend, spec["mistake"]).beam(*inputs, spec["beam"], spec["length_penalty"])
     elif spec["mistake"] is None:
         rows = backend.greedy(*inputs)
     else:
-        rows = [found[0].ids for found in _searching(backend, spec["mistake"]).hypotheses(*inputs, beam=1)]
+        rows = [found[0].ids for found in mistaken(backend, spec["mistake"]).hypotheses(*inputs, beam=1)]
     tokens = np.full((len(source), spec["max_steps"]), -1, np.int64)
     for row, ids in zip(tokens, rows, strict=True):
         row[: len(ids)] = ids
     answer = {"tokens": tokens}
+    if spec["beam"] is not None:
+        best = mistaken(backend, spec["mistake"]).hypotheses(*inputs, spec["beam"], spec["length_penalty"], n_best=1)
+        answer["scores"] = np.array([[found[0].score, found[0].log_probability] for found in best])
     if "target" in arrays:
         answer["logits"] = _logits_of_steps(backend, native, source, lens, arrays["target"])
     return answer
@@ -178,49 +208,8 @@ def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np
     return np.take_along_axis(logits, steps[..., None], axis=1)
 
 
-class _NotReordered:
-    """The caches do not follow their hypotheses."""
-
-    def __init__(self, session: BeamSession, vocab_size: int):
-        self.step = session.step
-
-    def reorder(self, rows: np.ndarray) -> None:
-        pass
-
-
-class _LastOfEqual:
-    """Of equal logits the highest id wins."""
-
-    def __init__(self, session: BeamSession, vocab_size: int):
-        self.session, self.vocab_size = session, vocab_size
-        self.reorder = session.reorder
-
-    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        log_probs, ids = self.session.step(tokens, self.vocab_size)
-        order = np.lexsort((-ids, -log_probs))[:, :count]
-        return np.take_along_axis(log_probs, order, axis=1), np.take_along_axis(ids, order, axis=1)
-
-
-MISTAKEN: dict[str, Callable[[BeamSession, int], BeamSession]] = {
-    "caches not reordered": _NotReordered,
-    "the last of equal logits": _LastOfEqual,
-}
-
-
-def _searching(backend: Backend, mistake: str | None) -> Backend:
-    if mistake is None:
-        return backend
-    broken = copy(backend)
-
-    def start_beam(model: Any, *arguments: Any) -> BeamSession:
-        return MISTAKEN[mistake](backend.start_beam(model, *arguments), model.config.target_vocab_size)
-
-    broken.start_beam = start_beam  # type: ignore[method-assign,assignment]
-    return broken
-
-
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
-    function.__name__: function for function in (layer, model, part, update, step, run, decode, cached)
+    function.__name__: function for function in (layer, model, part, update, step, run, train, decode, cached)
 }
 
 

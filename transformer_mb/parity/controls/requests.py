@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..cells import FAILED, Ask, Cell, ControlResult, Experiment
+from ..cells import FAILED, Ask, ControlResult, Experiment
 from ..computing.messages import Request
 from ..ladder import LADDER
 from ..rows.hand_over import CONTINUES, FIRST
@@ -20,6 +20,7 @@ from ..rows.token_models import Search
 from ..rows.tokens import BEAMS, CASES, TIED
 from ..rows.training import FreeRunning, step_request
 from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
+from ..selection import matches
 from ..verdict.answers import judged
 from ..verdict.comparison import Comparison
 from .alterations import (
@@ -44,7 +45,10 @@ DECODER = "weights.decoder.blks.block1"
 
 @dataclass(frozen=True)
 class Control:
-    """A mistake, the cell that it is planted into by altering every request, and the row that has to notice it."""
+    """A mistake, the cell that it is planted into by altering every request, and the row that has to notice it.
+
+    Of a drawn case the name begins with what ``case`` has before a star.
+    """
 
     name: str
     row: str
@@ -97,6 +101,7 @@ CONTROLS = (
     Control("a mask shifted by one", "greedy tokens", "decoder alone", shifted("source_valid_lens")),
     Control("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Control("a mask shifted by one", "beam tokens", "shared and tied, padding", shifted("source_valid_lens")),
+    Control("no clipping", "trained steps", "drawn recipe*", setting("options", "clip_norm", value=1e-3)),
     Control("a perturbed weight", "cached logits", "d2l", perturbed(f"{DECODER}.ffn.dense1.weight")),
     *(
         Control(name, row, case, specified(changes))
@@ -128,10 +133,16 @@ def make_controls(
 ) -> list[tuple[Experiment, Control]]:
     """Every control in float32, where it is harder to notice; in float64 the first of each row."""
     by_cell = {cell: experiment for experiment in experiments for cell in experiment.cells("")}
+
+    def planted_into(control: Control, dtype: str) -> Experiment:
+        rows = {cell: each for cell, each in by_cell.items() if (cell.row, cell.dtype) == (control.row, dtype)}
+        return next(each for cell, each in rows.items() if matches(control.case, cell.case))
+
     controls: list[tuple[Experiment, Control]] = []
     for dtype in dtypes:
         for control in CONTROLS if dtype == "float32" else _first_of_each_row():
-            controls.append((by_cell[Cell(control.row, control.case, dtype)], control))
+            if dtype in LADDER[control.row].dtypes:
+                controls.append((planted_into(control, dtype), control))
         controls += _hand_over_controls(recording, dtype)
     return controls
 

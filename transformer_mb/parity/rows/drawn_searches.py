@@ -20,7 +20,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     **{name: CONFIG[name] for name in SWITCHES},
     "decoder_start_id": (None, 5),
     "suppress_ids": ((4,), (1, 4, 9)),
-    "beam": (2, 3, 5, 12),
+    "beam": (2, 3, 5, 15),  # 15: more than there are tokens
     "length_penalty": (0.6, 0.0, 1.5),
 }
 OF_THE_SEARCH = ("beam", "length_penalty")

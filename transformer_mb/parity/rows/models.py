@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ...registry import PLAIN_DTYPES
-from ...trainer import SLOTS
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models
 from .drawn_values import lengths
-from .model_cases import IN_EVERY_DTYPE, MODELS, OPTIMIZERS, ModelCase, OptimizerCase
+from .model_cases import IN_EVERY_DTYPE, MODELS, ModelCase
 from .weights import model_weights
 
 CACHED = 2  # drawn models that are fed in pieces
@@ -30,16 +28,17 @@ def model_experiments(dtype: str, seed: int) -> list[Comparison]:
     experiments = []
     for case in (*MODELS, *drawn_models(seed)):
         if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
-            rows = (forward, *([] if case.config.architecture == "encoder" else loss))
+            # An encoder alone has no loss.
+            rows = (forward, *(loss[1:] if case.config.architecture == "encoder" else loss))
             make = partial(model_request, case, dtype, seed, len(rows) > 1)
             experiments.append(Comparison(case.name, dtype, rows, make))
     return experiments
 
 
-def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Request:
+def model_request(case: ModelCase, dtype: str, seed: int, with_gradients: bool) -> Request:
     """Random weights and tokens; the loss with dropout from injected masks, where the case says so."""
     config, random = case.config, stream(seed, "parity", case.name)
-    batch = _batch(case, random)
+    batch = drawn_batch(case, random)
     arrays = rounded_arrays(named("weights", model_weights(config, seed)), dtype) | named("batch", batch)
     # The logits depend on every state of the encoder: to ask for these too would have each compiler work once more.
     wanted = ["states"] if config.architecture == "encoder" else ["logits"]
@@ -47,7 +46,12 @@ def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Re
         wanted.append("pooled")
     if case.attention:
         wanted.append("attention")
-    if with_loss:
+    if with_gradients and config.architecture == "encoder":
+        wanted.append("encoder gradients")
+        shape = (case.rows, case.source_steps, config.num_hiddens)
+        cotangents = {"cotangent": random.standard_normal(shape), "pooled cotangent": random.standard_normal(shape[::2])}
+        arrays |= rounded_arrays(cotangents, dtype)
+    elif with_gradients:
         wanted.append("loss")
         if case.dropout:
             steps = (case.source_steps if config.has_encoder else 0, case.target_steps)
@@ -55,7 +59,7 @@ def model_request(case: ModelCase, dtype: str, seed: int, with_loss: bool) -> Re
     return Request("model", dtype, {"config": config.to_dict(), "wanted": wanted, "loss": case.loss}, arrays)
 
 
-def _batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray]:
+def drawn_batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.ndarray]:
     """Ragged random tokens; what lies beyond a row's length is random too, for nobody may look at it."""
     config, rows = case.config, case.rows
     batch: dict[str, np.ndarray] = {}
@@ -82,7 +86,7 @@ def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
 def cached_request(case: ModelCase, dtype: str, seed: int) -> Request:
     """With buffers allocated for all steps or for more, or grown; every other case has left padding."""
     config, random = case.config, stream(seed, "cached", case.name)
-    batch = _batch(case, random)
+    batch = drawn_batch(case, random)
     arrays = rounded_arrays(named("weights", model_weights(config, seed)), dtype) | named("batch", batch)
     steps = case.target_steps
     max_steps = (None, steps, config.max_len)[random.integers(3)]
@@ -92,31 +96,3 @@ def cached_request(case: ModelCase, dtype: str, seed: int) -> Request:
     if random.random() < 0.5 and config.compat_decode == "correct":
         arrays["left_padding"] = random.integers(0, steps, case.rows)
     return Request("cached", dtype, {"config": config.to_dict(), "pieces": pieces, "max_steps": max_steps}, arrays)
-
-
-def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """An optimizer's state is never less than float32."""
-    rows = rows_of("update", dtype)
-    return [Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed)) for case in OPTIMIZERS if rows]
-
-
-def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
-    """From identical gradients: Adam would turn the rounding noise of a gradient into a step of full size."""
-    random = stream(seed, "parity", case.name)
-    weights = model_weights(case.config, seed)
-    arrays = named("weights", weights)
-    arrays |= {f"gradients.{name}": case.scale * random.standard_normal(value.shape) for name, value in weights.items()}
-    if case.step_count:
-        arrays |= named("slots", _moments(case, weights, random))
-    spec: dict[str, Any] = {"config": case.config.to_dict(), "options": case.options, "step_count": case.step_count}
-    return Request("update", dtype, spec, rounded_arrays(arrays, dtype))
-
-
-def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
-    """What earlier gradients of the same size would have left: v is a mean of squares, so it is positive."""
-    moments = {}
-    for slot in SLOTS[case.options["optimizer"]]:
-        for name, value in weights.items():
-            noise = case.scale * random.standard_normal(value.shape)
-            moments[f"{slot}.{name}"] = np.square(noise) if slot == "v" else noise
-    return moments

@@ -14,7 +14,7 @@ from ..computing.messages import Arrays, Request
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.limits import Baseline, judge
-from ..verdict.measure import errors
+from ..verdict.measure import Errors, errors, worst_errors
 from .drawn_searches import drawn_searches
 from .model_cases import CONFIGS, DECODER
 from .token_models import ROWS, STEPS, Search, drawn
@@ -57,20 +57,33 @@ class Decoding:
     def baseline(self) -> Baseline:
         if self.dtype == "float64":
             return Baseline()
-        logits = reference.baseline(self.request)["logits"]
-        return Baseline(numpy=errors(logits, self.expected["logits"]))
+        answer = reference.baseline(self.request)
+        return Baseline(numpy=self._errors(answer, self._identical(answer)))
+
+    def _identical(self, got: Arrays) -> np.ndarray:
+        """[rows]: where the tokens are the reference's."""
+        return (got["tokens"] == self.expected["tokens"]).all(axis=1)
+
+    def _errors(self, got: Arrays, rows: np.ndarray) -> Errors:
+        """Of all logits, and of the scores of these rows."""
+        found = [errors(got["logits"], self.expected["logits"])]
+        if "scores" in self.expected and rows.any():
+            found.append(errors(got["scores"][rows], self.expected["scores"][rows]))
+        return worst_errors(found)
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, expected = ask(self.request), self.expected
         check_answer(got, expected, self.dtype)
         # Logits that are wrong would excuse any token: they are held to a verdict of their own first.
-        verdict = judge(self.row, self.dtype, errors(got["logits"], expected["logits"]), self.baseline)
+        identical = self._identical(got)
+        verdict = judge(self.row, self.dtype, self._errors(got, identical), self.baseline)
         off = float(np.abs(got["logits"].astype(np.float64) - expected["logits"]).max())
-        other = [row for row in range(ROWS) if not np.array_equal(got["tokens"][row], expected["tokens"][row])]
+        other = np.flatnonzero(~identical).tolist()
         margins = {row: self._margin(row, got["tokens"][row]) for row in other}
         # On both sides: what scores better than the reference's own answer was found by another search. Exact ties are clear.
         clear = {row: margin for row, margin in margins.items() if not 0.0 < abs(margin) <= CLEAR * off}
-        text = f"{ROWS - len(other)} of {ROWS} rows identical; logits {verdict.reason}"
+        measured = "logits and scores" if "scores" in expected else "logits"
+        text = f"{ROWS - len(other)} of {ROWS} rows identical; {measured} {verdict.reason}"
         for row, margin in margins.items():
             kind = "differs though clear" if row in clear else "near-tie"
             text += f"; row {row}: {kind}, margin {margin:.1e}"

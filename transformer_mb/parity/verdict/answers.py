@@ -12,7 +12,7 @@ from ..cells import FAILED, Ask, Experiment, Result
 from ..computing.messages import Arrays
 from ..computing.native_dtypes import PREFIX, native_dtypes
 
-FROM_PYTHON = ("loss", "losses")  # float64 whatever the backend computes in
+FROM_PYTHON = ("loss", "losses", "scores")  # float64 whatever the backend computes in
 
 
 class Unusable(Exception):

@@ -43,9 +43,13 @@ def update(request: Request, got: Arrays, expected: Arrays) -> Errors:
     return worst_errors(gradient_errors(*group) for group in groups if group[1])
 
 
+def training(request: Request, got: Arrays, expected: Arrays) -> Errors:
+    return worst_errors([errors(got["losses"], expected["losses"]), update(request, got, expected)])
+
+
 # What the ladder's rows measure of an answer.
 MEASURES: dict[str, Callable[[Request, Arrays, Arrays], Errors]] = {
-    function.__name__: function for function in (outputs, loss, gradients, update)
+    function.__name__: function for function in (outputs, loss, gradients, update, training)
 }
 
 

@@ -1,0 +1,54 @@
+"""Searches with a mistake: negative controls of the rows of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ...backend import Backend
+from ...beam_search import BeamSession
+
+
+class NotReordered:
+    """The caches do not follow their hypotheses."""
+
+    def __init__(self, session: BeamSession, vocab_size: int):
+        self.step = session.step
+
+    def reorder(self, rows: np.ndarray) -> None:
+        pass
+
+
+class LastOfEqual:
+    """Of equal logits the highest id wins."""
+
+    def __init__(self, session: BeamSession, vocab_size: int):
+        self.session, self.vocab_size = session, vocab_size
+        self.reorder = session.reorder
+
+    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        log_probs, ids = self.session.step(tokens, self.vocab_size)
+        order = np.lexsort((-ids, -log_probs))[:, :count]
+        return np.take_along_axis(log_probs, order, axis=1), np.take_along_axis(ids, order, axis=1)
+
+
+MISTAKES: dict[str, Callable[[BeamSession, int], BeamSession]] = {
+    "caches not reordered": NotReordered,
+    "the last of equal logits": LastOfEqual,
+}
+
+
+def mistaken(backend: Backend, mistake: str | None) -> Backend:
+    """The same backend with a search that makes one of MISTAKES; None makes none."""
+    if mistake is None:
+        return backend
+    broken = copy(backend)
+
+    def start_beam(model: Any, *arguments: Any) -> BeamSession:
+        return MISTAKES[mistake](backend.start_beam(model, *arguments), model.config.target_vocab_size)
+
+    broken.start_beam = start_beam  # type: ignore[method-assign,assignment]
+    return broken

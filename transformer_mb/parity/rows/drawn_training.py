@@ -1,0 +1,69 @@
+"""Recipes drawn by the seed: single optimizer steps from any state, and a few steps of training on drawn models."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...config import CHOICES
+from ...random_streams import stream
+from ...trainer import Batch
+from ..computing.messages import Request, named
+from ..computing.precision import rounded_arrays
+from ..ladder import rows_of
+from ..verdict.comparison import Comparison
+from .covering import CoveringArray, Row
+from .drawn_models import drawn_models
+from .model_cases import CONFIGS, ModelCase, OptimizerCase
+from .models import drawn_batch
+from .weights import model_weights
+
+STEPS = 3
+RECIPE: dict[str, tuple[Any, ...]] = {
+    "optimizer": ("adam", "sgd"),
+    "betas": ((0.9, 0.999), (0.8, 0.98)),
+    "momentum": (0.0, 0.9),
+    "clip_norm": (None, 0.5, 1e6),  # below and above the norm of every gradient
+}
+UPDATES = CoveringArray(
+    "optimizer",
+    {**RECIPE, "eps": (1e-8, 1e-3), "steps before": (0, 1, 9, 1000), "scale": (1.0, 1e-7, 1e4), "tied": (False, True)},
+)
+RECIPES = CoveringArray("recipe", {**RECIPE, "normalization": CHOICES["normalization"], "label_smoothing": (0.0, 0.1)})
+UPDATES_SHARE = 3
+
+
+def drawn_updates(seed: int) -> list[OptimizerCase]:
+    cases = []
+    for number, row in enumerate(UPDATES.share(seed, UPDATES_SHARE), 1):
+        config = CONFIGS["shared and tied, padding" if row["tied"] else "d2l"]
+        name = f"drawn optimizer {number}: {UPDATES.words(row)}"
+        cases.append(OptimizerCase(name, _options(row, row["eps"]), row["steps before"], row["scale"], config))
+    return cases
+
+
+def _options(row: Row, eps: float) -> dict[str, Any]:
+    own = {"betas": list(row["betas"]), "eps": eps} if row["optimizer"] == "adam" else {"momentum": row["momentum"]}
+    return {"optimizer": row["optimizer"], "learning_rate": 0.1, "clip_norm": row["clip_norm"], **own}
+
+
+def training_experiments(dtype: str, seed: int) -> list[Comparison]:
+    """The seed's recipe on the first of its models that has a decoder."""
+    rows = rows_of("train", dtype)
+    case = next(case for case in drawn_models(seed) if case.config.has_decoder)
+    (row,) = RECIPES.share(seed, 1)
+    name = f"drawn recipe: {RECIPES.words(row)}"
+    return [Comparison(name, dtype, rows, partial(_request, case, row, dtype, seed))] if rows else []
+
+
+def _request(case: ModelCase, row: Row, dtype: str, seed: int) -> Request:
+    """Adam's epsilon is large, or it would turn the rounding noise of a gradient that is zero into a step of full size."""
+    random = stream(seed, "drawn recipe")
+    batches = [drawn_batch(case, random) for _ in range(STEPS)]
+    arrays = rounded_arrays(named("weights", model_weights(case.config, seed)), dtype)
+    arrays |= {f"batches.{name}": np.stack([batch[name] for batch in batches]) for name in Batch._fields if name in batches[0]}
+    options = {**_options(row, 1e-2), "normalization": row["normalization"], "label_smoothing": row["label_smoothing"]}
+    spec = {"config": case.config.to_dict(), "options": options, "step_count": 0, "steps": STEPS, "seed": seed}
+    return Request("train", dtype, spec, arrays)

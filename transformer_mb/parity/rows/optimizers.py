@@ -1,0 +1,47 @@
+"""The row of optimizers: one step from given gradients and moments."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...random_streams import stream
+from ...trainer import SLOTS
+from ..computing.messages import Request, named
+from ..computing.precision import rounded_arrays
+from ..ladder import rows_of
+from ..verdict.comparison import Comparison
+from .drawn_training import drawn_updates
+from .model_cases import OPTIMIZERS, OptimizerCase
+from .weights import model_weights
+
+
+def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:
+    """An optimizer's state is never less than float32."""
+    rows = rows_of("update", dtype)
+    cases = (*OPTIMIZERS, *drawn_updates(seed)) if rows else ()
+    return [Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed)) for case in cases]
+
+
+def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
+    """From identical gradients: Adam would turn the rounding noise of a gradient into a step of full size."""
+    random = stream(seed, "parity", case.name)
+    weights = model_weights(case.config, seed)
+    arrays = named("weights", weights)
+    arrays |= {f"gradients.{name}": case.scale * random.standard_normal(value.shape) for name, value in weights.items()}
+    if case.step_count:
+        arrays |= named("slots", _moments(case, weights, random))
+    spec: dict[str, Any] = {"config": case.config.to_dict(), "options": case.options, "step_count": case.step_count}
+    return Request("update", dtype, spec, rounded_arrays(arrays, dtype))
+
+
+def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
+    """What earlier gradients of the same size would have left: v is a mean of squares, so it is positive."""
+    moments = {}
+    for slot in SLOTS[case.options["optimizer"]]:
+        for name, value in weights.items():
+            noise = case.scale * random.standard_normal(value.shape)
+            moments[f"{slot}.{name}"] = np.square(noise) if slot == "v" else noise
+    return moments
