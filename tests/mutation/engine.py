@@ -1,0 +1,166 @@
+"""Runs a backend's mistakes against the experiments that can see them, in a child process that is started anew when it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transformer_mb.errors import WorkerError
+from transformer_mb.processes.gateway import Gateway
+
+from . import child
+from .mutants import Mutant, seen_by
+from .sources import ROOT
+
+RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
+ANSWER = 900.0  # seconds for one mistake: all experiments of the slowest backend take less
+FIRST = 12  # experiments, one of each row and dtype as far as there are, before the cheapest
+
+
+@dataclass
+class Verdict:
+    """What became of a mistake. ``status``: killed, survived, "no change" where nothing was changed that is computed with.
+
+    ``cell``: that failed; ``said``: what the verdict said of it. ``ran``: how many experiments it took.
+    """
+
+    status: str
+    cell: str = ""
+    said: str = ""
+    ran: int = 0
+    seconds: float = 0.0
+
+
+class Child:
+    """The process of a backend, as ``child.serve`` is there. ``selection``: arguments of ``Selection``."""
+
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool):
+        # By whichever of its two names this package was imported, the child imports it by the same.
+        paths = [str(ROOT), str(ROOT / "tests"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in paths if path))
+        self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
+        address = f"popen//id={backend}//chdir={self.folder.name}"
+        arguments = (backend, selection, list(seeds), record)
+        self.gateway = Gateway(
+            backend, address, child.serve.__module__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
+        )
+
+    def receive(self, timeout: float) -> dict[str, Any]:
+        self.gateway.timeout = timeout
+        return json.loads(self.gateway.receive())
+
+    def stop(self) -> None:
+        self.gateway.stop()
+        self.folder.cleanup()
+
+
+@dataclass
+class Recorded:
+    """What the experiments of a backend execute."""
+
+    dtypes: list[str] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+    rows: list[tuple[str, str]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    imported: dict[str, set[int]] = field(default_factory=dict)
+    lines: dict[str, list[set[int]]] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)  # cells that fail without any mistake
+
+    def add(self, told: dict[str, Any]) -> None:
+        for file, lines in told["lines"].items():
+            executed = self.lines.setdefault(file, [])
+            executed += [set() for _ in range(len(self.cells) - len(executed))]
+            executed.append(set(lines))
+        self.cells.append(told["cell"])
+        self.rows.append((told["row"], told["dtype"]))
+        self.seconds.append(told["seconds"])
+        if told["wrong"]:
+            self.wrong[told["cell"]] = told["wrong"]
+
+    def executed(self, file: str) -> set[int]:
+        """The lines of a file that some experiment executes, or the import."""
+        return self.imported.get(file, set()).union(*self.lines.get(file, []))
+
+
+class Engine:
+    """One backend with its child."""
+
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int]):
+        self.backend, self.selection, self.seeds = backend, selection, seeds
+        self.killers: dict[str, Counter[int]] = {}  # by function
+        self.recorded = Recorded()
+        self.child = Child(backend, selection, seeds, record=True)
+
+    def record(self) -> Recorded:
+        told = self.child.receive(RECORDING)
+        self.recorded.imported = {file: set(lines) for file, lines in told["imported"].items()}
+        self.recorded.dtypes = told["dtypes"]
+        for _ in range(told["count"]):
+            self.recorded.add(self.child.receive(RECORDING))
+        for lines in self.recorded.lines.values():
+            lines += [set() for _ in range(len(self.recorded.cells) - len(lines))]
+        return self.recorded
+
+    def seen_by(self, mutant: Mutant) -> list[int]:
+        """The numbers of the experiments that execute it."""
+        numbers = seen_by(mutant, self.recorded.lines, self.recorded.imported)
+        return [number for number in numbers if self.recorded.cells[number] not in self.recorded.wrong]
+
+    def order(self, mutant: Mutant, numbers: Sequence[int]) -> list[int]:
+        """What killed its neighbours, then one of each row and dtype, then all others; of each the cheapest first."""
+        cheapest = sorted(numbers, key=self.recorded.seconds.__getitem__)
+        killers = self.killers.get(f"{mutant.file} {mutant.function}", Counter())
+        known = [number for number, _ in killers.most_common(3) if number in set(numbers)]
+        first: dict[tuple[str, str], int] = {}
+        for number in cheapest:
+            first.setdefault(self.recorded.rows[number], number)
+        early = sorted(first.values(), key=self.recorded.seconds.__getitem__)[:FIRST]
+        return list(dict.fromkeys([*known, *early, *cheapest]))
+
+    def judge(self, mutant: Mutant) -> Verdict:
+        numbers = self.order(mutant, self.seen_by(mutant))
+        verdict = self._ask(mutant, numbers)
+        if verdict is None:  # an earlier mistake may have left something in the process
+            verdict = self._ask(mutant, numbers) or Verdict("killed", said="the process computes wrongly ever after")
+        return verdict
+
+    def _ask(self, mutant: Mutant, numbers: list[int]) -> Verdict | None:
+        """None, with a new child, where the backend without the mistake fails afterwards."""
+        began = time.perf_counter()
+        try:
+            request = {"file": mutant.name, "text": mutant.text, "experiments": numbers}
+            self.child.gateway.send(json.dumps(request))
+            answer = self.child.receive(ANSWER)
+        except WorkerError as error:
+            self.restart()
+            return Verdict("killed", said=str(error), seconds=time.perf_counter() - began)
+        if "spoiled" in answer:
+            self.restart()
+            return None
+        if answer["killed"]:
+            number = numbers[answer["ran"] - 1]
+            self.killers.setdefault(f"{mutant.file} {mutant.function}", Counter())[number] += 1
+            cell = answer["cell"] if not answer["row"] else f"{answer['row']}{answer['cell'][answer['cell'].index(':') :]}"
+            return Verdict("killed", cell, answer["said"][:300], answer["ran"], answer["seconds"])
+        status = "no change" if mutant.operator == "cut gradient" and not answer["applied"] else "survived"
+        return Verdict(status, ran=answer["ran"], seconds=answer["seconds"])
+
+    def restart(self) -> None:
+        """Nothing is recorded anew; what an experiment expects is computed when it is next judged."""
+        self.child.stop()
+        self.child = Child(self.backend, self.selection, self.seeds, record=False)
+        self.child.receive(RECORDING)
+
+    def judge_all(self, mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
+        for mutant in mutants:
+            yield mutant, self.judge(mutant)
+
+    def stop(self) -> None:
+        self.child.stop()
