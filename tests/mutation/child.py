@@ -32,8 +32,8 @@ from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.processes.messages import pack_arrays, unpack_arrays
 from transformer_mb.registry import EVERY_DTYPE, PLAIN_DTYPES, load_backend_class
 
-from .eager import DETACH, prepare
 from .executed import Executed
+from .frameworks import COMPILED, DETACH, forget, prepare
 from .sources import ROOT
 
 STEPS = 3  # of a training, one by one, in each dtype
@@ -91,6 +91,7 @@ class Package:
         return load_backend_class(self.backend)
 
     def restore(self) -> None:
+        self.replaced = {}
         for name in self._loaded():
             del sys.modules[name]
         sys.modules.update(self.original)
@@ -137,10 +138,21 @@ class Judge:
             chosen = Selection(**{**selection, "dtypes": tuple(self.dtypes)}, seed=seed)
             self.experiments += [(each, chosen, seed) for each in _short(Plan(chosen, [backend]), backend)]
         self.seconds = [1.0] * len(self.experiments)
+        self.judged = 0
 
-    def cell(self, number: int) -> str:
+    def cells(self) -> list[list[str]]:
+        """Of every experiment all that was asked for."""
+        ids = []
+        for experiment, selection, seed in self.experiments:
+            cells = [cell for cell in experiment.cells(self.backend) if selection.takes(cell)]
+            ids.append([f"{cell.id}, seed {seed}" for cell in cells])
+        return ids
+
+    def cell(self, number: int, row: str = "") -> str:
+        """The id of an experiment's cell; without a row of its first."""
         experiment, _, seed = self.experiments[number]
-        return f"{experiment.cells(self.backend)[0].id}, seed {seed}"
+        cells = experiment.cells(self.backend)
+        return f"{next((cell for cell in cells if cell.row == row), cells[0]).id}, seed {seed}"
 
     def results(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> list[Result]:
         """As a column of the matrix has them."""
@@ -166,29 +178,40 @@ class Judge:
         self.package.restore()
         tell({"imported": executed.lines, "dtypes": self.dtypes, "count": len(self.experiments)})
         for number in range(len(self.experiments)):
-            wrong = self.first_wrong(number, self.original)
-            began = time.perf_counter()
-            with Executed(self.backend) as executed:
-                self.results(number, self.original)
-            self.seconds[number] = time.perf_counter() - began
+            wrong, executed = self._watched(number)
             cell = {"cell": self.cell(number), "row": self.experiments[number][0].cells(self.backend)[0].row}
             dtype, wrong_as = self.experiments[number][0].dtype, wrong and wrong.reason
             tell({**cell, "dtype": dtype, "seconds": self.seconds[number], "lines": executed.lines, "wrong": wrong_as})
 
+    def _watched(self, number: int) -> tuple[Result | None, Executed]:
+        """What is compiled already, is executed no more: there each experiment has a package of its own."""
+        compiled = self.backend in COMPILED
+        wrong = None if compiled else self.first_wrong(number, self.original)
+        dtype = self.experiments[number][0].dtype
+        backends = {dtype: self.package.anew()(dtype=dtype)} if compiled else self.original
+        began = time.perf_counter()
+        with Executed(self.backend) as executed:
+            again = self.first_wrong(number, backends)
+        self.seconds[number] = time.perf_counter() - began
+        self.package.restore()
+        return wrong or again, executed
+
     def judge(self, asked: dict[str, Any]) -> dict[str, Any]:
         """The first experiment that a mistake fails, and what the verdict says of it."""
         began, DETACH.applied = time.perf_counter(), False
+        self.judged += 1
+        if self.judged % 10 == 0:
+            forget(self.backend)
         answer: dict[str, Any] = {"killed": False, "ran": 0}
         try:
             backends: dict[str, Any] = {}
             for number in asked["experiments"]:
                 dtype = self.experiments[number][0].dtype
-                wrong = None
+                wrong, row = None, ""
                 try:
                     with time_limit(60.0):
                         if not backends:
                             loaded = self.package.anew(asked["file"], asked["text"])
-                            backends = {}
                         if dtype not in backends:
                             backends[dtype] = loaded(dtype=dtype)
                 except (Exception, TooLong) as error:
@@ -198,10 +221,8 @@ class Judge:
                     result = self.first_wrong(number, backends, TIMES * self.seconds[number] + MORE)
                     wrong = result and result.reason
                     row = result.row if result else ""
-                else:
-                    row = ""
                 if wrong is not None:
-                    answer |= {"killed": True, "cell": self.cell(number), "row": row, "said": wrong}
+                    answer |= {"killed": True, "cell": self.cell(number, row), "said": wrong}
                     break
         finally:
             self.package.restore()
@@ -237,6 +258,6 @@ def serve(channel: Any, backend: str, selection: dict[str, Any], seeds: list[int
     if record:
         judge.record(lambda what: channel.send(json.dumps(what)))
     else:
-        channel.send(json.dumps({"cells": [judge.cell(number) for number in range(len(judge.experiments))]}))
+        channel.send(json.dumps({"cells": judge.cells()}))
     for text in channel:
         channel.send(json.dumps(judge.judge(json.loads(text))))

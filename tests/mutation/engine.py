@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,19 +39,31 @@ class Verdict:
     seconds: float = 0.0
 
 
+@contextmanager
+def _found() -> Iterator[None]:
+    """A process that is started inside imports this package, by whichever of its two names it has here."""
+    before = os.environ.get("PYTHONPATH")
+    paths = [str(ROOT), str(ROOT / "tests"), *(before or "").split(os.pathsep)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
 class Child:
     """The process of a backend, as ``child.serve`` is there. ``selection``: arguments of ``Selection``."""
 
     def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool):
-        # By whichever of its two names this package was imported, the child imports it by the same.
-        paths = [str(ROOT), str(ROOT / "tests"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path for path in paths if path))
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
         address = f"popen//id={backend}//chdir={self.folder.name}"
         arguments = (backend, selection, list(seeds), record)
-        self.gateway = Gateway(
-            backend, address, child.serve.__module__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
-        )
+        with _found():
+            self.gateway = Gateway(
+                backend, address, child.serve.__module__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
+            )
 
     def receive(self, timeout: float) -> dict[str, Any]:
         self.gateway.timeout = timeout
@@ -90,13 +103,16 @@ class Recorded:
 
 
 class Engine:
-    """One backend with its child."""
+    """One backend with its child. Without ``record`` mistakes are only judged by the experiments that are named."""
 
-    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int]):
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool = True):
         self.backend, self.selection, self.seeds = backend, selection, seeds
         self.killers: dict[str, Counter[int]] = {}  # by function
         self.recorded = Recorded()
-        self.child = Child(backend, selection, seeds, record=True)
+        self.cells: list[list[str]] = []  # of every experiment, where nothing is recorded
+        self.child = Child(backend, selection, seeds, record)
+        if not record:
+            self.cells = self.child.receive(RECORDING)["cells"]
 
     def record(self) -> Recorded:
         told = self.child.receive(RECORDING)
@@ -125,7 +141,10 @@ class Engine:
         return list(dict.fromkeys([*known, *early, *cheapest]))
 
     def judge(self, mutant: Mutant) -> Verdict:
-        numbers = self.order(mutant, self.seen_by(mutant))
+        return self.judge_by(mutant, self.order(mutant, self.seen_by(mutant)))
+
+    def judge_by(self, mutant: Mutant, numbers: list[int]) -> Verdict:
+        """By these experiments, in this order."""
         verdict = self._ask(mutant, numbers)
         if verdict is None:  # an earlier mistake may have left something in the process
             verdict = self._ask(mutant, numbers) or Verdict("killed", said="the process computes wrongly ever after")
@@ -147,8 +166,7 @@ class Engine:
         if answer["killed"]:
             number = numbers[answer["ran"] - 1]
             self.killers.setdefault(f"{mutant.file} {mutant.function}", Counter())[number] += 1
-            cell = answer["cell"] if not answer["row"] else f"{answer['row']}{answer['cell'][answer['cell'].index(':') :]}"
-            return Verdict("killed", cell, answer["said"][:300], answer["ran"], answer["seconds"])
+            return Verdict("killed", answer["cell"], answer["said"][:300], answer["ran"], answer["seconds"])
         status = "no change" if mutant.operator == "cut gradient" and not answer["applied"] else "survived"
         return Verdict(status, ran=answer["ran"], seconds=answer["seconds"])
 

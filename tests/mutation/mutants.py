@@ -61,6 +61,11 @@ def mutants_of(source: Source) -> list[Mutant]:
     return found
 
 
+def statement_lines(source: Source, line: int) -> tuple[int, ...]:
+    """Those of the innermost statement that begins before or at a line."""
+    return next(tuple(place.lines) for _, _, place in reversed(source.nodes) if line in place.lines)
+
+
 def change(text: str, edit: Edit) -> str:
     """The changed lines, ``before -> after``, each as one line."""
     start = text.rfind("\n", 0, edit.start) + 1

@@ -44,7 +44,7 @@ LOWER = {"float64": ("float32",), "float32": ("bfloat16", "float16")}
 CASTS = ("float", "double", "long", "astype", "cast", "convert_element_type", "as_type")
 # Methods whose result can stand for what they are called on.
 REMOVABLE = ("masked_fill", "index_fill", "clamp", "clip", "tril", "detach", "stop_gradient", "transpose", "copy", "reorder")
-# How each framework keeps a gradient from an expression: by a function that leaves alone what is no tensor (see child.py).
+# How each framework keeps a gradient from an expression: by a function that leaves alone what is no tensor (see frameworks.py).
 DETACHED_FILES = (
     "attention.py",
     "decoder.py",

@@ -1,14 +1,22 @@
-"""What each framework needs so that a mistake costs no compilation, and its way to keep a gradient from an expression.
+"""What each framework needs so that a mistake costs little compilation, and its way to keep a gradient from an expression.
 
-A mistake in Python code is the same mathematics when it is not compiled. What only a compiler does wrong is no mistake of
-these files, and the matrix itself runs compiled.
+TensorFlow runs its functions eagerly: a mistake in Python code is the same mathematics when it is not compiled. JAX compiles,
+for its single operations take longer than that; programs that a mistake leaves as they are come from a folder of compiled
+ones.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from typing import Any
+
+from .sources import ROOT
+
+PROGRAMS = ROOT / "build" / "mutants" / "jax"
+XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+COMPILED = ("jax",)
 
 
 def _torch(X: Any) -> Any:
@@ -69,8 +77,19 @@ def prepare(backend: str) -> None:
 
         tf.config.run_functions_eagerly(True)
     if backend == "jax":
-        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+        os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
         import jax
 
-        jax.config.update("jax_disable_jit", True)
+        jax.config.update("jax_compilation_cache_dir", str(PROGRAMS))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     DETACH.native = DETACHING.get(backend, DETACH.native)
+
+
+def forget(backend: str) -> None:
+    """What mistakes of before have left in memory."""
+    gc.collect()
+    if backend in COMPILED:
+        import jax
+
+        jax.clear_caches()
