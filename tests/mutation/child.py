@@ -219,8 +219,7 @@ class Judge:
                 answer["ran"] += 1
                 if wrong is None:
                     result = self.first_wrong(number, backends, TIMES * self.seconds[number] + MORE)
-                    wrong = result and result.reason
-                    row = result.row if result else ""
+                    wrong, row = (result.reason, result.row) if result else (None, "")
                 if wrong is not None:
                     answer |= {"killed": True, "cell": self.cell(number, row), "said": wrong}
                     break

@@ -58,7 +58,8 @@ class Child:
 
     def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool):
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
-        address = f"popen//id={backend}//chdir={self.folder.name}"
+        # In the main thread, where alone a time limit can be set.
+        address = f"popen//id={backend}//execmodel=main_thread_only"
         arguments = (backend, selection, list(seeds), record)
         with _found():
             self.gateway = Gateway(

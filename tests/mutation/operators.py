@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from .sources import KEYWORDS_LEFT_OUT, Source, called
 
-Node, Text = ast.AST, str
+Node = ast.AST
+Text = str
 
 
 class Edit(NamedTuple):
