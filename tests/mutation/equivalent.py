@@ -37,6 +37,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoding.py BeamDecoder.step: best, ids = log_probs.topk(min(count, log_probs.shape[-1]), dim=-1) -> best, ids = log_probs.topk(min(count, log_probs.shape[1]), dim=-1)",
     ),
     "of that shape only the batch, the last two sizes and the number of axes are read": (
+        "mxnet/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 2, S, S), X)",
         "paddle/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 0, S, S), X)",
         "torch/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 0, S, S), X)",
     ),
@@ -60,6 +61,35 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "the framework finds the same integer dtype itself": (
         "paddle/embedding.py _rows: return F.embedding((start.unsqueeze(1) + paddle.arange(count, dtype=start.dtype)).clip(min=0), table) -> return F.embedding((start.unsqueeze(1) + paddle.arange(count)).clip(min=0), table)",
+    ),
+    "the exact derivative is given beside it, so that what is cut has no gradient": (
+        "mxnet/feed_forward.py _gelu: cumulative = (npx.erf(X * math.sqrt(0.5)) + 1.0) * 0.5 -> cumulative = (detached(npx.erf(X * math.sqrt(0.5))) + 1.0) * 0.5",
+    ),
+    "the framework casts it itself": (
+        "mxnet/normalization.py LayerNorm._standardize: positive = npx.cast(variance > 0, dtype=X.dtype) -> positive = (variance > 0)",
+    ),
+    "the array reaches the device another way, and is the same there": (
+        "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if array.dtype == np.bool_ and array.ndim == 0 or array.size == 0:",
+        "mxnet/weights.py to_device: return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=True).as_np_ndarray().as_in_ctx(context) -> return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=False).as_np_ndarray().as_in_ctx(context)",
+    ),
+    "its gradient is cut already": (
+        "mxnet/model.py _TiedDense.forward: weight = weight * (1.0 - padding) + held -> weight = weight * (1.0 - padding) + detached(held)",
+    ),
+    "of two arguments of a minimum either may come first": (
+        "mxnet/optimizers.py clip_gradients: return gradients * mnp.minimum(clip_norm / norm, 1.0) -> return gradients * mnp.minimum(1.0, clip_norm / norm)",
+    ),
+    "its input has two axes, the last being number 1": (
+        "mxnet/decoding.py greedy.step: return decoder._logits(tokens).argmax(axis=-1).asnumpy() -> return decoder._logits(tokens).argmax(axis=1).asnumpy()",
+        "mxnet/model.py Pooler.__init__: self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=False) -> self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=True)",
+    ),
+    "the number is a limit of the framework, and one less is within it": (
+        "mxnet/trainer.py module: MOST_ARRAYS = 60 -> MOST_ARRAYS = 59",
+    ),
+    "the table is made anew as soon as an input of another dtype comes": (
+        'mxnet/embedding.py PositionalEncoding.__init__: self.P = mnp.array(sinusoid_table(max_len, num_hiddens, layout), dtype="float32") -> self.P = mnp.array(sinusoid_table(max_len, num_hiddens, layout), dtype="float16")',
+    ),
+    "the argument is for what this class never calls": (
+        "mxnet/loss.py MaskedSoftmaxCELoss.__init__: super().__init__(weight=None, batch_axis=0) -> super().__init__(weight=None, batch_axis=(-1))",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}
