@@ -48,7 +48,7 @@ parity: $(VENV)/all
 parity-results:
 	$(RUN)/python benchmarks/parity_results.py build/parity/parity.json
 
-# Mistakes made mechanically in the backends' files, and which of them the matrix's cells see, into build/mutants: about two
+# Mistakes made mechanically in the backends' files, and which of them the matrix's cells see, into build/mutants: some three
 # hours. What is cut goes on where it was; MUTANTS takes options, such as "--backends torch --all --seeds 0,1,2".
 mutants: $(VENV)/all
 	$(RUN)/python -m tests.mutation $(MUTANTS)

@@ -21,7 +21,9 @@ from .mutants import Mutant, seen_by
 from .sources import ROOT
 
 RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
-ANSWER = 900.0  # seconds for one mistake: all experiments of the slowest backend take less
+# One mistake may take so many times what its experiments took, and some more, before its process counts as hanging; each
+# experiment has a limit of its own there.
+TIMES, MORE = 10.0, 900.0
 FIRST = 12  # experiments, one of each row and dtype as far as there are, before the cheapest
 
 
@@ -157,7 +159,8 @@ class Engine:
         try:
             request = {"file": mutant.name, "text": mutant.text, "experiments": numbers}
             self.child.gateway.send(json.dumps(request))
-            answer = self.child.receive(ANSWER)
+            usual = sum(self.recorded.seconds[number] for number in numbers) if self.recorded.seconds else 0.0
+            answer = self.child.receive(TIMES * usual + MORE)
         except WorkerError as error:
             self.restart()
             return Verdict("killed", said=str(error), seconds=time.perf_counter() - began)
