@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` compiles with them.
 parity test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 
-.PHONY: demo test test-long test-processors check examples examples-all parity parity-results bench clean
+.PHONY: demo test test-long test-processors check examples examples-all parity parity-results mutants mutants-results bench clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -47,6 +47,15 @@ parity: $(VENV)/all
 # Keep what `make parity` measured, and show it in the README.
 parity-results:
 	$(RUN)/python benchmarks/parity_results.py build/parity/parity.json
+
+# Mistakes made mechanically in the backends' files, and which of them the matrix's cells see, into build/mutants: some three
+# hours. What is cut goes on where it was; MUTANTS takes options, such as "--backends torch --all --seeds 0,1,2".
+mutants: $(VENV)/all
+	$(RUN)/python -m tests.mutation $(MUTANTS)
+
+# Keep what `make mutants` measured: benchmarks/results, docs/MUTANTS.md and the README's table of scores.
+mutants-results:
+	$(RUN)/python benchmarks/mutants_results.py build/mutants/mutants.json
 
 # DATA is a file of English, tab, French, such as the first lines of the Tatoeba export.
 bench: $(VENV)/all

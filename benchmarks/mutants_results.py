@@ -1,0 +1,30 @@
+"""Keeps what ``make mutants`` measured under results/, the page docs/MUTANTS.md, and the score's table in the README."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from mutation.report import page, score_table  # noqa: E402
+
+BEGIN, END = "<!-- mutants: begin -->\n", "<!-- mutants: end -->\n"
+
+
+def main(source: str) -> None:
+    target = ROOT / "benchmarks" / "results" / "mutants.json"
+    shutil.copyfile(source, target)
+    run = json.loads(target.read_text())
+    (ROOT / "docs" / "MUTANTS.md").write_text(page(run))
+    readme = ROOT / "README.md"
+    before, begin, rest = readme.read_text().partition(BEGIN)
+    if begin:
+        readme.write_text(before + BEGIN + score_table(run) + END + rest.partition(END)[2])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,117 @@
+"""The mutation score: mistakes made mechanically in the backends' files, and which of them the parity matrix sees.
+
+python -m tests.mutation [--backends torch,numpy] [--files attention.py] [--number 120 | --all] [--seeds 0,1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from transformer_mb.parity.computing.worker import source_digest
+from transformer_mb.registry import EVERY_DTYPE
+
+from .engine import Engine
+from .mutants import Mutant, all_mutants, sample
+from .report import HEAD, by_file, printed, summary
+from .results import Results
+from .sources import BACKENDS, ROOT
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--backends", type=_names, default=list(BACKENDS), help="names with commas (default: all)")
+    parser.add_argument("--files", type=_names, help="names of files with commas, such as attention.py (default: all)")
+    parser.add_argument("--number", type=int, default=120, help="mistakes per backend (default: 120)")
+    parser.add_argument("--all", action="store_true", help="every mistake there is")
+    parser.add_argument("--mutants-seed", type=int, default=0, help="draws the sample (default: 0)")
+    parser.add_argument("--seeds", type=lambda text: [*map(int, _names(text))], default=[0], help="of the cells (default: 0)")
+    parser.add_argument("--dtypes", type=_names, default=list(EVERY_DTYPE), help="of the cells (default: all)")
+    parser.add_argument("--cases", help="patterns of the cells, as `transformer-mb parity --cases` has them (default: all)")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "mutants" / "mutants.json", help="where results go")
+    parser.add_argument("--jobs", type=int, default=1, help="backends at a time (default: 1)")
+    chosen = parser.parse_args()
+    if unknown := [name for name in chosen.backends if name not in BACKENDS]:
+        parser.error(f"--backends must be of {', '.join(BACKENDS)}, got {', '.join(unknown)}.")
+    return chosen
+
+
+def run(backend: str, chosen: argparse.Namespace, results: Results) -> None:
+    """One backend: record what its experiments execute, then one mistake after the other."""
+    began = time.perf_counter()
+    mutants = [mutant for mutant in all_mutants(backend) if chosen.files is None or mutant.name in chosen.files]
+    engine = Engine(backend, {"dtypes": chosen.dtypes, "cases": chosen.cases}, chosen.seeds)
+    try:
+        recorded = engine.record()
+        reached = [mutant for mutant in mutants if engine.seen_by(mutant)]
+        results.begin(backend, _facts(engine, mutants, reached))
+        print(
+            f"{backend}: {len(recorded.cells)} experiments, {len(reached)} of {len(mutants)} mistakes are reached; recorded in "
+            f"{time.perf_counter() - began:.0f} s",
+            *(f"    fails without any mistake: {cell}: {why}" for cell, why in recorded.wrong.items()),
+            sep="\n",
+            flush=True,
+        )
+        wanted = sample(reached, None if chosen.all else chosen.number, chosen.mutants_seed)
+        known = results.known(backend)
+        _judge(engine, [mutant for mutant in wanted if mutant.key not in known], results)
+    finally:
+        engine.stop()
+
+
+def _judge(engine: Engine, mutants: list[Mutant], results: Results) -> None:
+    # In another order than by file: what a cut leaves is a sample too.
+    random.Random(0).shuffle(mutants)
+    for number, (mutant, verdict) in enumerate(engine.judge_all(mutants), 1):
+        record = results.add(engine.backend, mutant, verdict)
+        what = f"{verdict.cell}: {verdict.said}" if verdict.cell else verdict.said
+        print(
+            f"{engine.backend} {number}/{len(mutants)} {record.fate}, {verdict.seconds:.1f} s: {mutant.key}",
+            *([f"    {what}"] if what else []),
+            sep="\n",
+            flush=True,
+        )
+
+
+def _facts(engine: Engine, mutants: list[Mutant], reached: list[Mutant]) -> dict[str, Any]:
+    taken = {mutant.key for mutant in reached}
+    left = Counter(f"{mutant.file} {mutant.function or 'module'}" for mutant in mutants if mutant.key not in taken)
+    return {
+        "dtypes": engine.recorded.dtypes,
+        "experiments": len(engine.recorded.cells),
+        "mistakes": len(mutants),
+        "reached": len(reached),
+        "not_reached": dict(sorted(left.items())),
+        "wrong": engine.recorded.wrong,
+    }
+
+
+def main() -> None:
+    chosen = arguments()
+    facts = {
+        "seeds": chosen.seeds,
+        "dtypes": chosen.dtypes,
+        "cases": chosen.cases,
+        "number": None if chosen.all else chosen.number,
+        "mutants_seed": chosen.mutants_seed,
+        "digest": source_digest(),
+    }
+    results = Results(chosen.json, facts)
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        list(pool.map(lambda backend: run(backend, chosen, results), chosen.backends))
+    written = json.loads(chosen.json.read_text())
+    print(f"\n{printed(HEAD, summary(written))}\n\n{printed(('file', *written['backends']), by_file(written))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""The process in which mistakes are made: it holds one backend, the matrix's experiments and what they expect.
+
+It imports the framework once. For each mistake it imports the backend's package anew with one file's text replaced, and
+judges experiments by the matrix's own verdict. What fails is judged once more on the backend as it is: only where that
+passes was it the mistake that failed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
+from importlib.util import spec_from_file_location
+from typing import Any
+
+from transformer_mb.errors import WorkerError
+from transformer_mb.parity.cells import EXPECTED, FAILED, PASSED, Experiment, Result
+from transformer_mb.parity.column import by_the_table
+from transformer_mb.parity.computing import reference
+from transformer_mb.parity.computing.computations import COMPUTATIONS
+from transformer_mb.parity.computing.messages import Request
+from transformer_mb.parity.controls.requests import short_runs
+from transformer_mb.parity.plan import Plan
+from transformer_mb.parity.selection import Selection
+from transformer_mb.parity.verdict.answers import judged
+from transformer_mb.processes.messages import pack_arrays, unpack_arrays
+from transformer_mb.registry import EVERY_DTYPE, PLAIN_DTYPES, load_backend_class
+
+from .executed import Executed
+from .frameworks import COMPILED, DETACH, forget, prepare
+from .sources import ROOT
+
+STEPS = 3  # of a training, one by one, in each dtype
+# Imported once: what it does to its framework can be done once.
+KEPT = ("transformer_mb.backends.mxnet.shim",)
+# An experiment may take so many times its usual seconds, and some more, before it counts as hanging.
+TIMES, MORE = 30.0, 10.0
+
+
+class TooLong(BaseException):
+    """Passes through what catches an Exception."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    def ring(number: int, frame: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Package:
+    """The modules of a backend's package: as they are, or with one file's text replaced."""
+
+    def __init__(self, backend: str):
+        self.name = f"transformer_mb.backends.{backend}"
+        self.backend = backend
+        load_backend_class(backend)
+        self.original = self._loaded()
+        self.replaced: dict[str, str] = {}
+        sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+
+    def _loaded(self) -> dict[str, Any]:
+        ours = (self.name, f"{self.name}.")
+        return {name: module for name, module in sys.modules.items() if name == ours[0] or name.startswith(ours[1])}
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name not in self.replaced:
+            return None
+        file = str(ROOT / "transformer_mb" / "backends" / self.backend / f"{name.rpartition('.')[2]}.py")
+        return spec_from_file_location(name, file, loader=_Replacing(name, file, self.replaced[name]))
+
+    def anew(self, file: str = "", text: str = "") -> Any:
+        """The class of the backend, imported anew. ``restore`` is to follow."""
+        self.replaced = {f"{self.name}.{file.removesuffix('.py')}": text} if file else {}
+        for name in self._loaded():
+            if name not in KEPT:
+                del sys.modules[name]
+        return load_backend_class(self.backend)
+
+    def restore(self) -> None:
+        self.replaced = {}
+        for name in self._loaded():
+            del sys.modules[name]
+        sys.modules.update(self.original)
+        setattr(sys.modules["transformer_mb.backends"], self.backend, self.original[self.name])
+
+
+class _Replacing(SourceFileLoader):
+    def __init__(self, name: str, path: str, text: str):
+        super().__init__(name, path)
+        self.text = text
+
+    def get_code(self, fullname: str) -> Any:
+        return compile(self.text, self.path, "exec", dont_inherit=True)
+
+
+def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
+    """What the matrix asks of a worker, here: through the same bytes, so that nothing can be written into a request."""
+
+    def ask(request: Request) -> Any:
+        request = Request.unpack(*request.pack())
+        try:
+            answer = COMPUTATIONS[request.computation](backends[request.dtype], request.spec, request.arrays)
+            return unpack_arrays(pack_arrays(answer))
+        except Exception as error:
+            raise WorkerError(f"{label} raised {type(error).__name__}: {error}") from None
+
+    return ask
+
+
+class Judge:
+    """The experiments of the matrix for one backend, of all seeds that were asked for."""
+
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: list[int]):
+        self.backend = backend
+        for dtype in EVERY_DTYPE:  # before any mistake is made: for NumPy this is the very package
+            reference.backend(dtype)
+        prepare(backend)
+        self.package = Package(backend)
+        loaded = load_backend_class(backend)
+        self.dtypes = [dtype for dtype in EVERY_DTYPE if dtype in loaded.dtypes and dtype in selection["dtypes"]]
+        self.original = {dtype: loaded(dtype=dtype) for dtype in self.dtypes}
+        self.experiments: list[tuple[Experiment, Selection, int]] = []
+        for seed in seeds:
+            chosen = Selection(**{**selection, "dtypes": tuple(self.dtypes)}, seed=seed)
+            self.experiments += [(each, chosen, seed) for each in _short(Plan(chosen, [backend]), backend)]
+        self.seconds = [1.0] * len(self.experiments)
+        self.judged = 0
+
+    def cells(self) -> list[list[str]]:
+        """Of every experiment all that was asked for."""
+        ids = []
+        for experiment, selection, seed in self.experiments:
+            cells = [cell for cell in experiment.cells(self.backend) if selection.takes(cell)]
+            ids.append([f"{cell.id}, seed {seed}" for cell in cells])
+        return ids
+
+    def cell(self, number: int, row: str = "") -> str:
+        """The id of an experiment's cell; without a row of its first."""
+        experiment, _, seed = self.experiments[number]
+        cells = experiment.cells(self.backend)
+        return f"{next((cell for cell in cells if cell.row == row), cells[0]).id}, seed {seed}"
+
+    def results(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> list[Result]:
+        """As a column of the matrix has them."""
+        experiment, selection, _ = self.experiments[number]
+        try:
+            with time_limit(limit):
+                results = judged(experiment, self.backend, answerer(self.backend, backends))
+        except Exception as error:
+            text = str(error) if isinstance(error, WorkerError) else f"{type(error).__name__}: {error}"
+            results = [Result(*cell, self.backend, FAILED, text) for cell in experiment.cells(self.backend)]
+        except TooLong:
+            text = f"{self.backend} did not answer within {limit:.0f} seconds"
+            results = [Result(*cell, self.backend, FAILED, text) for cell in experiment.cells(self.backend)]
+        return [by_the_table(result) for result in results if selection.takes(result.cell)]
+
+    def first_wrong(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> Result | None:
+        return next((one for one in self.results(number, backends, limit) if one.status not in (PASSED, EXPECTED)), None)
+
+    def record(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        """Tells of each experiment its cell, its seconds and the lines that it executes; first of the import."""
+        with Executed(self.backend) as executed:
+            self.package.anew()
+        self.package.restore()
+        tell({"imported": executed.lines, "dtypes": self.dtypes, "count": len(self.experiments)})
+        for number in range(len(self.experiments)):
+            wrong, executed = self._watched(number)
+            cell = {"cell": self.cell(number), "row": self.experiments[number][0].cells(self.backend)[0].row}
+            dtype, wrong_as = self.experiments[number][0].dtype, wrong and wrong.reason
+            tell({**cell, "dtype": dtype, "seconds": self.seconds[number], "lines": executed.lines, "wrong": wrong_as})
+
+    def _watched(self, number: int) -> tuple[Result | None, Executed]:
+        """What is compiled already, is executed no more: there each experiment has a package of its own."""
+        compiled = self.backend in COMPILED
+        wrong = None if compiled else self.first_wrong(number, self.original)
+        dtype = self.experiments[number][0].dtype
+        backends = {dtype: self.package.anew()(dtype=dtype)} if compiled else self.original
+        began = time.perf_counter()
+        with Executed(self.backend) as executed:
+            again = self.first_wrong(number, backends)
+        self.seconds[number] = time.perf_counter() - began
+        self.package.restore()
+        return wrong or again, executed
+
+    def judge(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The first experiment that a mistake fails, and what the verdict says of it."""
+        began, DETACH.applied = time.perf_counter(), False
+        self.judged += 1
+        if self.judged % 10 == 0:
+            forget(self.backend)
+        answer: dict[str, Any] = {"killed": False, "ran": 0}
+        try:
+            backends: dict[str, Any] = {}
+            for number in asked["experiments"]:
+                dtype = self.experiments[number][0].dtype
+                wrong, row = None, ""
+                try:
+                    with time_limit(60.0):
+                        if not backends:
+                            loaded = self.package.anew(asked["file"], asked["text"])
+                        if dtype not in backends:
+                            backends[dtype] = loaded(dtype=dtype)
+                except (Exception, TooLong) as error:
+                    wrong = f"{self.backend} could not be made: {type(error).__name__}: {error}"
+                answer["ran"] += 1
+                if wrong is None:
+                    result = self.first_wrong(number, backends, TIMES * self.seconds[number] + MORE)
+                    wrong, row = (result.reason, result.row) if result else (None, "")
+                if wrong is not None:
+                    answer |= {"killed": True, "cell": self.cell(number, row), "said": wrong}
+                    break
+        finally:
+            self.package.restore()
+        if answer["killed"] and (again := self.first_wrong(number, self.original)):
+            answer |= {"spoiled": again.reason}
+        return {**answer, "seconds": time.perf_counter() - began, "applied": DETACH.applied}
+
+
+def _short(plan: Plan, backend: str) -> list[Experiment]:
+    """Without what needs other backends, and of training only single steps and a short run."""
+    runs = short_runs(plan.recording, PLAIN_DTYPES)
+    long = [cell.row for run in runs for cell in run.cells(backend)]
+    taken: list[Experiment] = []
+    steps: dict[str, int] = {}
+    for experiment in plan.experiments:
+        rows = [cell.row for cell in experiment.cells(backend)]
+        if experiment.after or not rows or set(rows) & {*long}:
+            continue
+        if rows[0].startswith("stepwise"):
+            steps[experiment.dtype] = steps.get(experiment.dtype, 0) + 1
+            if steps[experiment.dtype] > STEPS:
+                continue
+        taken.append(experiment)
+    selection = plan.selection
+    return taken + [run for run in runs if all(map(selection.takes, run.cells(backend)))]
+
+
+def serve(channel: Any, backend: str, selection: dict[str, Any], seeds: list[int], record: bool) -> None:
+    """Tells what it recorded, then answers one mistake after the other until the channel closes."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    judge = Judge(backend, selection, seeds)
+    builtins.detached = DETACH  # type: ignore[attr-defined]  # what ``cut_gradient`` writes into a file
+    if record:
+        judge.record(lambda what: channel.send(json.dumps(what)))
+    else:
+        channel.send(json.dumps({"cells": judge.cells()}))
+    for text in channel:
+        channel.send(json.dumps(judge.judge(json.loads(text))))

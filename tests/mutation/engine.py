@@ -1,0 +1,188 @@
+"""Runs a backend's mistakes against the experiments that can see them, in a child process that is started anew when it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from transformer_mb.errors import WorkerError
+from transformer_mb.processes.gateway import Gateway
+
+from . import child
+from .mutants import Mutant, seen_by
+from .sources import ROOT
+
+RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
+# One mistake may take so many times what its experiments took, and some more, before its process counts as hanging; each
+# experiment has a limit of its own there.
+TIMES, MORE = 10.0, 900.0
+FIRST = 12  # experiments, one of each row and dtype as far as there are, before the cheapest
+
+
+@dataclass
+class Verdict:
+    """What became of a mistake. ``status``: killed, survived, "no change" where nothing was changed that is computed with.
+
+    ``cell``: that failed; ``said``: what the verdict said of it. ``ran``: how many experiments it took.
+    """
+
+    status: str
+    cell: str = ""
+    said: str = ""
+    ran: int = 0
+    seconds: float = 0.0
+
+
+@contextmanager
+def _found() -> Iterator[None]:
+    """A process that is started inside imports this package, by whichever of its two names it has here."""
+    before = os.environ.get("PYTHONPATH")
+    paths = [str(ROOT), str(ROOT / "tests"), *(before or "").split(os.pathsep)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
+class Child:
+    """The process of a backend, as ``child.serve`` is there. ``selection``: arguments of ``Selection``."""
+
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool):
+        self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
+        # In the main thread, where alone a time limit can be set.
+        address = f"popen//id={backend}//execmodel=main_thread_only"
+        arguments = (backend, selection, list(seeds), record)
+        with _found():
+            self.gateway = Gateway(
+                backend, address, child.serve.__module__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
+            )
+
+    def receive(self, timeout: float) -> dict[str, Any]:
+        self.gateway.timeout = timeout
+        return json.loads(self.gateway.receive())
+
+    def stop(self) -> None:
+        self.gateway.stop()
+        self.folder.cleanup()
+
+
+@dataclass
+class Recorded:
+    """What the experiments of a backend execute."""
+
+    dtypes: list[str] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+    rows: list[tuple[str, str]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    imported: dict[str, set[int]] = field(default_factory=dict)
+    lines: dict[str, list[set[int]]] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)  # cells that fail without any mistake
+
+    def add(self, told: dict[str, Any]) -> None:
+        for file, lines in told["lines"].items():
+            executed = self.lines.setdefault(file, [])
+            executed += [set() for _ in range(len(self.cells) - len(executed))]
+            executed.append(set(lines))
+        self.cells.append(told["cell"])
+        self.rows.append((told["row"], told["dtype"]))
+        self.seconds.append(told["seconds"])
+        if told["wrong"]:
+            self.wrong[told["cell"]] = told["wrong"]
+
+    def executed(self, file: str) -> set[int]:
+        """The lines of a file that some experiment executes, or the import."""
+        return self.imported.get(file, set()).union(*self.lines.get(file, []))
+
+
+class Engine:
+    """One backend with its child. Without ``record`` mistakes are only judged by the experiments that are named."""
+
+    def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool = True):
+        self.backend, self.selection, self.seeds = backend, selection, seeds
+        self.killers: dict[str, Counter[int]] = {}  # by function
+        self.recorded = Recorded()
+        self.cells: list[list[str]] = []  # of every experiment, where nothing is recorded
+        self.child = Child(backend, selection, seeds, record)
+        if not record:
+            self.cells = self.child.receive(RECORDING)["cells"]
+
+    def record(self) -> Recorded:
+        told = self.child.receive(RECORDING)
+        self.recorded.imported = {file: set(lines) for file, lines in told["imported"].items()}
+        self.recorded.dtypes = told["dtypes"]
+        for _ in range(told["count"]):
+            self.recorded.add(self.child.receive(RECORDING))
+        for lines in self.recorded.lines.values():
+            lines += [set() for _ in range(len(self.recorded.cells) - len(lines))]
+        return self.recorded
+
+    def seen_by(self, mutant: Mutant) -> list[int]:
+        """The numbers of the experiments that execute it."""
+        numbers = seen_by(mutant, self.recorded.lines, self.recorded.imported)
+        return [number for number in numbers if self.recorded.cells[number] not in self.recorded.wrong]
+
+    def order(self, mutant: Mutant, numbers: Sequence[int]) -> list[int]:
+        """What killed its neighbours, then one of each row and dtype, then all others; of each the cheapest first."""
+        cheapest = sorted(numbers, key=self.recorded.seconds.__getitem__)
+        killers = self.killers.get(f"{mutant.file} {mutant.function}", Counter())
+        known = [number for number, _ in killers.most_common(3) if number in set(numbers)]
+        first: dict[tuple[str, str], int] = {}
+        for number in cheapest:
+            first.setdefault(self.recorded.rows[number], number)
+        early = sorted(first.values(), key=self.recorded.seconds.__getitem__)[:FIRST]
+        return list(dict.fromkeys([*known, *early, *cheapest]))
+
+    def judge(self, mutant: Mutant) -> Verdict:
+        return self.judge_by(mutant, self.order(mutant, self.seen_by(mutant)))
+
+    def judge_by(self, mutant: Mutant, numbers: list[int]) -> Verdict:
+        """By these experiments, in this order."""
+        verdict = self._ask(mutant, numbers)
+        if verdict is None:  # an earlier mistake may have left something in the process
+            verdict = self._ask(mutant, numbers) or Verdict("killed", said="the process computes wrongly ever after")
+        return verdict
+
+    def _ask(self, mutant: Mutant, numbers: list[int]) -> Verdict | None:
+        """None, with a new child, where the backend without the mistake fails afterwards."""
+        began = time.perf_counter()
+        try:
+            request = {"file": mutant.name, "text": mutant.text, "experiments": numbers}
+            self.child.gateway.send(json.dumps(request))
+            usual = sum(self.recorded.seconds[number] for number in numbers) if self.recorded.seconds else 0.0
+            answer = self.child.receive(TIMES * usual + MORE)
+        except WorkerError as error:
+            self.restart()
+            return Verdict("killed", said=str(error), seconds=time.perf_counter() - began)
+        if "spoiled" in answer:
+            self.restart()
+            return None
+        if answer["killed"]:
+            number = numbers[answer["ran"] - 1]
+            self.killers.setdefault(f"{mutant.file} {mutant.function}", Counter())[number] += 1
+            return Verdict("killed", answer["cell"], answer["said"][:300], answer["ran"], answer["seconds"])
+        status = "no change" if mutant.operator == "cut gradient" and not answer["applied"] else "survived"
+        return Verdict(status, ran=answer["ran"], seconds=answer["seconds"])
+
+    def restart(self) -> None:
+        """Nothing is recorded anew; what an experiment expects is computed when it is next judged."""
+        self.child.stop()
+        self.child = Child(self.backend, self.selection, self.seeds, record=False)
+        self.child.receive(RECORDING)
+
+    def judge_all(self, mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
+        for mutant in mutants:
+            yield mutant, self.judge(mutant)
+
+    def stop(self) -> None:
+        self.child.stop()

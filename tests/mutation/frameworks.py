@@ -1,0 +1,95 @@
+"""What each framework needs so that a mistake costs little compilation, and its way to keep a gradient from an expression.
+
+TensorFlow runs its functions eagerly: a mistake in Python code is the same mathematics when it is not compiled. JAX compiles,
+for its single operations take longer than that; programs that a mistake leaves as they are come from a folder of compiled
+ones.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .sources import ROOT
+
+PROGRAMS = ROOT / "build" / "mutants" / "jax"
+XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+COMPILED = ("jax",)
+
+
+def _torch(X: Any) -> Any:
+    import torch
+
+    return X.detach() if isinstance(X, torch.Tensor) and X.is_floating_point() else None
+
+
+def _tensorflow(X: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.stop_gradient(X) if tf.is_tensor(X) and X.dtype.is_floating else None
+
+
+def _paddle(X: Any) -> Any:
+    import paddle
+
+    return X.detach() if isinstance(X, paddle.Tensor) and X.is_floating_point() else None
+
+
+def _mxnet(X: Any) -> Any:
+    from mxnet import np as mnp
+
+    return X.detach() if isinstance(X, mnp.ndarray) and "float" in str(X.dtype) else None
+
+
+def _jax(X: Any) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    return jax.lax.stop_gradient(X) if isinstance(X, jax.Array) and jnp.issubdtype(X.dtype, jnp.floating) else None
+
+
+class Detach:
+    """``detached(X)``: X without its gradient. What is no float tensor stays, and ``applied`` says whether any was one."""
+
+    def __init__(self) -> None:
+        self.applied = False
+        self.native: Callable[[Any], Any] = lambda X: None
+
+    def __call__(self, X: Any) -> Any:
+        native = self.native(X)
+        if native is None:
+            return X
+        self.applied = True
+        return native
+
+
+DETACH = Detach()
+DETACHING = {"torch": _torch, "tensorflow": _tensorflow, "paddle": _paddle, "mxnet": _mxnet, "jax": _jax}
+
+
+def prepare(backend: str) -> None:
+    """Before the backend is imported."""
+    if backend == "tensorflow":
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        import tensorflow as tf
+
+        tf.config.run_functions_eagerly(True)
+    if backend == "jax":
+        os.environ.setdefault("XLA_FLAGS", XLA_FLAGS)
+        import jax
+
+        jax.config.update("jax_compilation_cache_dir", str(PROGRAMS))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    DETACH.native = DETACHING.get(backend, DETACH.native)
+
+
+def forget(backend: str) -> None:
+    """What mistakes of before have left in memory."""
+    gc.collect()
+    if backend in COMPILED:
+        import jax
+
+        jax.clear_caches()

@@ -1,0 +1,69 @@
+"""Five mistakes of the kind that written cases let pass, planted into the torch backend by hand.
+
+None of them is a slip of one token: each is right for the sizes and switches that somebody wrote down, and wrong for others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .mutants import Mutant, statement_lines
+from .sources import Source
+
+SEEDS = (0, 1, 2, 3, 4)  # of the cells; each mistake has to be caught by one of them
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A mistake: in which file, what stands there, what stands there instead, and whether a cell sees it today."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    caught: bool = False
+
+
+PLANTED = (
+    Planted(
+        "the causal mask left out when exactly two query steps come",
+        "attention.py",
+        "if causal and T > 1:",
+        "if causal and T > 1 and T != 2:",
+    ),
+    Planted(
+        "the feed-forward network's dropout applied before its activation",
+        "feed_forward.py",
+        "self.dropout(self.activation(self.dense1(X)))",
+        "self.activation(self.dropout(self.dense1(X)))",
+    ),
+    Planted(
+        "the last of equal logits chosen in decoding",
+        "decoding.py",
+        "return decoder._logits(tokens).argmax(dim=-1).cpu().numpy()",
+        "logits = decoder._logits(tokens); return (logits.shape[-1] - 1 - logits.flip(-1).argmax(dim=-1)).cpu().numpy()",
+    ),
+    Planted(
+        "suppressed tokens not suppressed",
+        "decoding.py",
+        "return logits.index_fill(-1, torch.tensor(token_ids, device=logits.device), -torch.inf) if token_ids else logits",
+        "return logits",
+        caught=True,
+    ),
+    Planted(
+        "the loss of bfloat16 logits computed in bfloat16",
+        "loss.py",
+        "pred = pred.float()",
+        "pass",
+    ),
+)
+
+
+def planted_mutant(planted: Planted) -> Mutant:
+    """Raises ValueError where the backend's file no longer holds the text: what is planted has to follow it."""
+    source = Source("torch", planted.file)
+    if source.text.count(planted.before) != 1:
+        raise ValueError(f"torch/{planted.file} must hold {planted.before!r} once, got {source.text.count(planted.before)}.")
+    line = source.text.count("\n", 0, source.text.index(planted.before)) + 1
+    text = source.text.replace(planted.before, planted.after)
+    return Mutant(planted.name, source.file, "planted", "", line, statement_lines(source, line), text)

@@ -1,0 +1,99 @@
+"""The score as tables, for the terminal and for docs/MUTANTS.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .equivalent import EQUIVALENT
+from .results import EQUAL, SURVIVED, Record, records, score
+from .sources import FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT
+from .survivors import SURVIVORS
+
+HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "score")
+INTRODUCTION = """# Mistakes that the matrix must see
+
+`make mutants` makes mechanical mistakes in the backends' files, one at a time, and runs the parity matrix's cells that execute
+the changed line, until one fails. Each mistake *raised* (an exception, which any call would have shown), was *killed* (a cell
+failed by its numbers), *survived* (all cells passed), or is *equivalent* (the changed program computes the same). The score is
+killed / (killed + survived): mistakes that give themselves away by an exception are not counted in its favor.
+"""
+
+
+def summary(run: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A row per backend."""
+    rows = []
+    for backend in run["backends"]:
+        some = records(run, backend)
+        of = score(some)
+        counts = (len(some), of.raised, of.killed, of.survived, of.equivalent)
+        rows.append((backend, *map(str, counts), f"{of.percent} ({of.text})"))
+    return rows
+
+
+def by_file(run: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A row per file, a column per backend: killed of killed and survived."""
+    scores: dict[str, dict[str, str]] = {}
+    for backend in run["backends"]:
+        files: dict[str, list[Record]] = {}
+        for record in records(run, backend):
+            files.setdefault(record.file.partition("/")[2], []).append(record)
+        for file, some in files.items():
+            scores.setdefault(file, {})[backend] = score(some).text
+    return [(file, *(own.get(backend, "") for backend in run["backends"])) for file, own in sorted(scores.items())]
+
+
+def printed(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
+    table = [tuple(head), *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    return "\n".join(lines)
+
+
+def table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def score_table(run: dict[str, Any]) -> str:
+    """As the README shows it."""
+    return table(HEAD, summary(run))
+
+
+def page(run: dict[str, Any]) -> str:
+    """docs/MUTANTS.md."""
+    chosen = f"a sample of {run['number']} for each backend" if run["number"] else "all of them"
+    seeds = ", ".join(map(str, run["seeds"]))
+    parts = [
+        INTRODUCTION,
+        f"Measured: {chosen}, drawn by seed {run['mutants_seed']}; the matrix's cells of seed {seeds}.\n",
+        score_table(run),
+        "By file, killed of killed and survived:\n",
+        table(("file", *run["backends"]), by_file(run)),
+        "## Survivors\n",
+        *_listed(run, SURVIVED, SURVIVORS),
+        "## Equivalent\n",
+        *_listed(run, EQUAL, EQUIVALENT),
+        "## Not reached\n",
+        "No cell executes these lines; how many mistakes they could hold:\n",
+        *(f"- {backend}: {_not_reached(facts)}" for backend, facts in run["backends"].items()),
+        "\n## Left out\n",
+        "\n".join(f"- `{name}`: {why}." for name, why in {**FILES_LEFT_OUT, **FUNCTIONS_LEFT_OUT}.items()),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _listed(run: dict[str, Any], fate: str, reasons: dict[str, str]) -> list[str]:
+    lines = []
+    for backend in run["backends"]:
+        for record in records(run, backend):
+            if record.fate == fate:
+                reason = reasons.get(record.key, "no tensor of floats" if record.status == "no change" else "not yet judged")
+                where, _, change = record.key.partition(": ")
+                lines.append(f"- {where}: `{change.replace('`', '')}`. {reason[:1].upper()}{reason[1:]}.")
+    return [*lines, ""]
+
+
+def _not_reached(facts: dict[str, Any]) -> str:
+    return ", ".join(f"`{name}` {count}" for name, count in facts["not_reached"].items()) or "none"

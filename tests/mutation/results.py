@@ -1,0 +1,124 @@
+"""What became of each mistake, kept as it comes, and the score."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .engine import Verdict
+from .equivalent import EQUIVALENT
+from .mutants import Mutant
+
+KILLED, SURVIVED, EQUAL = "killed", "survived", "equivalent"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One mistake's line in the file of results."""
+
+    key: str
+    operator: str
+    line: int
+    status: str
+    cell: str
+    said: str
+    ran: int
+    seconds: float
+
+    @property
+    def file(self) -> str:
+        return self.key.partition(" ")[0]
+
+    @property
+    def backend(self) -> str:
+        return self.file.partition("/")[0]
+
+    @property
+    def fate(self) -> str:
+        """``raised`` where no number was needed to notice it: the backend raised, hung, or could not be imported."""
+        if self.key in EQUIVALENT or self.status == "no change":
+            return EQUAL
+        if self.status == KILLED and (not self.cell or self.said.startswith(_refusals(self.backend))):
+            return "raised"
+        return self.status
+
+
+def _refusals(backend: str) -> tuple[str, ...]:
+    return tuple(f"{backend} {what}" for what in ("raised", "could not be made", "did not answer"))
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of some mistakes: how many raised, were killed by the verdict, survived, or are no mistakes."""
+
+    raised: int
+    killed: int
+    survived: int
+    equivalent: int
+
+    @property
+    def text(self) -> str:
+        """Of those that no exception gives away: what the verdict caught."""
+        return f"{self.killed}/{self.killed + self.survived}" if self.killed + self.survived else "-"
+
+    @property
+    def percent(self) -> str:
+        return f"{100.0 * self.killed / (self.killed + self.survived):.0f} %" if self.killed + self.survived else "-"
+
+
+def score(records: Iterable[Record]) -> Score:
+    fates = Counter(record.fate for record in records)
+    return Score(fates["raised"], fates[KILLED], fates[SURVIVED], fates[EQUAL])
+
+
+class Results:
+    """The file: written anew after each mistake, and read again by a run of the same code with the same seeds."""
+
+    def __init__(self, path: Path, facts: dict[str, Any]):
+        """``facts``: what was run; results of another run are not continued."""
+        self.path, self.facts, self.lock = path, facts, threading.Lock()
+        self.backends: dict[str, dict[str, Any]] = {}
+        if path.is_file():
+            before = json.loads(path.read_text())
+            if all(before.get(name) == value for name, value in facts.items()):
+                self.backends = before["backends"]
+
+    def begin(self, backend: str, facts: dict[str, Any]) -> None:
+        with self.lock:
+            known = self.backends.get(backend, {}).get("records", [])
+            self.backends[backend] = {**facts, "records": known}
+
+    def known(self, backend: str) -> set[str]:
+        return {record["key"] for record in self.backends.get(backend, {}).get("records", [])}
+
+    def add(self, backend: str, mutant: Mutant, verdict: Verdict) -> Record:
+        said = {**asdict(verdict), "seconds": round(verdict.seconds, 2)}
+        record = Record(key=mutant.key, operator=mutant.operator, line=mutant.line, **said)
+        with self.lock:
+            self.backends[backend]["records"].append(asdict(record))
+            self._write()
+        return record
+
+    def _write(self) -> None:
+        """One record a line, into a new file that then takes the old one's place."""
+        text = json.dumps(self.facts)[:-1] + ', "backends": {\n'
+        parts = []
+        for backend, facts in self.backends.items():
+            lines = ",\n".join(json.dumps(record) for record in facts["records"])
+            rest = json.dumps({name: value for name, value in facts.items() if name != "records"})[:-1]
+            parts.append(f'"{backend}": {rest}, "records": [\n{lines}\n]}}')
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_suffix(".new")
+        new.write_text(text + ",\n".join(parts) + "\n}}\n")
+        os.replace(new, self.path)
+
+
+def records(run: dict[str, Any], backend: str) -> list[Record]:
+    """Of what ``Results`` has written."""
+    return [Record(**record) for record in run["backends"][backend]["records"]]

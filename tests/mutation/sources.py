@@ -1,0 +1,161 @@
+"""The files that mistakes are made in, and what of them is left alone: one line says why."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BACKENDS = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
+
+# Files without mathematics of the layers.
+FILES_LEFT_OUT = {
+    "__init__.py": "names and documentation; tests/meta/test_contract.py holds them",
+    "given.py": "refuses what a caller gives wrongly; tests/conformance/test_bad_*.py hold it",
+    "numpy/rounding.py": "what the verdict measures two-byte formats by; tests/parity/test_rounding.py holds it",
+    "mxnet/shim.py": "makes MXNet importable, once for a process; tests/native/test_mxnet.py holds it",
+}
+FUNCTIONS_LEFT_OUT = {
+    "extra_repr": "is shown, not computed with; tests/conformance/test_representation.py holds it",
+    "__repr__": "is shown, not computed with; tests/conformance/test_representation.py holds it",
+    "version": "is shown, not computed with",
+    "devices": "of other devices than the tests have; `make parity` on a GPU holds it",
+    "find_device": "of other devices than the tests have; `make parity` on a GPU holds it",
+    "device_name": "is shown, not computed with",
+    "get_config": "saving by Keras itself; tests/native/test_tensorflow_files.py holds it",
+    "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
+    "seeded_dropout": "each framework's own random numbers; tests/conformance/test_dropout.py holds it",
+}
+# Keyword arguments that change where or how fast something is computed.
+KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name")
+# Calls that only refuse; what they are given matters to no cell, since cells make no errors.
+CHECKS = re.compile(r"_?(check|refuse)_\w+|floats|lengths|token_ids|attention_mask|refuse\w*")
+
+
+def called(node: ast.AST) -> str:
+    """The last name of what a call calls; empty for another node."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node stands: its function (``Class.method``; empty in the module), its statement, its first and last line.
+
+    ``lines`` are those whose execution means that the node may have been evaluated.
+    """
+
+    function: str
+    statement: ast.stmt
+    lines: range
+
+
+class Source:
+    """A file of a backend, as text and as tree."""
+
+    def __init__(self, backend: str, name: str, text: str | None = None):
+        self.backend, self.name = backend, name
+        self.path = ROOT / "backends" / backend / f"{name}"
+        self.text = self.path.read_text() if text is None else text
+        self.tree = ast.parse(self.text)
+
+    @property
+    def file(self) -> str:
+        return f"{self.backend}/{self.name}"
+
+    @cached_property
+    def offsets(self) -> list[int]:
+        """Of each line's first character; the files' characters are single bytes, which a test holds."""
+        offsets = [0]
+        for line in self.text.splitlines(keepends=True):
+            offsets.append(offsets[-1] + len(line))
+        return offsets
+
+    def start(self, node: ast.AST) -> int:
+        return self.offsets[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
+
+    def end(self, node: ast.AST) -> int:
+        return self.offsets[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+
+    def text_of(self, node: ast.AST) -> str:
+        return self.text[self.start(node) : self.end(node)]
+
+    @cached_property
+    def nodes(self) -> list[tuple[ast.AST, ast.AST, Place]]:
+        """Every node in which a mistake may be made, its parent, and where it stands."""
+        found: list[tuple[ast.AST, ast.AST, Place]] = []
+        for statement in self.tree.body:
+            self._visit(statement, self.tree, Place("", statement, _header(statement)), found)
+        return found
+
+    def _visit(self, node: ast.AST, parent: ast.AST, place: Place, found: list[tuple[ast.AST, ast.AST, Place]]) -> None:
+        if isinstance(node, ast.stmt):
+            place = Place(place.function, node, _header(node))
+        if _left_alone(node):
+            return
+        found.append((node, parent, place))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            inside = f"{place.function}.{node.name}".removeprefix(".")
+            for default in (*_defaults(node), *getattr(node, "bases", ())):
+                # A default is evaluated by the import, and matters to whoever calls the function.
+                body = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+                self._visit(default, node, Place(inside, node, body), found)
+            for statement in node.body:
+                self._visit(statement, node, Place(inside, statement, _header(statement)), found)
+            return
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "type_comment", "decorator_list"):
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    self._visit(child, node, place, found)
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    def function_of(self, node: ast.AST) -> str:
+        """The name of the innermost function around a node; empty in a class or the module."""
+        while node in self.parents:
+            node = self.parents[node]
+            if isinstance(node, ast.FunctionDef):
+                return node.name
+        return ""
+
+
+def _defaults(node: ast.AST) -> list[ast.expr]:
+    if not isinstance(node, ast.FunctionDef):
+        return []
+    return [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
+
+
+def _header(statement: ast.stmt) -> range:
+    """The lines of a statement without the statements in it."""
+    first, last = statement.lineno, statement.end_lineno or statement.lineno
+    inner = getattr(statement, "body", None)
+    return range(first, max(first + 1, inner[0].lineno) if inner else last + 1)
+
+
+def _left_alone(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert | ast.JoinedStr | ast.AnnAssign | ast.Global):
+        # Of what is declared with its type only the value is an expression of ours.
+        return not isinstance(node, ast.AnnAssign) or node.value is None
+    if isinstance(node, ast.FunctionDef) and node.name in FUNCTIONS_LEFT_OUT:
+        return True
+    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+        return True
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) or _left_alone(node.value)  # a docstring, or a check
+    if isinstance(node, ast.keyword) and node.arg in KEYWORDS_LEFT_OUT:
+        return True
+    return CHECKS.fullmatch(called(node)) is not None
+
+
+def sources(backend: str) -> list[Source]:
+    """The files of a backend in which mistakes are made."""
+    names = sorted(path.name for path in (ROOT / "backends" / backend).glob("*.py"))
+    return [Source(backend, name) for name in names if not {name, f"{backend}/{name}"} & FILES_LEFT_OUT.keys()]

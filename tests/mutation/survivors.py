@@ -1,0 +1,73 @@
+"""Mistakes that no cell sees, each with what would see it. A line here is a hole that is known."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+REASONS: dict[str, tuple[str, ...]] = {
+    "a framework's own random dropout is in no cell, whose masks are injected; tests/conformance/test_dropout.py holds it": (
+        "numpy/dropout.py Dropout.forward: if not self.training or (self.p == 0.0 and self.keep is None): -> if not self.training or (self.p == 0.0 or self.keep is None):",
+        'torch/dropout.py Dropout.forward: if not self.training or self.p == 0.0 or (self.keep is None and X.device.type != "cpu"): -> if not self.training or self.p == 0.0 or (((X.device.type != "cpu"))):',
+    ),
+    "cells make a model for each request and do not look at what a call leaves behind; tests/conformance hold the mode": (
+        "numpy/backend.py _mode: layer.train(before) -> pass",
+        "paddle/backend.py PaddleBackend._creation: paddle.set_default_dtype(before) -> pass",
+        "torch/backend.py _mode: layer.train(before) -> pass",
+    ),
+    "whole training steps run with one recipe: a free-running case with a loss per token and label smoothing would see it": (
+        "mxnet/trainer.py MXNetTrainer.__init__: self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization) -> self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing)",
+        "paddle/trainer.py PaddleTrainer.__init__: self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization) -> self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing)",
+        "torch/trainer.py TorchTrainer.__init__: self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization) -> self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing)",
+    ),
+    "every model that a cell trains by whole steps is in training mode as it was made; one that decoded before would show it": (
+        "torch/trainer.py TorchTrainer.run_step: if not self.model.training: -> if self.model.training:",
+    ),
+    "no cell has gradients whose norm is below the limit: a drawn clip_norm above the norm would see it": (
+        "paddle/optimizers.py clip_gradients: return gradients * (clip_norm / norm).clip(max=1.0) -> return gradients * clip_norm / norm",
+        "torch/optimizers.py clip_gradients: torch._foreach_mul_(gradients, (clip_norm / norm).clamp(max=1.0)) -> torch._foreach_mul_(gradients, clip_norm / norm)",
+    ),
+    "every decoder of the cells has two blocks or more with caches of one length: a drawn decoder of one block would see it": (
+        "mxnet/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
+        "mxnet/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][1] is None else state[2][0].self_attention",
+        "numpy/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
+        "paddle/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
+        "paddle/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][0] is None else state[2][(-1)].self_attention",
+        "torch/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][0] is None else state[2][1].self_attention",
+    ),
+    "the pooler is compared forward only: gradients of an encoder alone would see it": (
+        "numpy/model.py Pooler.forward: self.remember(X.shape, Y) -> self.remember(Y, X.shape)",
+        "paddle/model.py Pooler.forward: return paddle.tanh(self.dense(X[:, 0])) -> return detached(paddle.tanh(self.dense(X[:, 0])))",
+    ),
+    "the inputs of GELU are of about size 1 in every cell: drawn ones that are large or tiny would see it (tests/reference/test_erf.py holds it)": (
+        "numpy/activations.py erf: ranges = ((_near, size <= 0.46875), (_middle, (size > 0.46875) & (size <= 4.0)), (_far, (size > 4.0) & (size < ONE))) -> ranges = ((_near, size <= 0.46875), (_middle, (size > 0.46875) | (size <= 4.0)), (_far, (size > 4.0) & (size < ONE)))",
+        "numpy/activations.py module: 3.05326634961232344e-1, -> 0.6106532699224647,",
+    ),
+    "cells compare outputs, not attention weights; a row that compares them would see it (tests/conformance/test_shapes.py holds them)": (
+        "mxnet/encoder.py TransformerEncoder.forward: need_weights: bool = False, -> need_weights: bool = True,",
+        "numpy/encoder.py EncoderBlock.forward: X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights)) -> X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask))",
+        "numpy/encoder.py TransformerEncoder.forward: need_weights: bool = False, -> need_weights: bool = True,",
+        "paddle/encoder.py TransformerEncoder.forward: X = block(X, mask=mask, need_weights=need_weights) -> X = block(X, mask=mask)",
+    ),
+    "a beam search's scores are not compared, only its tokens: a row of scores would see it": (
+        "mxnet/decoding.py BeamDecoder.step: return best.asnumpy().astype(np.float64), ids.asnumpy().astype(np.int64) -> return best.asnumpy().astype(np.float32), ids.asnumpy().astype(np.int64)",
+        "numpy/decoding.py BeamDecoder.step: log_probs = _log_softmax(self._logits(tokens).astype(np.float64)) -> log_probs = _log_softmax(self._logits(tokens).astype(np.float32))",
+        "paddle/decoding.py BeamDecoder.step: return (best - best[:, :1] - total).astype(paddle.float64).numpy(), ids.numpy() -> return (best - best[:, :1] - total).astype(paddle.float32).numpy(), ids.numpy()",
+    ),
+    "no beam is wider than the batch or the vocabulary: drawn widths and single rows would see it": (
+        "numpy/decoding.py BeamDecoder.step: count = min(count, log_probs.shape[-1]) -> count = min(count, log_probs.shape[-2])",
+    ),
+    "no cell normalizes a vector of equal numbers: a drawn constant row would see it": (
+        "paddle/normalization.py _root: positive = X > 0 -> positive = X >= 0",
+        "paddle/normalization.py _root: return paddle.where(positive, paddle.sqrt(paddle.where(positive, X, paddle.ones_like(X))), X) -> return paddle.where(positive, paddle.sqrt((X)), X)",
+    ),
+    "no label has a probability near zero: drawn logits far apart would see it": (
+        "mxnet/loss.py _log_probability: return mnp.where(probabilities > smallest, logarithms, npx.pick(npx.log_softmax(pred), label)) -> return mnp.where(probabilities < smallest, logarithms, npx.pick(npx.log_softmax(pred), label))",
+    ),
+    "every decoder with an encoder has lengths: a drawn one without would see it": (
+        "mxnet/decoder.py DecoderBlock._cross: if valid_lens is None or per_step(valid_lens): -> if ((per_step(valid_lens))):",
+    ),
+    "nobody looks whether an array that was given is written into; tests/conformance hold that weights and inputs stay": (
+        'mxnet/backend.py MXNetBackend._tensor: return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device) -> return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf, self.device)',
+    ),
+}
+SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}

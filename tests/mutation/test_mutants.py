@@ -1,0 +1,133 @@
+"""The engine of `make mutants`: what it published still happens, and each mistake planted by hand is caught by a cell."""
+
+import json
+import random
+import time
+
+import pytest
+from mutation.engine import Engine
+from mutation.equivalent import EQUIVALENT
+from mutation.mutants import all_mutants, mutants_of, sample
+from mutation.planted import PLANTED, SEEDS, planted_mutant
+from mutation.report import page
+from mutation.results import KILLED, SURVIVED, records
+from mutation.sources import BACKENDS, ROOT, Source
+from mutation.survivors import SURVIVORS
+
+from transformer_mb.registry import EVERY_DTYPE
+
+RESULTS = ROOT / "benchmarks" / "results" / "mutants.json"
+RUN = json.loads(RESULTS.read_text())
+EVERYTHING = {"dtypes": EVERY_DTYPE, "cases": None}
+DRAWN = {"torch": 14, "numpy": 6}
+# What a search decodes takes a model that is drawn for seconds.
+CHEAP = ("layer", "model", "optimizer")
+
+SHORT = '''
+def forward(X, mask, rate: float = 0.5):
+    """Doc - string."""
+    check_features("X", X, 1 + 1)
+    if mask is not None and rate > 0.0:
+        X = X.masked_fill(~mask, value=-1.0)
+    if X is None:
+        raise ValueError("1 + 1 must be 2, got " + str(1 + 1))
+    return torch.add(X * rate, mask)
+'''
+
+
+@pytest.fixture(scope="module")
+def short():
+    return mutants_of(Source("torch", "attention.py", SHORT))
+
+
+def test_the_mistakes_of_a_short_function(short):
+    changes = {(mutant.operator, mutant.key.partition(": ")[2]) for mutant in short}
+    returned = "return torch.add(X * rate, mask)"
+    condition, filled = "if mask is not None and rate > 0.0:", "X = X.masked_fill(~mask, value=-1.0)"
+    assert {
+        ("number", "def forward(X, mask, rate: float = 0.5): -> def forward(X, mask, rate: float = 1.0):"),
+        ("comparison", f"{condition} -> if mask is None and rate > 0.0:"),
+        ("comparison", f"{condition} -> if mask is not None and rate >= 0.0:"),
+        ("logic", f"{condition} -> if mask is not None or rate > 0.0:"),
+        ("dropped term", f"{condition} -> if ((rate > 0.0)):"),
+        ("logic", f"{filled} -> X = X.masked_fill(mask, value=-1.0)"),
+        ("logic", f"{filled} -> X = X.masked_fill(~mask, value=1.0)"),
+        ("dropped keyword", f"{filled} -> X = X.masked_fill(~mask)"),
+        ("dropped call", f"{filled} -> X = X"),
+        ("cut gradient", f"{filled} -> X = detached(X.masked_fill(~mask, value=-1.0))"),
+        ("arithmetic", f"{returned} -> return torch.add(X / rate, mask)"),
+        ("swapped arguments", f"{returned} -> return torch.add(mask, X * rate)"),
+        ("dropped term", f"{returned} -> return torch.add((rate), mask)"),
+        ("cut gradient", f"{returned} -> return torch.add(detached(X) * rate, mask)"),
+    } <= changes
+
+
+def test_checks_messages_and_documentation_stay(short):
+    for mutant in short:
+        for line in ('"""Doc - string."""', 'check_features("X", X, 1 + 1)', '"1 + 1 must be 2, got " + str(1 + 1)'):
+            assert line in mutant.text
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_mistake_compiles_and_has_a_name_of_its_own(backend):
+    mutants = all_mutants(backend)
+    assert len(mutants) > 500 and len({mutant.key for mutant in mutants}) == len(mutants)
+    for mutant in sample(mutants, 100, 0):
+        compile(mutant.text, mutant.file, "exec", dont_inherit=True)
+
+
+def test_a_sample_has_every_file_and_operator():
+    mutants = all_mutants("torch")
+    drawn = sample(mutants, 120, 0)
+    assert len(drawn) == 120 and {one.file for one in drawn} == {one.file for one in mutants}
+    assert len({one.operator for one in drawn}) >= len({one.operator for one in mutants}) - 1
+    assert drawn == sample(mutants, 120, 0) != sample(mutants, 120, 1)
+
+
+def test_what_survived_is_judged():
+    """Each survivor is said to be a hole, or to be no mistake, of those that still can be made."""
+    for backend in RUN["backends"]:
+        now = {mutant.key for mutant in all_mutants(backend)}
+        left = [record.key for record in records(RUN, backend) if record.fate == SURVIVED and record.key in now]
+        assert not set(left) - SURVIVORS.keys(), "give each a line in tests/mutation/survivors.py or equivalent.py"
+    assert not SURVIVORS.keys() & EQUIVALENT.keys()
+
+
+def test_the_page_is_that_of_the_results():
+    assert (ROOT / "docs" / "MUTANTS.md").read_text() == page(RUN), "run `make mutants-results`"
+
+
+@pytest.mark.parametrize("backend", DRAWN)
+def test_mistakes_drawn_at_random_are_killed_as_published(backend):
+    seed = time.time_ns()
+    now = {mutant.key: mutant for mutant in all_mutants(backend)}
+    published = [one for one in records(RUN, backend) if one.key in now and one.status == KILLED and one.cell.startswith(CHEAP)]
+    drawn = random.Random(seed).sample(published, DRAWN[backend])
+    engine = Engine(backend, EVERYTHING, RUN["seeds"], record=False)
+    try:
+        places = {cell: number for number, cells in enumerate(engine.cells) for cell in cells}
+        fates = {one.key: engine.judge_by(now[one.key], [places[one.cell]]).status for one in drawn if one.cell in places}
+    finally:
+        engine.stop()
+    assert len(fates) > DRAWN[backend] // 2 and set(fates.values()) == {KILLED}, f"seed {seed}: {fates}"
+
+
+@pytest.fixture(scope="module")
+def planting():
+    engine = Engine("torch", EVERYTHING, SEEDS, record=False)
+    yield engine
+    engine.stop()
+
+
+PLANTINGS = [
+    pytest.param(one, id=one.name, marks=() if one.caught else pytest.mark.xfail(reason="no cell sees it yet"))
+    for one in PLANTED
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("planted", PLANTINGS)
+def test_what_was_planted_by_hand_is_caught(planted, planting):
+    verdict = planting.judge_by(planted_mutant(planted), list(range(len(planting.cells))))
+    print(f"{planted.name}: {verdict.status} by {verdict.cell}: {verdict.said}")
+    assert verdict.status == KILLED
