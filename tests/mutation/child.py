@@ -23,7 +23,7 @@ from transformer_mb.errors import WorkerError
 from transformer_mb.parity.cells import EXPECTED, FAILED, PASSED, Experiment, Result
 from transformer_mb.parity.column import by_the_table
 from transformer_mb.parity.computing import reference
-from transformer_mb.parity.computing.computations import COMPUTATIONS
+from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.messages import Request
 from transformer_mb.parity.controls.requests import short_runs
 from transformer_mb.parity.plan import Plan
@@ -113,8 +113,7 @@ def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
     def ask(request: Request) -> Any:
         request = Request.unpack(*request.pack())
         try:
-            answer = COMPUTATIONS[request.computation](backends[request.dtype], request.spec, request.arrays)
-            return unpack_arrays(pack_arrays(answer))
+            return unpack_arrays(pack_arrays(compute(backends[request.dtype], request)))
         except Exception as error:
             raise WorkerError(f"{label} raised {type(error).__name__}: {error}") from None
 
