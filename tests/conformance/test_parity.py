@@ -21,7 +21,7 @@ from transformer_mb.registry import PLAIN_DTYPES, get_backend
 # In float32 one of each kind, for a compiler works on each for seconds; the matrix has them all.
 LEFT_TO_THE_MATRIX = {
     *(case.name for case in layer_cases.CASES if not case.every_dtype),
-    *(case.name for case in model_cases.MODELS if case.name not in model_cases.IN_EVERY_DTYPE),
+    *(case.name for case in model_cases.MODELS if not case.every_dtype),
 }
 # In any dtype: their switches are those of other models, their sizes those of layers.
 REPEATED = {"preset stepwise_prenorm", "preset vaswani_base", "preset fused_embedding", "d2l, one token", "d2l, 512 steps"}

@@ -88,4 +88,5 @@ def _case(number: int, row: Row) -> ModelCase:
         source_lens=row["source lens"],
         target_lens=row["target lens"],
         attention=row["attention maps"] and config.has_decoder,
+        every_dtype=number == 1,
     )

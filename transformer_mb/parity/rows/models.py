@@ -17,7 +17,7 @@ from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models
 from .drawn_values import lengths
-from .model_cases import IN_EVERY_DTYPE, MODELS, OPTIMIZERS, ModelCase, OptimizerCase
+from .model_cases import MODELS, OPTIMIZERS, ModelCase, OptimizerCase
 from .weights import model_weights
 
 CACHED = 2  # drawn models that are fed in pieces
@@ -25,11 +25,11 @@ PIECES = (1, 2, 3, 8)
 
 
 def model_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Formats of two bytes are compared forward only, in a few models."""
+    """In formats of two bytes a few models, one of them drawn."""
     forward, *loss = rows_of("model", dtype)
     experiments = []
     for case in (*MODELS, *drawn_models(seed)):
-        if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
+        if dtype in PLAIN_DTYPES or case.every_dtype:
             rows = (forward, *([] if case.config.architecture == "encoder" else loss))
             make = partial(model_request, case, dtype, seed, len(rows) > 1)
             experiments.append(Comparison(case.name, dtype, rows, make))
@@ -95,9 +95,10 @@ def cached_request(case: ModelCase, dtype: str, seed: int) -> Request:
 
 
 def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """An optimizer's state is never less than float32."""
+    """In formats of two bytes each optimizer once, and one with clipping."""
     rows = rows_of("update", dtype)
-    return [Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed)) for case in OPTIMIZERS if rows]
+    cases = [case for case in OPTIMIZERS if dtype in PLAIN_DTYPES or case.every_dtype]
+    return [Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed)) for case in cases]
 
 
 def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
@@ -106,10 +107,12 @@ def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
     weights = model_weights(case.config, seed)
     arrays = named("weights", weights)
     arrays |= {f"gradients.{name}": case.scale * random.standard_normal(value.shape) for name, value in weights.items()}
-    if case.step_count:
-        arrays |= named("slots", _moments(case, weights, random))
+    arrays = rounded_arrays(arrays, dtype)
+    if case.step_count:  # an optimizer's state is never less than float32
+        least = dtype if dtype in PLAIN_DTYPES else "float32"
+        arrays |= rounded_arrays(named("slots", _moments(case, weights, random)), least)
     spec: dict[str, Any] = {"config": case.config.to_dict(), "options": case.options, "step_count": case.step_count}
-    return Request("update", dtype, spec, rounded_arrays(arrays, dtype))
+    return Request("update", dtype, spec, arrays)
 
 
 def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
