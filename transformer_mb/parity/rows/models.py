@@ -17,7 +17,7 @@ from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models
 from .drawn_values import lengths
-from .model_cases import MODELS, OPTIMIZERS, ModelCase, OptimizerCase
+from .model_cases import MODELS, OPTIMIZERS, SMOOTH, ModelCase, OptimizerCase
 from .weights import model_weights
 
 CACHED = 2  # drawn models that are fed in pieces
@@ -25,12 +25,14 @@ PIECES = (1, 2, 3, 8)
 
 
 def model_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """In formats of two bytes a few models, one of them drawn."""
-    forward, *loss = rows_of("model", dtype)
+    """In formats of two bytes a few models, one of them drawn; gradients there without ReLU: see ``model_cases.SMOOTH``."""
+    forward, loss, gradients = rows_of("model", dtype)
     experiments = []
     for case in (*MODELS, *drawn_models(seed)):
         if dtype in PLAIN_DTYPES or case.every_dtype:
-            rows = (forward, *([] if case.config.architecture == "encoder" else loss))
+            rows: tuple[str, ...] = (forward,) if case.config.architecture == "encoder" else (forward, loss, gradients)
+            if dtype not in PLAIN_DTYPES and case.config.activation not in SMOOTH:
+                rows = rows[:2]
             make = partial(model_request, case, dtype, seed, len(rows) > 1)
             experiments.append(Comparison(case.name, dtype, rows, make))
     return experiments
