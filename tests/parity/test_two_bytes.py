@@ -14,6 +14,7 @@ from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.precision import before_rounding
+from transformer_mb.parity.controls.alterations import setting, shifted, transposed
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments, optimizer_experiments
 from transformer_mb.parity.verdict.answers import judged
@@ -74,6 +75,26 @@ def test_an_update_that_is_rounded_twice_fails(dtype, monkeypatch):
 
     monkeypatch.setattr(trainer, "write_weights", write_rounded_steps)
     assert failed(updates, TorchBackend(dtype=dtype)) == {("optimizer step", each.case) for each in updates}
+
+
+MISTAKES = {
+    ("layer gradients", "cross-attention, all masks"): transposed("weights.W_o.weight"),
+    ("layer gradients", "layer norm"): setting("options", "kind", value="std_norm"),
+    ("model loss", "d2l"): shifted("batch.target_valid_lens"),
+    ("model gradients", "silu, uneven sides, smoothed loss"): transposed("weights.decoder.blks.block0.attention1.W_o.weight"),
+    ("optimizer step", "adam, clipped"): setting("options", "clip_norm", value=None),
+}
+
+
+@in_two_bytes
+@pytest.mark.parametrize("planted", MISTAKES, ids=", ".join)
+def test_a_mistake_in_a_request_fails(planted, dtype):
+    experiments = [*layer_experiments(dtype, 0), *model_experiments(dtype, 0), *optimizer_experiments(dtype, 0)]
+    experiment = next(each for each in experiments if planted in {(cell.row, cell.case) for cell in each.cells("torch")})
+    backend, alter = TorchBackend(dtype=dtype), MISTAKES[planted]
+    assert all(result.status == PASSED for result in judged(experiment, "torch", partial(compute, backend)))
+    results = judged(experiment, "torch", lambda request: compute(backend, alter(request)))
+    assert {result.row: result.status for result in results}[planted[0]] == FAILED
 
 
 @in_two_bytes
