@@ -13,7 +13,8 @@ from transformer_mb.trainer import Batch, Trainer, TrainerOptions
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
-from .optimizers import at_least_float32, build_optimizer, clip_gradients, read_weights, write_weights
+from .optimizers import build_optimizer, clip_gradients
+from .two_bytes import at_least_float32, read_weights, write_weights
 from .weights import named_parameters
 
 # What torch.optim calls the moments.
