@@ -1,4 +1,4 @@
-"""Updates of bfloat16 and float16 weights in float32: moments and arithmetic are never in less, and each weight is rounded once."""
+"""Updates of bfloat16 and float16 weights: moments and arithmetic in float32, each weight rounded once."""
 
 from __future__ import annotations
 
