@@ -26,7 +26,7 @@ TIMES_NORM = 5.0
 # over the perturbed copies too: against a single draw of it one cell of 1,200 of torch's, over 18 seeds, came to 2.2 times.
 # A loss and gradients are held by both figures to the copies, and to how far the exact result moves from copy to copy: against
 # a single draw torch's loss came to 20 times, for a sum may hit the exact one by chance. Over 8 seeds of torch and 3 of
-# TensorFlow and JAX the nearest cell came to 1.5 times what is measured so (0.73 of the limit): outputs 1.5, loss 1.05,
+# TensorFlow and JAX the nearest cell came to 1.5 times what is measured so (0.75 of the limit): outputs 1.5, loss 1.05,
 # gradients 1.3. What is computed in float32 by contract, the loss of given logits and an update, is held to float32's rule,
 # its result before the one rounding to the format.
 TIMES_ROUNDED = 2.0
