@@ -127,7 +127,10 @@ class Trainer(ABC):
 
     @abstractmethod
     def moments(self, slot: str) -> Iterable[Any]:
-        """The optimizer's moments of one slot, as the framework's tensors in the parameters' order and layout."""
+        """The optimizer's moments of one slot, as the framework's tensors in the parameters' order and layout.
+
+        Of parameters in bfloat16 or float16 they are float32, as an update's arithmetic is: the weights are rounded once.
+        """
 
     @abstractmethod
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:

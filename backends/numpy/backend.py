@@ -22,7 +22,10 @@ from .trainer import NumPyTrainer
 
 
 class NumPyBackend(NativeBackend):
-    """With ``rounded_to``, float32 whose every result is rounded further: see ``rounding``; not for training."""
+    """With ``rounded_to``, float32 whose every result is rounded further: see ``rounding``.
+
+    The loss and the optimizer stay in float32, as every backend has them: a gradient of logits and a weight are rounded once.
+    """
 
     name = "numpy"
     dtypes = ("float32", "float64")
@@ -82,7 +85,7 @@ class NumPyBackend(NativeBackend):
             return leaf
         # A copy, so that an array given twice counts as two inputs.
         leaf = np.array(leaf, self.dtype if leaf.dtype.kind == "f" else None)
-        return leaf if self.rounded_to is None else rounded_array(leaf, self.rounded_to)
+        return rounded_array(leaf, self.rounded_to)
 
     def _numpy(self, leaf: Any) -> Any:
         return np.array(leaf, order="C") if isinstance(leaf, np.ndarray) else leaf

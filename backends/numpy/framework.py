@@ -19,6 +19,8 @@ import numpy as np
 from transformer_mb.errors import DtypeError
 from transformer_mb.representation import settings
 
+from .rounding import in_float32
+
 # Scores this near zero need no shift before exp: e^40 is far from overflow and e^-40 from underflow, in float32 too.
 SAFE_EXPONENT = 40.0
 
@@ -217,7 +219,10 @@ class Embedding(Layer):
 
 
 def flatten(parameters: Sequence[Parameter]) -> Parameter:
-    """One long parameter of which the given ones become views, gradients too, so that an update is one operation."""
+    """One long parameter of which the given ones become views, gradients too, so that an update is one operation.
+
+    Where operations on the given ones round, those on the whole do not.
+    """
     buffer = parameters[0].value.base
     size = sum(parameter.value.size for parameter in parameters)
     shared = buffer is not None and buffer.size == size and all(p.value.base is buffer for p in parameters)
@@ -225,13 +230,14 @@ def flatten(parameters: Sequence[Parameter]) -> Parameter:
         whole = Parameter(buffer)
         whole.gradient = parameters[0].gradient.base
         return whole
-    whole = Parameter(np.concatenate([parameter.value.reshape(-1) for parameter in parameters]))
+    whole = Parameter(np.concatenate([in_float32(parameter.value).reshape(-1) for parameter in parameters]))
     whole.gradient = np.zeros_like(whole.value)
     offset = 0
     for parameter in parameters:
         end, shape = offset + parameter.value.size, parameter.value.shape
-        parameter.value = whole.value[offset:end].reshape(shape)
-        parameter.gradient = whole.gradient[offset:end].reshape(shape)
+        kind = type(parameter.value)
+        parameter.value = whole.value[offset:end].reshape(shape).view(kind)
+        parameter.gradient = whole.gradient[offset:end].reshape(shape).view(kind)
         offset = end
     return whole
 

@@ -9,6 +9,7 @@ from transformer_mb.config import check_choice, check_rate
 
 from .framework import Layer, row_sums, softmax_shift
 from .given import floats, lengths, token_ids
+from .rounding import format_of, in_float32, rounded_array
 
 
 class MaskedSoftmaxCELoss(Layer):
@@ -25,7 +26,7 @@ class MaskedSoftmaxCELoss(Layer):
         label = token_ids("label", label, V, pred)
         check_labels(label.shape, pred.shape)
         valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
-        rows = pred.reshape(B * T, -1)
+        rows = in_float32(pred).reshape(B * T, -1)
         shift = softmax_shift(rows)
         if shift is not None:
             rows = rows - shift
@@ -38,15 +39,15 @@ class MaskedSoftmaxCELoss(Layer):
             step_losses -= self.label_smoothing / rows.shape[1] * row_sums(rows)[:, 0]
         valid = np.arange(T) < valid_len[:, None]
         divisor = T if self.normalization == "steps" else max(int(valid_len.sum()), 1)
-        self.remember(pred.shape, powers, totals, places, valid, divisor)
+        self.remember(pred.shape, format_of(pred), powers, totals, places, valid, divisor)
         return np.where(valid, step_losses.reshape(B, T), 0.0).sum(axis=1) / divisor
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
         """For each valid step, softmax less q; nothing for the others."""
-        shape, result, totals, places, valid, divisor = self.recall()
-        weights = np.where(valid, gradient[:, None] / divisor, 0.0).reshape(-1, 1)
+        shape, rounded_to, result, totals, places, valid, divisor = self.recall()
+        weights = np.where(valid, in_float32(gradient)[:, None] / divisor, 0.0).reshape(-1, 1)
         result *= weights / totals
         result[places] -= (1.0 - self.label_smoothing) * weights[:, 0]
         if self.label_smoothing:
             result -= self.label_smoothing / shape[-1] * weights
-        return result.reshape(shape)
+        return rounded_array(result.reshape(shape), rounded_to)

@@ -9,6 +9,7 @@ import numpy as np
 from transformer_mb.trainer import SLOTS, TrainerOptions
 
 from .framework import Parameter, flatten
+from .rounding import format_of, rounded_array
 
 # So many numbers at a time: the five arrays of an update then stay in the processor's cache.
 CHUNK = 16384
@@ -19,6 +20,7 @@ class _Optimizer:
 
     def __init__(self, parameters: Sequence[Parameter], options: TrainerOptions):
         self.options = options
+        self.rounded_to = format_of(parameters[0].value)
         self.whole = flatten(parameters)
         self.slots = {slot: np.zeros_like(self.whole.value) for slot in SLOTS[options.optimizer]}
 
@@ -29,6 +31,8 @@ class _Optimizer:
             part = slice(start, start + CHUNK)
             slots = [moments[part] for moments in self.slots.values()]
             update(self.whole.value[part], self.whole.gradient[part], learning_rate, step_count, *slots)
+        if self.rounded_to is not None:
+            self.whole.value[...] = rounded_array(self.whole.value, self.rounded_to)
 
     def _adam(
         self, weight: np.ndarray, gradient: np.ndarray, learning_rate: float, step_count: int, m: np.ndarray, v: np.ndarray

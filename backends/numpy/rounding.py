@@ -51,8 +51,18 @@ def _plain(leaf: Any) -> Any:
     return leaf.view(np.ndarray) if isinstance(leaf, RoundedArray) else leaf
 
 
-def rounded_array(array: np.ndarray, dtype: str) -> np.ndarray:
-    """A float array whose operations round to ``dtype``; any other array as it is."""
-    if array.dtype.kind != "f":
+def in_float32(array: np.ndarray) -> np.ndarray:
+    """The same memory, where operations do not round: for what is never computed in less, such as the loss."""
+    return _plain(array)
+
+
+def format_of(array: np.ndarray) -> str | None:
+    """What an array's operations round to; None: nothing further."""
+    return array.to if isinstance(array, RoundedArray) else None
+
+
+def rounded_array(array: np.ndarray, dtype: str | None) -> np.ndarray:
+    """A float array whose operations round to ``dtype``; any other array, and with None any at all, as it is."""
+    if dtype is None or array.dtype.kind != "f":
         return array
     return rounded(array, dtype).view(ROUNDED[dtype])

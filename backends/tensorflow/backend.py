@@ -101,7 +101,7 @@ class TensorFlowBackend(NativeBackend):
             output = self._call(layer, inputs, options, training)
             output = output[0] if isinstance(output, tuple) else output
         tensors = [*watched, *(parameter.value for parameter in parameters.values())]
-        gradients = _gradients(tape, output, tensors, cotangent)
+        gradients = _gradients(tape, output, tensors, tf.cast(cotangent, output.dtype))
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 

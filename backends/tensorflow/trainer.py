@@ -58,6 +58,7 @@ class TensorFlowTrainer(Trainer):
         self.step_count += 1
 
     def _apply(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
+        gradients = [tf.cast(gradient, self._dtype) for gradient in gradients]
         if self.options.clip_norm is not None:
             gradients = clip_gradients(gradients, self.options.clip_norm)
         self.optimizer.step(gradients, rates)
@@ -65,10 +66,13 @@ class TensorFlowTrainer(Trainer):
     def _rates(self) -> np.ndarray:
         return self.optimizer.rates(self.learning_rate, self.step_count + 1)
 
+    @property
+    def _dtype(self) -> tf.DType:
+        """Of moments and of an update's arithmetic: for parameters of low precision float32."""
+        return next(iter(self.optimizer.slots.values()))[0].dtype
+
     def _moments(self, arrays: Mapping[str, np.ndarray]) -> list[tf.Tensor]:
-        """In the dtype of moments, which for a parameter of low precision is float32."""
-        dtype = next(iter(self.optimizer.slots.values()))[0].dtype
-        return [tf.cast(parameter.layout(arrays[name]), dtype) for name, parameter in self.parameters.items()]
+        return [tf.cast(parameter.layout(arrays[name]), self._dtype) for name, parameter in self.parameters.items()]
 
     def moments(self, slot: str) -> Iterable[tf.Variable]:
         return self.optimizer.slots[slot]

@@ -46,7 +46,8 @@ def transpose_output(X: Tensor, num_heads: int) -> Tensor:
 
 
 def _softmax(scores: Tensor) -> Tensor:
-    if scores.shape[-1] >= SHORT_ROW:
+    # In formats of two bytes torch's own computes in float32 inside, where the composed one would round each of its steps.
+    if scores.shape[-1] >= SHORT_ROW or scores.dtype in (torch.bfloat16, torch.float16):
         return torch.softmax(scores, dim=-1)
     # e^-80 is nothing beside the row's largest, 1; below e^-87 the CPU's exp is a hundred times slower.
     powers = torch.exp((scores - scores.detach().amax(dim=-1, keepdim=True)).clamp(min=-80.0))

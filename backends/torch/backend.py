@@ -93,7 +93,7 @@ class TorchBackend(NativeBackend):
             output = layer(*inputs, **options)
             output = output[0] if isinstance(output, tuple) else output
         tensors = [*watched, *(parameter.value for parameter in parameters.values())]
-        gradients = torch.autograd.grad(output, tensors, cotangent, materialize_grads=True)
+        gradients = torch.autograd.grad(output, tensors, cotangent.to(output.dtype), materialize_grads=True)
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 

@@ -18,6 +18,7 @@ EXTRA_FILES = {
     ("numpy", "framework.py"): "parameters, modules and linear layers, which the others' frameworks bring",
     ("numpy", "activations.py"): "activations with their derivatives, and an erf, which the others' frameworks bring",
     ("numpy", "rounding.py"): "what lower precision loses, measured on NumPy, which has none itself",
+    ("torch", "two_bytes.py"): "float32 copies for an update, because torch.optim gives moments the dtype of the weights",
     ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
     ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
 }

@@ -78,10 +78,10 @@ def test_every_mistake_compiles_and_has_a_name_of_its_own(backend):
 
 def test_a_sample_has_every_file_and_operator():
     mutants = all_mutants("torch")
-    drawn = sample(mutants, 120, 0)
-    assert len(drawn) == 120 and {one.file for one in drawn} == {one.file for one in mutants}
+    drawn = sample(mutants, 240, 0)
+    assert len(drawn) == 240 and {one.file for one in drawn} == {one.file for one in mutants}
     assert len({one.operator for one in drawn}) >= len({one.operator for one in mutants}) - 1
-    assert drawn == sample(mutants, 120, 0) != sample(mutants, 120, 1)
+    assert drawn == sample(mutants, 240, 0) != sample(mutants, 240, 1)
 
 
 def test_what_survived_is_judged():

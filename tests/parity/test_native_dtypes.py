@@ -7,7 +7,8 @@ import pytest
 
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.native_dtypes import dtype_name, native_dtypes, output_dtype, recorded_dtypes, with_dtypes
+from transformer_mb.parity.computing.native_dtypes import dtype_name, native_dtypes, recorded_dtypes, with_dtypes
+from transformer_mb.parity.computing.precision import computed_in
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows.layer_cases import CASES
@@ -38,7 +39,7 @@ def test_a_loss_of_two_bytes_comes_in_float32(dtype):
     for experiment in layer_experiments(dtype, 0):
         (result,) = judged(experiment, "torch", partial(reference.run, backend))
         assert result.status == "passed", result.reason
-        wider[experiment.case] = output_dtype(experiment.request)
+        wider[experiment.case] = computed_in(experiment.request)
     assert {case for case, native in wider.items() if native != dtype} == {"loss", "loss with smoothing"}
 
     def narrowed(request):

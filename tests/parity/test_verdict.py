@@ -135,6 +135,18 @@ def test_low_precision_is_held_to_rounded_numpy():
         assert judge("layer forward", "bfloat16", figure(0.019), Baseline(numpy=figure(0.01))).passed
         assert not judge("layer forward", "bfloat16", figure(0.021), Baseline(numpy=figure(0.01))).passed
 
+    moved = Baseline(numpy=both(0.01), copies=both(0.02))
+    assert judge("layer gradients", "bfloat16", both(0.039), moved).passed
+    verdict = judge("layer gradients", "bfloat16", both(0.041), moved)
+    assert not verdict.passed and "the copies; limit 2x" in verdict.reason
+
+
+def test_a_loss_in_low_precision_has_the_floor_of_float32():
+    """The format's eps would pass a loss that was rounded to the format."""
+    assert judge("model loss", "bfloat16", both(5.9 * EPS32), Baseline()).passed
+    assert not judge("model loss", "bfloat16", both(6.1 * EPS32), Baseline()).passed
+    assert judge("model gradients", "bfloat16", both(1.9 * 2.0**-7), Baseline()).passed
+
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])

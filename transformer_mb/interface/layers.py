@@ -186,6 +186,7 @@ class MaskedSoftmaxCELoss(Protocol):
     ``tokens`` divides by the batch's number of valid tokens, so that the sum over the batch is the mean per token; a
     batch without any has the loss 0 and no gradient.
 
+    Returns: [B], the dtype of pred, but never less than float32: of logits in bfloat16 or float16 the loss is computed in it.
     Raises: ConfigError for an unknown normalization.
     """
 

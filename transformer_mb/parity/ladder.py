@@ -41,20 +41,13 @@ LADDER = {
     row.name: row
     for row in (
         Row("layer forward", "Each layer gives the reference's output.", "layer", "outputs", 1e-12, EVERY_DTYPE),
-        Row("layer gradients", "So do the gradients of its inputs and parameters.", "layer", "gradients", 1e-10),
+        Row("layer gradients", "So do the gradients of its inputs and parameters.", "layer", "gradients", 1e-10, EVERY_DTYPE),
         Row("model forward", "A whole model gives the reference's states or logits.", "model", "outputs", 1e-11, EVERY_DTYPE),
-        Row("model loss", "Its loss with injected dropout is the reference's.", "model", "loss", 1e-11),
-        Row("model gradients", "So are the gradients of all its parameters.", "model", "gradients", 1e-10),
-        Row("optimizer step", "From given gradients weights and moments change alike.", "update", "update", 1e-11),
+        Row("model loss", "Its loss with injected dropout is the reference's.", "model", "loss", 1e-11, EVERY_DTYPE),
+        Row("model gradients", "So are the gradients of all its parameters.", "model", "gradients", 1e-10, EVERY_DTYPE),
+        Row("optimizer step", "From given gradients weights and moments change alike.", "update", "update", 1e-11, EVERY_DTYPE),
         # In float32 Adam would make steps of the rounding noise of its gradients.
-        Row(
-            "trained steps",
-            "A few steps with any recipe leave its weights.",
-            "train",
-            "training",
-            1e-10,
-            ("float64",),
-        ),
+        Row("trained steps", "A few steps with any recipe leave its weights.", "train", "training", 1e-10, ("float64",)),
         Row("cached logits", "Fed in pieces, a decoder's cache gives the reference's logits.", "cached", "outputs", 1e-11),
         # The limit is that of the logits; tokens may differ only where the reference's own choice is a near-tie.
         Row("greedy tokens", "Greedy decoding gives the reference's tokens.", "decode", "tokens", 1e-11),

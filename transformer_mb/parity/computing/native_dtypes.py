@@ -13,20 +13,11 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
-from ...registry import PLAIN_DTYPES
-from .messages import Arrays, Request, named, under
+from .messages import Arrays, named, under
 
 OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled", "attention")
 PREFIX = "dtype"
-# In every backend a loss is summed in float32 where the logits are in a format of two bytes.
-AT_LEAST_FLOAT32 = ("MaskedSoftmaxCELoss",)
 DtypeOf = Callable[[np.ndarray], str]
-
-
-def output_dtype(request: Request) -> str:
-    """The native dtype that the outputs of a request must have."""
-    wider = request.dtype not in PLAIN_DTYPES and request.spec.get("layer") in AT_LEAST_FLOAT32
-    return "float32" if wider else request.dtype
 
 
 @contextmanager

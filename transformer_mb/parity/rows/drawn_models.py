@@ -52,7 +52,7 @@ def _config(row: Row) -> TransformerConfig:
     """Raises ConfigError for what cannot be combined."""
     architecture, V = row.get("architecture", "encoder_decoder"), row.get("V", 13)
     source = V if row.get("share_embeddings") else V - 1 if V > 5 else V
-    longest = max(row.get(name, 4) for name in ("S", "T"))
+    longest = sorted(row.get(name, 4) for name in ("S", "T"))[-1]
     return TransformerConfig(
         **{"num_hiddens": 8, "ffn_num_hiddens": 12, **{name: row[name] for name in CONFIG if name in row}},
         source_vocab_size=None if architecture == "decoder" else source,
@@ -88,4 +88,5 @@ def _case(number: int, row: Row) -> ModelCase:
         source_lens=row["source lens"],
         target_lens=row["target lens"],
         attention=row["attention maps"] and config.has_decoder,
+        every_dtype=number == 1,
     )

@@ -35,6 +35,7 @@ class Case:
     every_dtype: bool = False
 
 
+WITH_ACTIVATION = ("PositionWiseFFN", "EncoderBlock", "DecoderBlock", "TransformerEncoder", "TransformerDecoder")
 SHAPES = {
     "X": (B, T, D),
     "Y": (B, T, D),

@@ -16,22 +16,28 @@ from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_layers import drawn_cases
-from .layer_cases import CASES, Case, build_input, build_layer
+from .layer_cases import CASES, WITH_ACTIVATION, Case, build_input, build_layer
+from .model_cases import SMOOTH
 from .weights import random_weights
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Every case of the table; in formats of two bytes one of each kind of layer, with and without masks."""
-    rows = rows_of("layer", dtype)
+    """Every case of the table; in formats of two bytes one of each kind of layer, with and without masks.
+
+    Of a layer with ReLU these have no gradients: see ``model_cases.SMOOTH``.
+    """
+    every_row = rows_of("layer", dtype)
     experiments = []
     for case in (*CASES, *drawn_cases(seed)):
         if dtype in PLAIN_DTYPES or case.every_dtype:
-            make = partial(layer_request, case, dtype, seed)
+            smooth = dtype in PLAIN_DTYPES or case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
+            rows = every_row if smooth else every_row[:1]
+            make = partial(layer_request, case, dtype, seed, len(rows) > 1)
             experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned))
     return experiments
 
 
-def layer_request(case: Case, dtype: str, seed: int) -> Request:
+def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True) -> Request:
     """The case with random weights, inputs and cotangent, keyed by the seed and the case's name."""
     random = stream(seed, "parity", case.name)
     arrays: dict[str, np.ndarray] = {}
@@ -49,7 +55,7 @@ def layer_request(case: Case, dtype: str, seed: int) -> Request:
     }
     arrays = rounded_arrays(arrays, dtype)
     request = Request("layer", dtype, spec, arrays)
-    if dtype in PLAIN_DTYPES:
+    if with_gradients:
         output = reference.answer(request)["output"]
         arrays |= rounded_arrays({"cotangent": random.standard_normal(output.shape)}, dtype)
     return request

@@ -15,7 +15,7 @@ from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models
 from .drawn_values import lengths
-from .model_cases import IN_EVERY_DTYPE, MODELS, ModelCase
+from .model_cases import MODELS, SMOOTH, ModelCase
 from .weights import model_weights
 
 CACHED = 2  # drawn models that are fed in pieces
@@ -23,13 +23,16 @@ PIECES = (1, 2, 3, 8)
 
 
 def model_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Formats of two bytes are compared forward only, in a few models."""
-    forward, *loss = rows_of("model", dtype)
+    """In formats of two bytes a few models, one of them drawn; gradients there without ReLU: see ``model_cases.SMOOTH``."""
+    forward, loss, gradients = rows_of("model", dtype)
     experiments = []
     for case in (*MODELS, *drawn_models(seed)):
-        if dtype in PLAIN_DTYPES or case.name in IN_EVERY_DTYPE:
+        if dtype in PLAIN_DTYPES or case.every_dtype:
             # An encoder alone has no loss.
-            rows = (forward, *(loss[1:] if case.config.architecture == "encoder" else loss))
+            own = () if case.config.architecture == "encoder" else (loss,)
+            rows = (forward, *own, gradients)
+            if dtype not in PLAIN_DTYPES and case.config.activation not in SMOOTH:
+                rows = rows[:-1]
             make = partial(model_request, case, dtype, seed, len(rows) > 1)
             experiments.append(Comparison(case.name, dtype, rows, make))
     return experiments
@@ -92,7 +95,8 @@ def cached_request(case: ModelCase, dtype: str, seed: int) -> Request:
     max_steps = (None, steps, config.max_len)[random.integers(3)]
     pieces: list[int] = []
     while sum(pieces) < steps:
-        pieces.append(int(min(random.choice(PIECES), steps - sum(pieces))))
+        drawn, left = int(random.choice(PIECES)), steps - sum(pieces)
+        pieces.append(drawn if drawn < left else left)
     if random.random() < 0.5 and config.compat_decode == "correct":
         arrays["left_padding"] = random.integers(0, steps, case.rows)
     return Request("cached", dtype, {"config": config.to_dict(), "pieces": pieces, "max_steps": max_steps}, arrays)

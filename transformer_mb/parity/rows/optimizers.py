@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...random_streams import stream
+from ...registry import PLAIN_DTYPES
 from ...trainer import SLOTS
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
@@ -19,9 +20,9 @@ from .weights import model_weights
 
 
 def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """An optimizer's state is never less than float32."""
+    """In formats of two bytes each optimizer once, and one with clipping."""
     rows = rows_of("update", dtype)
-    cases = (*OPTIMIZERS, *drawn_updates(seed)) if rows else ()
+    cases = [case for case in (*OPTIMIZERS, *drawn_updates(seed)) if dtype in PLAIN_DTYPES or case.every_dtype]
     return [Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed)) for case in cases]
 
 
@@ -31,10 +32,12 @@ def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
     weights = model_weights(case.config, seed)
     arrays = named("weights", weights)
     arrays |= {f"gradients.{name}": case.scale * random.standard_normal(value.shape) for name, value in weights.items()}
-    if case.step_count:
-        arrays |= named("slots", _moments(case, weights, random))
+    arrays = rounded_arrays(arrays, dtype)
+    if case.step_count:  # an optimizer's state is never less than float32
+        least = dtype if dtype in PLAIN_DTYPES else "float32"
+        arrays |= rounded_arrays(named("slots", _moments(case, weights, random)), least)
     spec: dict[str, Any] = {"config": case.config.to_dict(), "options": case.options, "step_count": case.step_count}
-    return Request("update", dtype, spec, rounded_arrays(arrays, dtype))
+    return Request("update", dtype, spec, arrays)
 
 
 def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:

@@ -19,18 +19,17 @@ class Unusable(Exception):
     """An answer that nothing may be computed from; the words say why."""
 
 
-def check_answer(got: Arrays, expected: Arrays, dtype: str, native: str | None = None) -> None:
+def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
     """Raises Unusable unless ``got`` has the names, shapes and kinds of ``expected``, in ``dtype``, and is finite.
 
-    Formats of two bytes come as float32, beside the names of what they were: each output must have been
-    ``native``, or else ``dtype`` itself.
+    Formats of two bytes come as float32, beside the names of what the outputs were.
     """
     for name, array in expected.items():
         if name not in got:
             raise Unusable(f"{name} {list(array.shape)} was expected, but it did not come")
     for name, came in native_dtypes(got).items():
-        if came != (native or dtype):
-            raise Unusable(f"{name} must come in {native or dtype}, got {came}")
+        if came != dtype:
+            raise Unusable(f"{name} must come in {dtype}, got {came}")
     float_type = np.dtype("float64" if dtype == "float64" else "float32")
     for name, value in got.items():
         if name not in expected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,8 @@ from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, under
-from ..computing.native_dtypes import OUTPUTS, output_dtype
-from ..computing.precision import perturbed_copy
+from ..computing.native_dtypes import OUTPUTS
+from ..computing.precision import before_rounding, computed_in, perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
 from .limits import PERTURBED_COPIES, Baseline, judge
@@ -86,12 +86,13 @@ class Comparison:
         """By row. float64 is held to fixed limits, and needs none unless the case is ill-conditioned."""
         if self.dtype == "float64" and not self.ill_conditioned:
             return {row: Baseline() for row in self.rows}
-        rounding = self._errors(self.request, {name: rounded(np.asarray(a), self.dtype) for name, a in self.expected.items()})
-        numpy, moved = [self._errors(self.request, reference.baseline(self.request))], []
+        asked = replace(self.request, dtype=self.judged_in)
+        rounding = self._errors(asked, {name: rounded(np.asarray(a), asked.dtype) for name, a in self.expected.items()})
+        numpy, moved = [self._errors(asked, reference.baseline(asked))], []
         for number in range(PERTURBED_COPIES if self._copied() else 0):
-            copy = perturbed_copy(self.request, number)
+            copy = perturbed_copy(asked, number)
             answer = reference.answer(copy)
-            moved.append(self._errors(self.request, answer))
+            moved.append(self._errors(asked, answer))
             numpy.append(self._errors(copy, reference.baseline(copy), answer))
         baselines = {}
         for row in self.rows:
@@ -99,13 +100,26 @@ class Comparison:
             draws = numpy if copied else numpy[:1]
             copies = worst_errors(each[row] for each in copied) if copied else NONE
             own = worst_errors(each[row] for each in draws)
-            if self.dtype not in PLAIN_DTYPES:  # the norm is that of the case alone
-                own = own._replace(norm=numpy[0][row].norm)
+            if self.judged_in not in PLAIN_DTYPES and LADDER[row].measured == "outputs":  # the norm is that of the case alone
+                own, copies = own._replace(norm=numpy[0][row].norm), NONE
             baselines[row] = Baseline(own, rounding[row], copies)
         return baselines
 
     def _copied(self) -> bool:
         return not all(map(_from_given_gradients, self.rows))
+
+    @cached_property
+    def judged_in(self) -> str:
+        """The dtype whose limits hold: float32 for what is never computed in less."""
+        return computed_in(self.request)
+
+    def _off(self, got: Arrays) -> dict[str, Errors]:
+        """The errors of an answer; of what was computed in more than its dtype, those before its one rounding."""
+        if self.judged_in != self.dtype:
+            kept = ("gradient.", "weights.")
+            near = {n: before_rounding(value, self.expected[n], self.dtype) for n, value in got.items() if n.startswith(kept)}
+            got = {**got, **near}
+        return self._errors(self.request, got)
 
     def _errors(self, request: Request, got: Arrays, expected: Arrays | None = None) -> dict[str, Errors]:
         expected = self.expected if expected is None else expected
@@ -113,10 +127,10 @@ class Comparison:
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got = ask(self.request)
-        check_answer(got, self.expected, self.dtype, output_dtype(self.request))
-        off, baselines = self._errors(self.request, got), self.baselines
+        check_answer(got, self.expected, self.judged_in)
+        off, baselines = self._off(got), self.baselines
         cells = self.cells(backend)
-        return [judge(cell.row, self.dtype, off[cell.row], baselines[cell.row]).of(cell, backend) for cell in cells]
+        return [judge(cell.row, self.judged_in, off[cell.row], baselines[cell.row]).of(cell, backend) for cell in cells]
 
 
 def _from_given_gradients(row: str) -> bool:

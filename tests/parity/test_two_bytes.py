@@ -1,0 +1,136 @@
+"""bfloat16 and float16: what the matrix has of them, what is planted into torch there, and what is never computed in less."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_mb.backends.torch import trainer
+from transformer_mb.backends.torch.backend import TorchBackend
+from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
+from transformer_mb.parity.cells import FAILED, PASSED
+from transformer_mb.parity.computing import reference
+from transformer_mb.parity.computing.computations import compute
+from transformer_mb.parity.computing.precision import before_rounding
+from transformer_mb.parity.controls.alterations import setting, shifted, transposed
+from transformer_mb.parity.rows.layers import layer_experiments
+from transformer_mb.parity.rows.models import model_experiments, optimizer_experiments
+from transformer_mb.parity.verdict.answers import judged
+from transformer_mb.registry import EVERY_DTYPE, PLAIN_DTYPES
+from transformer_mb.rounding import rounded
+
+TWO_BYTES = sorted(set(EVERY_DTYPE) - {*PLAIN_DTYPES})
+in_two_bytes = pytest.mark.parametrize("dtype", TWO_BYTES)
+
+
+def failed(experiments, backend):
+    """The rows and cases that fail."""
+    results = [one for experiment in experiments for one in judged(experiment, "torch", partial(compute, backend))]
+    assert results and {one.status for one in results} <= {PASSED, FAILED}
+    return {(one.row, one.case) for one in results if one.status == FAILED}
+
+
+class NarrowLoss(MaskedSoftmaxCELoss):
+    """The softmax of bfloat16 logits in bfloat16; the result is float32, so that its dtype tells nothing."""
+
+    def forward(self, pred, label, valid_len):
+        B, T, _ = pred.shape
+        losses = F.cross_entropy(pred.flatten(0, 1), label.flatten(), reduction="none", label_smoothing=self.label_smoothing)
+        valid = torch.arange(T) < valid_len[:, None]
+        sums = torch.where(valid, losses.unflatten(0, (B, T)), 0.0).sum(dim=1)
+        return (sums / (T if self.normalization == "steps" else valid_len.sum().clamp(min=1))).float()
+
+
+class WithNarrowLoss(TorchBackend):
+    MaskedSoftmaxCELoss = NarrowLoss
+
+
+@in_two_bytes
+def test_a_loss_computed_in_two_bytes_fails(dtype):
+    losses = [each for each in layer_experiments(dtype, 0) if each.case.startswith("loss")]
+    assert failed(losses, TorchBackend(dtype=dtype)) == set()
+    cells = {(row, each.case) for each in losses for row in each.rows}
+    assert len(cells) == 4 and failed(losses, WithNarrowLoss(dtype=dtype)) == cells
+
+
+@in_two_bytes
+def test_moments_and_updates_in_two_bytes_fail(dtype, monkeypatch):
+    updates = optimizer_experiments(dtype, 0)
+    assert failed(updates, TorchBackend(dtype=dtype)) == set()
+    monkeypatch.setattr(trainer, "at_least_float32", lambda parameter: parameter)
+    assert failed(updates, TorchBackend(dtype=dtype)) == {("optimizer step", each.case) for each in updates}
+
+
+@in_two_bytes
+def test_an_update_that_is_rounded_twice_fails(dtype, monkeypatch):
+    """Its moments are float32, its steps are rounded before they are taken."""
+    updates = optimizer_experiments(dtype, 0)
+
+    def write_rounded_steps(updated, parameters):
+        with torch.no_grad():
+            for copy, parameter in zip(updated, parameters, strict=True):
+                parameter.sub_((parameter.float() - copy).to(parameter.dtype))
+
+    monkeypatch.setattr(trainer, "write_weights", write_rounded_steps)
+    assert failed(updates, TorchBackend(dtype=dtype)) == {("optimizer step", each.case) for each in updates}
+
+
+MISTAKES = {
+    ("layer gradients", "cross-attention, all masks"): transposed("weights.W_o.weight"),
+    ("layer gradients", "layer norm"): setting("options", "kind", value="std_norm"),
+    ("model loss", "d2l"): shifted("batch.target_valid_lens"),
+    ("model gradients", "silu, uneven sides, smoothed loss"): transposed("weights.decoder.blks.block0.attention1.W_o.weight"),
+    ("optimizer step", "adam, clipped"): setting("options", "clip_norm", value=None),
+}
+
+
+@in_two_bytes
+@pytest.mark.parametrize("planted", MISTAKES, ids=", ".join)
+def test_a_mistake_in_a_request_fails(planted, dtype):
+    experiments = [*layer_experiments(dtype, 0), *model_experiments(dtype, 0), *optimizer_experiments(dtype, 0)]
+    experiment = next(each for each in experiments if planted in {(cell.row, cell.case) for cell in each.cells("torch")})
+    backend, alter = TorchBackend(dtype=dtype), MISTAKES[planted]
+    assert all(result.status == PASSED for result in judged(experiment, "torch", partial(compute, backend)))
+    results = judged(experiment, "torch", lambda request: compute(backend, alter(request)))
+    assert {result.row: result.status for result in results}[planted[0]] == FAILED
+
+
+@in_two_bytes
+def test_what_is_nearest_to_the_exact_result_before_rounding(dtype):
+    exact = np.random.default_rng(0).standard_normal(1000) * 10.0 ** np.arange(-3, 2).repeat(200)
+    got = rounded(exact, dtype)
+    np.testing.assert_array_equal(before_rounding(got, exact, dtype), exact)
+    double = got * 2.0  # another number of the format: what rounds to it ends halfway to the next
+    near = before_rounding(double, exact, dtype)
+    assert (np.abs(near) < np.abs(double)).all() and (np.abs(near) > 1.9 * np.abs(exact)).all()
+    np.testing.assert_array_equal(before_rounding(np.zeros(2), np.array([0.0, 1.0]), dtype)[0], 0.0)
+
+
+@in_two_bytes
+def test_rounded_numpy_has_the_loss_and_the_optimizer_in_float32(dtype):
+    backend = reference.backend(dtype)
+    losses = [each for each in layer_experiments(dtype, 0) if each.case.startswith("loss")]
+    experiments = losses + optimizer_experiments(dtype, 0)
+    assert failed(experiments, backend) == set()
+    updated = compute(backend, experiments[-1].request)
+    for name, value in updated.items():
+        if name.startswith("weights."):
+            np.testing.assert_array_equal(value, rounded(value, dtype))
+    assert any((rounded(value, dtype) != value).any() for name, value in updated.items() if name.startswith("slots."))
+
+
+@in_two_bytes
+def test_torch_keeps_moments_in_float32(dtype):
+    request = optimizer_experiments(dtype, 0)[0].request
+    answer = compute(TorchBackend(dtype=dtype), request)
+    assert any((rounded(value, dtype) != value).any() for name, value in answer.items() if name.startswith("slots.m."))
+
+
+@in_two_bytes
+def test_each_seed_has_drawn_cases(dtype):
+    for seed in range(3):
+        layers = {each.case for each in layer_experiments(dtype, seed) if each.case.startswith("drawn")}
+        models = {each.case for each in model_experiments(dtype, seed) if each.case.startswith("drawn")}
+        assert len(layers) >= 2 and len(models) == 1
