@@ -16,7 +16,8 @@ from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.precision import before_rounding
 from transformer_mb.parity.controls.alterations import setting, shifted, transposed
 from transformer_mb.parity.rows.layers import layer_experiments
-from transformer_mb.parity.rows.models import model_experiments, optimizer_experiments
+from transformer_mb.parity.rows.models import model_experiments
+from transformer_mb.parity.rows.optimizers import optimizer_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import EVERY_DTYPE, PLAIN_DTYPES
 from transformer_mb.rounding import rounded

@@ -114,9 +114,9 @@ def _block(row: Row, random: Random) -> Case:
     lens = _lens(row, random, S)
     if row["layer"] == "EncoderBlock":
         return Case("", "EncoderBlock", (*arguments, row["bias"]), (X, lens), options, training=row["training"])
-    state = [random.standard_normal((B, S, D)), lens, [None]]
+    state = [random.standard_normal((B, S, D)), lens, [None]] if row["encoder outputs"] else [None, None, [None]]
     # The book's code has no causal mask in evaluation.
-    options["compat_decode"] = row["compat_decode"]
+    options |= {name: row[name] for name in ("compat_decode", "cross_attention")}
     return Case("", "DecoderBlock", (*arguments, 0, row["bias"]), (X, state), options, training=row["training"])
 
 
@@ -188,6 +188,8 @@ FAMILIES = (
         **NORM,
         **{"activation": CHOICES["activation"], "bias": FLAG, "ffn_bias": FLAG, "training": FLAG},
         compat_decode=CHOICES["compat_decode"],
+        cross_attention=(True, False),
+        **{"encoder outputs": (True, False)},
         **{"T": STEPS, "keys": ("one more", "one less", "the queries", "17"), "rows": ROWS, "heads": HEADS, "lens": LENS},
     ),
     _family(
