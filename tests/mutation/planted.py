@@ -15,13 +15,12 @@ SEEDS = (0, 1, 2, 3, 4)  # of the cells; each mistake has to be caught by one of
 
 @dataclass(frozen=True)
 class Planted:
-    """A mistake: in which file, what stands there, what stands there instead, and whether a cell sees it today."""
+    """A mistake: in which file, what stands there, and what stands there instead."""
 
     name: str
     file: str
     before: str
     after: str
-    caught: bool = False
 
 
 PLANTED = (
@@ -48,7 +47,6 @@ PLANTED = (
         "decoding.py",
         "return logits.index_fill(-1, torch.tensor(token_ids, device=logits.device), -torch.inf) if token_ids else logits",
         "return logits",
-        caught=True,
     ),
     Planted(
         "the loss of bfloat16 logits computed in bfloat16",

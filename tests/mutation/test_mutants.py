@@ -119,14 +119,7 @@ def planting():
     engine.stop()
 
 
-PLANTINGS = [
-    pytest.param(one, id=one.name, marks=() if one.caught else pytest.mark.xfail(reason="no cell sees it yet"))
-    for one in PLANTED
-]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("planted", PLANTINGS)
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda one: one.name)
 def test_what_was_planted_by_hand_is_caught(planted, planting):
     verdict = planting.judge_by(planted_mutant(planted), list(range(len(planting.cells))))
     print(f"{planted.name}: {verdict.status} by {verdict.cell}: {verdict.said}")

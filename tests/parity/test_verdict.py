@@ -122,6 +122,13 @@ def test_float32_is_held_to_numpy(baseline, limit):
         assert not verdict.passed and verdict.limit == pytest.approx(times * limit)
 
 
+def test_small_gradients_are_capped_at_the_rounding_of_the_whole():
+    """1e-2 of the whole gradient is what they are measured against: three eps of the whole are 300 of that."""
+    allowed = Baseline(numpy=by_norm(1e-3))
+    assert judge("model gradients", "float32", by_norm(1e-3), allowed).limit == pytest.approx(300 * EPS32)
+    assert judge("model forward", "float32", by_norm(1e-3), allowed).limit == pytest.approx(1e-5)
+
+
 def test_the_figure_that_takes_more_of_its_limit_is_the_one_that_is_told():
     allowed = Baseline(numpy=Errors(1e-6, 3e-6))
     verdict = judge("layer forward", "float32", Errors(1e-6, 2.9e-6), allowed)

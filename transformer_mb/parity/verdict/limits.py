@@ -10,7 +10,7 @@ import numpy as np
 from ..cells import FAILED, PASSED, Cell, Result
 from ..computing.precision import EPS
 from ..ladder import LADDER
-from .measure import NONE, Errors, worst
+from .measure import FLOOR, NONE, Errors, worst
 
 # float32: so many times the error of NumPy in float32 on the same case, and on perturbed copies of it. One run alone is one
 # draw of rounding errors: over 16 seeds of 400 cells, torch's worst was 8.4 times NumPy's single draw, and 2.8 times the
@@ -19,6 +19,8 @@ TIMES_NUMPY = 4.0
 PERTURBED_COPIES = 4  # the same case with inputs and weights off by one unit in the last place, up or down at random
 FLOOR_EPS = 3.0  # a baseline error counts as at least so many machine epsilons
 CAP = 1e-5  # the limit is never more, unless the exact result itself moves by a quarter of it from copy to copy
+# Of gradients it is more: the small ones are measured against 1e-2 of the whole, and 1e-5 of that is less than one eps of it.
+CAPS = {"gradients": FLOOR_EPS * EPS["float32"] / FLOOR}
 # A fixed limit by norm is so many times as much for a single element: of n errors that are nearly normal the largest is about
 # sqrt(2 log n) times their root mean square, 4.8 times for 100,000 of them.
 TIMES_NORM = 5.0
@@ -91,7 +93,8 @@ def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline
         limit = LADDER[row].limit * worst([times, copies / EPS[dtype]])
         why = f"limit {limit:.0e}"
     elif dtype == "float32":
-        limit, why = _float32(error, numpy, copies, worst([times * CAP, TIMES_NUMPY * rounding, TIMES_NUMPY * copies]))
+        cap = times * CAPS.get(LADDER[row].measured, CAP)
+        limit, why = _float32(error, numpy, copies, worst([cap, TIMES_NUMPY * rounding, TIMES_NUMPY * copies]))
     else:
         # A loss is a sum in float32: the format's eps would let pass one that was computed in the format.
         least = FLOOR_EPS * EPS["float32"] if LADDER[row].measured == "loss" else EPS[dtype]

@@ -1,0 +1,83 @@
+"""What the seed draws: every pair of settings within a few seeds, every field of a configuration, kinds that are those kinds."""
+
+import dataclasses
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import ConfigError
+from transformer_mb.parity.rows import drawn_layers, drawn_models, drawn_searches, drawn_training
+from transformer_mb.parity.rows.covering import CoveringArray
+from transformer_mb.parity.rows.drawn_values import LENGTHS, VALUES, lengths
+from transformer_mb.parity.rows.layers import layer_experiments
+from transformer_mb.random_streams import stream
+
+FAMILIES = {family.array.name: (family.array, family.share) for family in drawn_layers.FAMILIES}
+ARRAYS = {
+    **FAMILIES,
+    "model": (drawn_models.MODELS, drawn_models.SHARE),
+    "search": (drawn_searches.SEARCHES, 1),
+    "optimizer": (drawn_training.UPDATES, drawn_training.UPDATES_SHARE),
+    "recipe": (drawn_training.RECIPES, 1),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_every_pair_of_values_occurs_within_the_seeds_that_it_takes(name):
+    array, share = ARRAYS[name]
+    rows = [row for seed in range(100, 100 + array.seeds_for_all(share)) for row in array.share(seed, share)]
+    for first, second in combinations(array.settings, 2):
+        met = [(row[first], row[second]) for row in rows]
+        for pair in product(array.settings[first], array.settings[second]):
+            assert (pair in met) == array.possible(dict(zip((first, second), pair, strict=True))), (first, second, pair)
+
+
+def test_how_many_seeds_it_takes():
+    """Few; a search and a recipe are one a seed."""
+    needed = {name: array.seeds_for_all(share) for name, (array, share) in ARRAYS.items() if share > 1}
+    assert {name: seeds for name, seeds in needed.items() if seeds > 25} == {}
+
+
+def test_the_whole_configuration_is_drawn():
+    fields = {field.name for field in dataclasses.fields(TransformerConfig)}
+    assert fields == {*drawn_models.CONFIG, *drawn_models.NOT_DRAWN}
+    assert {"decoder_start_id", "suppress_ids"} <= set(drawn_searches.SETTINGS)
+
+
+def test_what_cannot_be_combined_is_what_the_configuration_refuses():
+    """No list of ours: a pair is left out where TransformerConfig raises, and nowhere else."""
+    assert not drawn_models.MODELS.possible({"architecture": "decoder", "pooler": True})
+    assert not drawn_models.MODELS.possible({"architecture": "encoder", "tie_output": True})
+    for row in drawn_models.MODELS.rows:
+        drawn_models._config(row)
+    with pytest.raises(ConfigError):
+        drawn_models._config({"architecture": "encoder", "share_embeddings": True})
+
+
+def test_a_covering_array_needs_few_rows():
+    """Ten settings of three values: 3 ** 10 combinations, of which 9 hold every pair at best."""
+    array = CoveringArray("ten", {f"setting {i}": (0, 1, 2) for i in range(10)})
+    assert 9 <= len(array.rows) <= 20
+    assert array.words({f"setting {i}": 0 for i in range(10)}) == "all as usual"
+    assert array.words({f"setting {i}": int(i == 3) for i in range(10)}) == "setting 3 1"
+
+
+def test_seeds_draw_other_cases_and_the_same_seed_the_same():
+    names = [[one.case for one in layer_experiments("float64", seed) if one.case.startswith("drawn")] for seed in (4, 4, 5)]
+    assert names[0] == names[1] and not set(names[0]) & set(names[2]) and len(set(names[0])) == len(names[0]) > 20
+
+
+def test_kinds_of_values():
+    X = {kind: make(stream(0, kind), (3, 4, 8)) for kind, make in VALUES.items()}
+    assert (X["equal steps"] == X["equal steps"][:, :1]).all() and (X["equal features"] == X["equal features"][..., :1]).all()
+    assert (np.sort(X["ties"], axis=-1)[..., -2:].std(axis=-1) == 0.0).any() and not X["zeros"].any()
+    sizes = {kind: float(np.abs(values).mean()) for kind, values in X.items()}
+    assert sizes["1e-6"] < 1e-5 and sizes["1e4"] > 1e3
+
+
+def test_kinds_of_lengths():
+    lens = {kind: lengths(kind, stream(0, kind), 3, 5) for kind in LENGTHS}
+    assert (lens["full"] == 5).all() and (lens["ones"] == 1).all() and lens["one is 0"][-1] == 0
+    assert lens["ragged"][0] == 5 and lens["ragged"].min() >= 1
