@@ -166,10 +166,16 @@ FAMILIES = (
     ),
     _family(
         "masked softmax",
-        2,
+        3,
         _softmax,
-        **{"T": (4, 1, 2), "keys": tuple(KEYS), "rows": ROWS, "heads": (2, 1)},
-        **{"lens": LENS, "mask": tuple(MASKS), "values": tuple(VALUES)},
+        **{
+            "T": (4, 1, 2),
+            "keys": tuple(KEYS),
+            "rows": ROWS,
+            "heads": (2, 1),
+            "lens": ("none", "ragged", "one is 0", "per query"),
+        },
+        **{"mask": tuple(MASKS), "values": ("usual", "ties", "1e4", "zeros")},
     ),
     _family("sequence mask", 1, _sequence_mask, rows=ROWS, T=(5, 1), features=FLAG, value=(0, -1.5, 1), lens=LENGTHS),
     _family(

@@ -62,6 +62,11 @@ def _config(row: Row) -> TransformerConfig:
 
 
 def _possible(row: Row) -> bool:
+    """What is refused, the configuration refuses; two settings may need an architecture of their own."""
+    return any(_allowed({"architecture": architecture, **row}) for architecture in CHOICES["architecture"])
+
+
+def _allowed(row: Row) -> bool:
     try:
         _config(row)
     except ConfigError:
