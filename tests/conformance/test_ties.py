@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
-from transformer_mb.registry import get_backend
+from transformer_mb.registry import PLAIN_DTYPES, get_backend
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 # The same sizes everywhere, so that a compiler works once. Two steps: the sum of two numbers is the same in either order.
@@ -84,6 +84,7 @@ def test_groups_of_equal_logits(vocabulary, groups, backend32):
 
 def test_groups_in_every_dtype(backend, backend_name):
     """In formats of two bytes most of a large vocabulary ties without anybody's doing."""
+    assert {*PLAIN_DTYPES} <= set(backend.dtypes)
     for dtype in backend.dtypes:
         check_groups(get_backend(backend_name, dtype=dtype), 13, WIDTH)
 
