@@ -11,13 +11,11 @@ import argparse
 import json
 from pathlib import Path
 
-from transformer_mb.parity.seeds import Seeds, run_seeds
+from transformer_mb.parity.seeds import DRAWN, Seeds, run_seeds
 from transformer_mb.parity.selection import Selection
 from transformer_mb.registry import BUILT_IN, EVERY_DTYPE
 
 SHOWN = 25
-# What is drawn anew by each seed and takes seconds; trajectories follow the seed too, and take minutes.
-CASES = "layer *|model *|cached *|optimizer *|*tokens: *"
 
 
 def main() -> int:
@@ -25,7 +23,7 @@ def main() -> int:
     parser.add_argument("seeds", help="one seed, or the first and the last: 0-49")
     parser.add_argument("--backends", default=",".join(BUILT_IN), help="names separated by commas")
     parser.add_argument("--dtype", default=",".join(EVERY_DTYPE), help="dtypes separated by commas")
-    parser.add_argument("--cases", default=CASES, help="as transformer-mb parity takes them")
+    parser.add_argument("--cases", default=DRAWN, help="as transformer-mb parity takes them")
     parser.add_argument("--json", type=Path, help="a file for what was found")
     given = parser.parse_args()
     first, _, last = given.seeds.partition("-")

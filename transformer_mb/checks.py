@@ -236,9 +236,13 @@ def check_sides(encoder: bool, decoder: bool, enc_X: Any, dec_X: Any) -> None:
             raise ConfigError(f"{name} must be None for a model without {side}, got a {type(X).__name__}.")
 
 
-def check_positions(offset: int, steps: int, max_len: int) -> None:
-    """Refuse a sequence that starts before the first position or runs past the last."""
-    if offset < 0:
-        raise TokenError(f"offset must not be negative, got {offset}.")
-    if offset + steps > max_len:
-        raise TokenError(f"A sequence must be at most max_len = {max_len} tokens long, got {offset + steps}.")
+def check_positions(offset: int | np.ndarray, steps: int, max_len: int) -> None:
+    """Refuse a sequence that starts before the first position or runs past the last.
+
+    An offset for each row [B] is below 0 where the row begins with padding.
+    """
+    last = offset if isinstance(offset, int) else int(np.max(offset))
+    if last < 0 and np.ndim(offset) == 0:
+        raise TokenError(f"offset must not be negative, got {last}.")
+    if last + steps > max_len:
+        raise TokenError(f"A sequence must be at most max_len = {max_len} tokens long, got {last + steps}.")

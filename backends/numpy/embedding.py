@@ -40,8 +40,7 @@ class PositionalEncoding(Layer):
     def forward(self, X: np.ndarray, offset: int | np.ndarray = 0) -> np.ndarray:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
-        # Of rows that begin with padding the first position is below 0.
-        check_positions(offset if isinstance(offset, int) else max(int(offset.max()), 0), X.shape[1], self.max_len)
+        check_positions(offset, X.shape[1], self.max_len)
         if self.P.dtype != X.dtype:
             self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)
         return self.dropout(X + _rows(self.P, offset, X.shape[1]))

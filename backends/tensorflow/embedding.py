@@ -6,7 +6,6 @@ import math
 from typing import Any, Unpack
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from transformer_mb.checks import check_features, check_positions, check_types
@@ -53,9 +52,7 @@ def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int)
     """Within a graph the number of steps may not be known yet."""
     first, count = tf.get_static_value(offset), tf.get_static_value(steps)
     if first is not None and count is not None:
-        # Of rows that begin with padding the first position is below 0.
-        last = int(np.max(first))
-        check_positions(last if np.ndim(first) == 0 or last > 0 else 0, int(count), max_len)
+        check_positions(first, int(count), max_len)
 
 
 def _rows(table: tf.Tensor, start: int | tf.Tensor, count: int | tf.Tensor) -> tf.Tensor:

@@ -114,7 +114,7 @@ def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
         request = Request.unpack(*request.pack())
         try:
             return unpack_arrays(pack_arrays(compute(backends[request.dtype], request)))
-        except Exception as error:
+        except Exception as error:  # whatever a mistake in the code raises: a worker would answer with it
             raise WorkerError(f"{label} raised {type(error).__name__}: {error}") from None
 
     return ask
@@ -159,7 +159,7 @@ class Judge:
         try:
             with time_limit(limit):
                 results = judged(experiment, self.backend, answerer(self.backend, backends))
-        except Exception as error:
+        except Exception as error:  # an answer that nothing could be computed from, as in parity/column.py
             text = str(error) if isinstance(error, WorkerError) else f"{type(error).__name__}: {error}"
             results = [Result(*cell, self.backend, FAILED, text) for cell in experiment.cells(self.backend)]
         except TooLong:

@@ -13,6 +13,9 @@ from .outcome import Outcome
 from .selection import Selection
 from .workers import WorkerSpec
 
+# The rows whose cases each seed draws, which take seconds; trajectories follow the seed too, and take minutes.
+DRAWN = "layer *|model *|cached *|optimizer *|trained *|*tokens: *"
+
 
 @dataclass
 class Seeds:

@@ -30,10 +30,6 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     **{f"{side}_num_heads": (2, 1, 4) for side in ("encoder", "decoder")},
     **{f"{side}_num_layers": (1, 2) for side in ("encoder", "decoder")},
 }
-# Of decoding alone, or numbers of tokens and positions, which the sizes below give.
-NOT_DRAWN = (
-    *("source_vocab_size", "target_vocab_size", "max_len", "pad_id", "bos_id", "eos_id", "decoder_start_id", "suppress_ids"),
-)
 SIZES: dict[str, tuple[Any, ...]] = {
     "rows": (3, 1),
     "S": (5, 1, 2, 16, 17),

@@ -1,4 +1,4 @@
-"""The rows of whole models: outputs, loss, gradients, and one optimizer step from given gradients."""
+"""The rows of whole models: outputs, loss and gradients, and a decoder that is fed in pieces."""
 
 from __future__ import annotations
 

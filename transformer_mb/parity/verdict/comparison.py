@@ -31,8 +31,8 @@ def loss(request: Request, got: Arrays, expected: Arrays) -> Errors:
 
 def gradients(request: Request, got: Arrays, expected: Arrays) -> Errors:
     """Where all gradients vanish, as those of a saturated softmax do, their size is compared with the cotangent's."""
-    cotangent = [request.arrays[name] for name in ("cotangent",) if name in request.arrays]
-    return gradient_errors(under("gradient", got), under("gradient", expected), norm(cotangent))
+    cotangent = norm([request.arrays["cotangent"]]) if "cotangent" in request.arrays else 0.0
+    return gradient_errors(under("gradient", got), under("gradient", expected), cotangent)
 
 
 def update(request: Request, got: Arrays, expected: Arrays) -> Errors:
