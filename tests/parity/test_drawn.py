@@ -8,7 +8,7 @@ import pytest
 
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ConfigError
-from transformer_mb.parity.rows import drawn_layers, drawn_models, drawn_searches, drawn_training
+from transformer_mb.parity.rows import caches, drawn_layers, drawn_models, drawn_searches, drawn_training
 from transformer_mb.parity.rows.covering import CoveringArray
 from transformer_mb.parity.rows.drawn_values import LENGTHS, VALUES, lengths
 from transformer_mb.parity.rows.layers import layer_experiments
@@ -17,6 +17,7 @@ from transformer_mb.random_streams import stream
 FAMILIES = {family.array.name: (family.array, family.share) for family in drawn_layers.FAMILIES}
 ARRAYS = {
     **FAMILIES,
+    "cache": (caches.CACHES, caches.SHARE),
     "model": (drawn_models.MODELS, drawn_models.SHARE),
     "search": (drawn_searches.SEARCHES, 1),
     "optimizer": (drawn_training.UPDATES, drawn_training.UPDATES_SHARE),

@@ -9,10 +9,11 @@ from ..registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 from .cells import Cell, Experiment
 from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
+from .rows.caches import cached_experiments
 from .rows.drawn_training import training_experiments
 from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
-from .rows.models import cached_experiments, model_experiments
+from .rows.models import model_experiments
 from .rows.optimizers import optimizer_experiments
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, stepwise_experiments

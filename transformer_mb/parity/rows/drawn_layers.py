@@ -81,7 +81,9 @@ def _attention(row: Row, random: Random) -> Case:
     call = {"causal": row["causal"], "need_weights": row["weights"]} | ({} if mask is None else {"mask": mask})
     if inner:
         return Case("", "DotProductAttention", (0.0,), (queries, keys, values, _lens(row, random, S)), call=call)
-    inputs = (queries, queries, queries) if S == T else (queries, keys, values)
+    same = row["same"] if S == T or row["same"] == "keys and values" else "none"
+    keys = queries if same in ("all", "queries and keys") else keys
+    inputs = (queries, keys, keys if same in ("all", "keys and values") else values)
     return Case("", "MultiHeadAttention", (D, D, D, D, H, 0.0, row["bias"]), (*inputs, _lens(row, random, S)), call=call)
 
 
@@ -162,6 +164,7 @@ FAMILIES = (
         _attention,
         layer=("MultiHeadAttention", "DotProductAttention"),
         **{"T": STEPS, "keys": tuple(KEYS), "rows": ROWS, "heads": HEADS, "bias": FLAG, "causal": FLAG, "weights": FLAG},
+        same=("all", "keys and values", "queries and keys", "none"),  # arrays, which a layer may then project once
         **{"lens": LENS, "mask": tuple(MASKS), "values": tuple(ATTENDED)},
     ),
     _family(

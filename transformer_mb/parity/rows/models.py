@@ -1,4 +1,4 @@
-"""The rows of whole models: outputs, loss and gradients, and a decoder that is fed in pieces."""
+"""The rows of whole models: outputs, loss and gradients."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from .drawn_models import drawn_models
 from .drawn_values import lengths
 from .model_cases import MODELS, SMOOTH, ModelCase
 from .weights import model_weights
-
-CACHED = 2  # drawn models that are fed in pieces
-PIECES = (1, 2, 3, 8)
 
 
 def model_experiments(dtype: str, seed: int) -> list[Comparison]:
@@ -77,26 +74,3 @@ def drawn_batch(case: ModelCase, random: np.random.Generator) -> dict[str, np.nd
         batch["target_out"] = random.integers(0, config.target_vocab_size, shape)
         batch["target_valid_lens"] = lengths(case.target_lens, random, rows, case.target_steps)
     return batch
-
-
-def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """The book's model and drawn ones, whose target is fed to the decoder in pieces of drawn sizes."""
-    rows = rows_of("cached", dtype)
-    cases = [MODELS[0], *[case for case in drawn_models(seed) if case.config.has_decoder][:CACHED]]
-    return [Comparison(case.name, dtype, rows, partial(cached_request, case, dtype, seed)) for case in cases if rows]
-
-
-def cached_request(case: ModelCase, dtype: str, seed: int) -> Request:
-    """With buffers allocated for all steps or for more, or grown; every other case has left padding."""
-    config, random = case.config, stream(seed, "cached", case.name)
-    batch = drawn_batch(case, random)
-    arrays = rounded_arrays(named("weights", model_weights(config, seed)), dtype) | named("batch", batch)
-    steps = case.target_steps
-    max_steps = (None, steps, config.max_len)[random.integers(3)]
-    pieces: list[int] = []
-    while sum(pieces) < steps:
-        drawn, left = int(random.choice(PIECES)), steps - sum(pieces)
-        pieces.append(drawn if drawn < left else left)
-    if random.random() < 0.5 and config.compat_decode == "correct":
-        arrays["left_padding"] = random.integers(0, steps, case.rows)
-    return Request("cached", dtype, {"config": config.to_dict(), "pieces": pieces, "max_steps": max_steps}, arrays)

@@ -1,0 +1,95 @@
+"""The row of a decoder that is fed in pieces: the cache's buffer, left padding and the pieces' sizes, drawn by the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...config import CHOICES, TransformerConfig
+from ...random_streams import stream
+from ..computing.messages import Request, named
+from ..computing.precision import rounded_arrays
+from ..ladder import rows_of
+from ..verdict.comparison import Comparison
+from .covering import CoveringArray, Row
+from .drawn_models import CONFIG
+from .drawn_values import LENGTHS, Random
+from .model_cases import CONFIGS, ModelCase
+from .models import drawn_batch
+from .weights import model_weights
+
+SPARE = 3  # positions more than there are steps
+BUFFERS: dict[str, Callable[[int], int | None]] = {
+    "grown": lambda steps: None,
+    "exact": lambda steps: steps,
+    "longer": lambda steps: steps + SPARE,
+}
+PADDINGS: dict[str, Callable[[Random, int, int], np.ndarray | None]] = {
+    "none": lambda random, rows, steps: None,
+    "ragged": lambda random, rows, steps: random.integers(0, steps, rows),
+    "all but one": lambda random, rows, steps: np.full(rows, steps - 1),
+}
+PIECES: dict[str, Callable[[Random, int], list[int]]] = {
+    "drawn": lambda random, steps: np.diff([0, *np.flatnonzero(random.random(steps - 1) < 0.4) + 1, steps]).tolist(),
+    "ones": lambda random, steps: [1] * steps,
+    "one last": lambda random, steps: [steps - 1, 1] if steps > 1 else [1],
+    "whole": lambda random, steps: [steps],
+}
+SWITCHES = ("norm_position", "position", "position_offset", "decoder_num_layers", "decoder_num_heads")
+SETTINGS: dict[str, tuple[Any, ...]] = {
+    "architecture": tuple(name for name in CHOICES["architecture"] if name != "encoder"),
+    "buffer": tuple(BUFFERS),
+    "padding": tuple(PADDINGS),
+    "pieces": tuple(PIECES),
+    "T": (4, 1, 2, 3, 17),
+    "rows": (3, 1),
+    "source lens": LENGTHS,
+    "compat_decode": CHOICES["compat_decode"],
+    **{
+        name: CONFIG[name]
+        for name in ("norm_position", "position", "position_offset", "decoder_num_layers", "decoder_num_heads")
+    },
+}
+OF_THE_CONFIG = tuple(name for name in SETTINGS if name in CONFIG)
+
+
+def _possible(row: Row) -> bool:
+    """The book's decoding counts the steps of a row alone, and knows no padding."""
+    return not (row.get("compat_decode") == "d2l" and row.get("padding", "none") != "none")
+
+
+CACHES = CoveringArray("cache", SETTINGS, _possible)
+SHARE = 4  # for a seed
+
+
+def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
+    """The book's model, and the seed's."""
+    rows = rows_of("cached", dtype)
+    cases = {"d2l": {name: values[0] for name, values in SETTINGS.items()}}
+    cases |= {f"drawn cache {number}: {CACHES.words(row)}": row for number, row in enumerate(CACHES.share(seed, SHARE), 1)}
+    make = {name: partial(cached_request, name, row, dtype, seed) for name, row in cases.items()}
+    return [Comparison(name, dtype, rows, make[name]) for name in cases if rows]
+
+
+def _case(name: str, row: Row) -> ModelCase:
+    config = {name: row[name] for name in OF_THE_CONFIG}
+    sizes = {
+        "source_vocab_size": None if row["architecture"] == "decoder" else 11,
+        "max_len": max(row["T"], ModelCase.source_steps) + SPARE,
+    }
+    model = TransformerConfig.from_dict({**CONFIGS["d2l"].to_dict(), **config, **sizes})
+    return ModelCase(name, model, row["rows"], target_steps=row["T"], source_lens=row["source lens"])
+
+
+def cached_request(name: str, row: Row, dtype: str, seed: int) -> Request:
+    case, random, steps = _case(name, row), stream(seed, "cached", name), row["T"]
+    weights = rounded_arrays(named("weights", model_weights(case.config, seed)), dtype)
+    arrays = weights | named("batch", drawn_batch(case, random))
+    padding = PADDINGS[row["padding"]](random, case.rows, steps)
+    if padding is not None:
+        arrays["left_padding"] = padding
+    buffer, pieces = BUFFERS[row["buffer"]](steps), PIECES[row["pieces"]](random, steps)
+    return Request("cached", dtype, {"config": case.config.to_dict(), "pieces": pieces, "max_steps": buffer}, arrays)
