@@ -21,7 +21,7 @@ from .model_cases import CONFIGS, ModelCase
 from .models import drawn_batch
 from .weights import model_weights
 
-SPARE = 3  # positions more than there are steps
+SPARE = ModelCase.source_steps  # positions beyond the target's steps
 BUFFERS: dict[str, Callable[[int], int | None]] = {
     "grown": lambda steps: None,
     "exact": lambda steps: steps,
@@ -76,10 +76,7 @@ def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
 
 def _case(name: str, row: Row) -> ModelCase:
     config = {name: row[name] for name in OF_THE_CONFIG}
-    sizes = {
-        "source_vocab_size": None if row["architecture"] == "decoder" else 11,
-        "max_len": max(row["T"], ModelCase.source_steps) + SPARE,
-    }
+    sizes = {"source_vocab_size": None if row["architecture"] == "decoder" else 11, "max_len": row["T"] + SPARE}
     model = TransformerConfig.from_dict({**CONFIGS["d2l"].to_dict(), **config, **sizes})
     return ModelCase(name, model, row["rows"], target_steps=row["T"], source_lens=row["source lens"])
 
