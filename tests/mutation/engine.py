@@ -17,13 +17,14 @@ from transformer_mb.errors import WorkerError
 from transformer_mb.processes.gateway import Gateway
 
 from . import child
-from .mutants import Mutant, seen_by
+from .mutants import Mutant, seen_by, texts_of
 from .sources import ROOT
 
 RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
 # One mistake may take so many times what its experiments took, and some more, before its process counts as hanging; each
 # experiment has a limit of its own there.
 TIMES, MORE = 10.0, 900.0
+CUT_GRADIENT = "cut gradient"
 FIRST = 12  # experiments, one of each row and dtype as far as there are, before the cheapest
 
 
@@ -148,17 +149,20 @@ class Engine:
 
     def judge_by(self, mutant: Mutant, numbers: list[int]) -> Verdict:
         """By these experiments, in this order."""
-        verdict = self._ask(mutant, numbers)
+        return self.judge_together([mutant], numbers)
+
+    def judge_together(self, mutants: Sequence[Mutant], numbers: list[int]) -> Verdict:
+        """All of these mistakes made at once: the first experiment that fails."""
+        verdict = self._ask(mutants, numbers)
         if verdict is None:  # an earlier mistake may have left something in the process
-            verdict = self._ask(mutant, numbers) or Verdict("killed", said="the process computes wrongly ever after")
+            verdict = self._ask(mutants, numbers) or Verdict("killed", said="the process computes wrongly ever after")
         return verdict
 
-    def _ask(self, mutant: Mutant, numbers: list[int]) -> Verdict | None:
-        """None, with a new child, where the backend without the mistake fails afterwards."""
+    def _ask(self, mutants: Sequence[Mutant], numbers: list[int]) -> Verdict | None:
+        """None, with a new child, where the backend without the mistakes fails afterwards."""
         began = time.perf_counter()
         try:
-            request = {"file": mutant.name, "text": mutant.text, "experiments": numbers}
-            self.child.gateway.send(json.dumps(request))
+            self.child.gateway.send(json.dumps({"texts": texts_of(mutants), "experiments": numbers}))
             usual = sum(self.recorded.seconds[number] for number in numbers) if self.recorded.seconds else 0.0
             answer = self.child.receive(TIMES * usual + MORE)
         except WorkerError as error:
@@ -169,20 +173,17 @@ class Engine:
             return None
         if answer["killed"]:
             number = numbers[answer["ran"] - 1]
-            self.killers.setdefault(f"{mutant.file} {mutant.function}", Counter())[number] += 1
+            if len(mutants) == 1:
+                self.killers.setdefault(f"{mutants[0].file} {mutants[0].function}", Counter())[number] += 1
             return Verdict("killed", answer["cell"], answer["said"][:300], answer["ran"], answer["seconds"])
-        status = "no change" if mutant.operator == "cut gradient" and not answer["applied"] else "survived"
-        return Verdict(status, ran=answer["ran"], seconds=answer["seconds"])
+        unchanged = any(mutant.operator == CUT_GRADIENT for mutant in mutants) and not answer["applied"]
+        return Verdict("no change" if unchanged else "survived", ran=answer["ran"], seconds=answer["seconds"])
 
     def restart(self) -> None:
         """Nothing is recorded anew; what an experiment expects is computed when it is next judged."""
         self.child.stop()
         self.child = Child(self.backend, self.selection, self.seeds, record=False)
         self.child.receive(RECORDING)
-
-    def judge_all(self, mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
-        for mutant in mutants:
-            yield mutant, self.judge(mutant)
 
     def stop(self) -> None:
         self.child.stop()
