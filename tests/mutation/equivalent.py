@@ -19,14 +19,18 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        "mxnet/model.py _TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
         "numpy/attention.py _Projection.__init__: if len(layers) > 1 and not recording() and len(self.rows) < outputs: -> if len(layers) > 1 and not recording() and len(self.rows) > outputs:",
         "torch/attention.py _softmax: if scores.shape[-1] >= SHORT_ROW: -> if scores.shape[-1] <= SHORT_ROW:",
         "torch/attention.py _softmax: if scores.shape[-1] >= SHORT_ROW: -> if scores.shape[1] >= SHORT_ROW:",
     ),
     "all parameters lie on one device": (
+        "mxnet/trainer.py MXNetTrainer.__init__: self.context = self.tensors[0].ctx -> self.context = self.tensors[(-1)].ctx",
         "torch/trainer.py TorchTrainer.__init__: self.device = self.tensors[0].device -> self.device = self.tensors[1].device",
     ),
     "the array has two axes, the last being number 1": (
+        "paddle/loss.py MaskedSoftmaxCELoss._step_losses: pred = pred - pred.detach().max(axis=-1, keepdim=True) -> pred = pred - pred.detach().max(axis=1, keepdim=True)",
+        "paddle/decoding.py BeamDecoder.step.top: total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log() -> total = (logits - best[:, :1]).exp().sum(axis=1, keepdim=True).log()",
         "mxnet/decoding.py greedy.step: return decoder._logits(tokens).argmax(axis=-1).asnumpy() -> return decoder._logits(tokens).argmax(axis=1).asnumpy()",
         "mxnet/model.py Pooler.__init__: self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=False) -> self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=True)",
         "torch/decoding.py BeamDecoder.step.lowest: ids = torch.arange(logits.shape[-1], dtype=torch.int32, device=self.device) -> ids = torch.arange(logits.shape[1], dtype=torch.int32, device=self.device)",
@@ -54,6 +58,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/feed_forward.py _gelu: cumulative = (npx.erf(X * math.sqrt(0.5)) + 1.0) * 0.5 -> cumulative = (detached(npx.erf(X * math.sqrt(0.5))) + 1.0) * 0.5",
     ),
     "the framework casts it itself": (
+        "mxnet/embedding.py SequenceEmbedding.embed: padding = mnp.expand_dims(npx.cast(tokens == self.padding_id, dtype=X.dtype), axis=-1) -> padding = mnp.expand_dims((tokens == self.padding_id), axis=-1)",
+        'paddle/loss.py MaskedSoftmaxCELoss.forward: return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1).astype(pred.dtype)) -> return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1))',
         "mxnet/normalization.py LayerNorm._standardize: positive = npx.cast(variance > 0, dtype=X.dtype) -> positive = (variance > 0)",
     ),
     "the array reaches the device another way, and is the same there": (
@@ -96,6 +102,15 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
         "paddle/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][0] is None else state[2][(-1)].self_attention",
         "numpy/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][0] is None else state[2][(-1)].self_attention",
+    ),
+    "a vector made flat is what it was": (
+        "paddle/normalization.py LayerNorm._fused: if weight is not None and len(self.norm_shape) > 1: -> if weight is not None and len(self.norm_shape) >= 1:",
+    ),
+    "it is a gradient itself, of which no gradient is taken": (
+        "paddle/embedding.py _without_row.clear: return gradient * kept -> return detached(gradient) * kept",
+    ),
+    "places in a vocabulary are whole numbers below 2^24 in float32 too": (
+        'mxnet/decoding.py _lowest: return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64) -> return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k).asnumpy().astype(np.int64)',
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}
