@@ -209,20 +209,20 @@ class Judge:
         answer: dict[str, Any] = {"killed": False, "ran": 0}
         try:
             backends: dict[str, Any] = {}
-            for number in asked["experiments"]:
+            for number, seconds in zip(asked["experiments"], asked["seconds"], strict=True):
                 dtype = self.experiments[number][0].dtype
                 wrong, row = None, ""
                 try:
                     with time_limit(60.0):
                         if not backends:
-                            loaded = self.package.anew(asked.get("texts") or {asked["file"]: asked["text"]})
+                            loaded = self.package.anew(asked["texts"])
                         if dtype not in backends:
                             backends[dtype] = loaded(dtype=dtype)
                 except (Exception, TooLong) as error:
                     wrong = f"{self.backend} could not be made: {type(error).__name__}: {error}"
                 answer["ran"] += 1
                 if wrong is None:
-                    result = self.first_wrong(number, backends, TIMES * self.seconds[number] + MORE)
+                    result = self.first_wrong(number, backends, TIMES * seconds + MORE)
                     wrong, row = (result.reason, result.row) if result else (None, "")
                 if wrong is not None:
                     answer |= {"killed": True, "cell": self.cell(number, row), "said": wrong}

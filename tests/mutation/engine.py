@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from transformer_mb.errors import WorkerError
+from transformer_mb.parity.computing.worker import source_digest
 from transformer_mb.processes.gateway import Gateway
 
 from . import child
 from .mutants import Mutant, seen_by, texts_of
 from .sources import ROOT
 
+KEPT = ROOT / "build" / "mutants" / "recorded"
 RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
 # One mistake may take so many times what its experiments took, and some more, before its process counts as hanging; each
 # experiment has a limit of its own there.
@@ -114,16 +117,29 @@ class Engine:
         self.killers: dict[str, Counter[int]] = {}  # by function
         self.recorded = Recorded()
         self.cells: list[list[str]] = []  # of every experiment, where nothing is recorded
+        self.kept = self._kept()
+        record = record and not self.kept.is_file()
         self.child = Child(backend, selection, seeds, record)
         if not record:
             self.cells = self.child.receive(RECORDING)["cells"]
 
+    def _kept(self) -> Path:
+        """Where the recording of these experiments is kept: of JAX it takes longer than many mistakes."""
+        asked = json.dumps([source_digest(), self.selection, list(self.seeds)])
+        return KEPT / f"{self.backend}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
+
     def record(self) -> Recorded:
-        told = self.child.receive(RECORDING)
-        self.recorded.imported = {file: set(lines) for file, lines in told["imported"].items()}
-        self.recorded.dtypes = told["dtypes"]
-        for _ in range(told["count"]):
-            self.recorded.add(self.child.receive(RECORDING))
+        if self.kept.is_file():
+            first, *told = json.loads(self.kept.read_text())
+        else:
+            first = self.child.receive(RECORDING)
+            told = [self.child.receive(RECORDING) for _ in range(first["count"])]
+            self.kept.parent.mkdir(parents=True, exist_ok=True)
+            self.kept.write_text(json.dumps([first, *told]))
+        self.recorded.imported = {file: set(lines) for file, lines in first["imported"].items()}
+        self.recorded.dtypes = first["dtypes"]
+        for each in told:
+            self.recorded.add(each)
         for lines in self.recorded.lines.values():
             lines += [set() for _ in range(len(self.recorded.cells) - len(lines))]
         return self.recorded
@@ -162,9 +178,10 @@ class Engine:
         """None, with a new child, where the backend without the mistakes fails afterwards."""
         began = time.perf_counter()
         try:
-            self.child.gateway.send(json.dumps({"texts": texts_of(mutants), "experiments": numbers}))
-            usual = sum(self.recorded.seconds[number] for number in numbers) if self.recorded.seconds else 0.0
-            answer = self.child.receive(TIMES * usual + MORE)
+            usual = [self.recorded.seconds[number] if self.recorded.seconds else 1.0 for number in numbers]
+            request = {"texts": texts_of(mutants), "experiments": numbers, "seconds": usual}
+            self.child.gateway.send(json.dumps(request))
+            answer = self.child.receive(TIMES * sum(usual) + MORE)
         except WorkerError as error:
             self.restart()
             return Verdict("killed", said=str(error), seconds=time.perf_counter() - began)

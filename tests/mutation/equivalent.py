@@ -58,14 +58,18 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/feed_forward.py _gelu: cumulative = (npx.erf(X * math.sqrt(0.5)) + 1.0) * 0.5 -> cumulative = (detached(npx.erf(X * math.sqrt(0.5))) + 1.0) * 0.5",
     ),
     "the framework casts it itself": (
+        "mxnet/model.py _TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
         "mxnet/embedding.py SequenceEmbedding.embed: padding = mnp.expand_dims(npx.cast(tokens == self.padding_id, dtype=X.dtype), axis=-1) -> padding = mnp.expand_dims((tokens == self.padding_id), axis=-1)",
         'paddle/loss.py MaskedSoftmaxCELoss.forward: return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1).astype(pred.dtype)) -> return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1))',
         "mxnet/normalization.py LayerNorm._standardize: positive = npx.cast(variance > 0, dtype=X.dtype) -> positive = (variance > 0)",
     ),
     "the array reaches the device another way, and is the same there": (
+        "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if ((array.dtype == np.bool_) or (array.ndim == 0)):",
+        "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if array.dtype == np.bool_ or array.ndim == 0 or array.size != 0:",
         "mxnet/weights.py to_device: return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=True).as_np_ndarray().as_in_ctx(context) -> return mx.nd.from_numpy(np.ascontiguousarray(array), zero_copy=False).as_np_ndarray().as_in_ctx(context)",
     ),
     "its gradient is cut already": (
+        "mxnet/embedding.py SequenceEmbedding.embed: held = X * padding -> held = detached(X) * padding",
         "mxnet/model.py _TiedDense.forward: weight = weight * (1.0 - padding) + held -> weight = weight * (1.0 - padding) + detached(held)",
     ),
     "of two arguments of a minimum either may come first": (
@@ -97,6 +101,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         'numpy/normalization.py LayerNorm.backward: along = np.einsum("nd,nd->n", G, Z)[:, None] -> along = np.einsum("nd,nd->n", Z, G)[:, None]',
     ),
     "the caches of all blocks hold the same steps, or none is there": (
+        "jax/decoder.py TransformerDecoder.__call__: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
+        "mxnet/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][0] is None else state[2][(-1)].self_attention",
         "mxnet/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
         "numpy/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
         "paddle/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
@@ -111,6 +117,9 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "places in a vocabulary are whole numbers below 2^24 in float32 too": (
         'mxnet/decoding.py _lowest: return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64) -> return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k).asnumpy().astype(np.int64)',
+    ),
+    "the axis has one place": (
+        "jax/loss.py MaskedSoftmaxCELoss.__call__: step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0] -> step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., (-1)]",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}
