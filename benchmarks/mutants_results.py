@@ -17,13 +17,13 @@ BEGIN, END = "<!-- mutants: begin -->\n", "<!-- mutants: end -->\n"
 
 def main(source: str) -> None:
     target = ROOT / "benchmarks" / "results" / "mutants.json"
-    shutil.copyfile(source, target)
+    if Path(source).resolve() != target:  # the same one writes the pages anew
+        shutil.copyfile(source, target)
     run = json.loads(target.read_text())
     (ROOT / "docs" / "MUTANTS.md").write_text(page(run))
     readme = ROOT / "README.md"
-    before, begin, rest = readme.read_text().partition(BEGIN)
-    if begin:
-        readme.write_text(before + BEGIN + score_table(run) + END + rest.partition(END)[2])
+    before, _, rest = readme.read_text().partition(BEGIN)
+    readme.write_text(before + BEGIN + score_table(run) + END + rest.partition(END)[2])
 
 
 if __name__ == "__main__":

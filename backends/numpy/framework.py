@@ -160,14 +160,18 @@ class Sequential(Layer):
         return sum(1 for _ in self)
 
 
+def initial_weight(out_features: int, in_features: int) -> np.ndarray:
+    """Uniform between plus and minus sqrt(6 / (in + out)) (Glorot & Bengio 2010, equation 16)."""
+    limit = math.sqrt(6.0 / (in_features + out_features))
+    return (2.0 * _initial.random((out_features, in_features), np.float32) - 1.0) * limit
+
+
 class Linear(Layer):
     """X [..., in] to X W^T + b [..., out], the weight being [out, in]."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True):
         self.in_features = in_features
-        limit = math.sqrt(6.0 / (in_features + out_features))  # Glorot & Bengio 2010, equation 16
-        weight = _initial.random((out_features, in_features), np.float32)
-        self.weight = Parameter((2.0 * weight - 1.0) * limit)
+        self.weight = Parameter(initial_weight(out_features, in_features))
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
 
     def extra_repr(self) -> str:

@@ -1,6 +1,6 @@
 """The process in which mistakes are made: it holds one backend, the matrix's experiments and what they expect.
 
-It imports the framework once. For each mistake it imports the backend's package anew with one file's text replaced, and
+It imports the framework once. For each mistake it imports the backend's package anew with a file's text replaced, and
 judges experiments by the matrix's own verdict. What fails is judged once more on the backend as it is: only where that
 passes was it the mistake that failed.
 """
@@ -8,12 +8,13 @@ passes was it the mistake that failed.
 from __future__ import annotations
 
 import builtins
+import faulthandler
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -41,6 +42,7 @@ STEPS = 3  # of a training, one by one, in each dtype
 KEPT = ("transformer_mb.backends.mxnet.shim",)
 # An experiment may take so many times its usual seconds, and some more, before it counts as hanging.
 TIMES, MORE = 30.0, 10.0
+GRACE = 30.0  # and so many more seconds before its process is ended
 
 
 class TooLong(BaseException):
@@ -54,15 +56,18 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    # No signal reaches a framework that waits for itself, as one does whose memory is damaged.
+    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
     try:
         yield
     finally:
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
 
 
 class Package:
-    """The modules of a backend's package: as they are, or with one file's text replaced."""
+    """The modules of a backend's package: as they are, or with the text of some files replaced."""
 
     def __init__(self, backend: str):
         self.name = f"transformer_mb.backends.{backend}"
@@ -82,9 +87,9 @@ class Package:
         file = str(ROOT / "transformer_mb" / "backends" / self.backend / f"{name.rpartition('.')[2]}.py")
         return spec_from_file_location(name, file, loader=_Replacing(name, file, self.replaced[name]))
 
-    def anew(self, file: str = "", text: str = "") -> Any:
-        """The class of the backend, imported anew. ``restore`` is to follow."""
-        self.replaced = {f"{self.name}.{file.removesuffix('.py')}": text} if file else {}
+    def anew(self, texts: Mapping[str, str] | None = None) -> Any:
+        """The class of the backend, imported anew, some files having other texts. ``restore`` is to follow."""
+        self.replaced = {f"{self.name}.{file.removesuffix('.py')}": text for file, text in (texts or {}).items()}
         for name in self._loaded():
             if name not in KEPT:
                 del sys.modules[name]
@@ -196,7 +201,7 @@ class Judge:
         return wrong or again, executed
 
     def judge(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The first experiment that a mistake fails, and what the verdict says of it."""
+        """The first experiment that a mistake fails, or several at once, and what the verdict says of it."""
         began, DETACH.applied = time.perf_counter(), False
         self.judged += 1
         if self.judged % 10 == 0:
@@ -204,20 +209,20 @@ class Judge:
         answer: dict[str, Any] = {"killed": False, "ran": 0}
         try:
             backends: dict[str, Any] = {}
-            for number in asked["experiments"]:
+            for number, seconds in zip(asked["experiments"], asked["seconds"], strict=True):
                 dtype = self.experiments[number][0].dtype
                 wrong, row = None, ""
                 try:
                     with time_limit(60.0):
                         if not backends:
-                            loaded = self.package.anew(asked["file"], asked["text"])
+                            loaded = self.package.anew(asked["texts"])
                         if dtype not in backends:
                             backends[dtype] = loaded(dtype=dtype)
                 except (Exception, TooLong) as error:
                     wrong = f"{self.backend} could not be made: {type(error).__name__}: {error}"
                 answer["ran"] += 1
                 if wrong is None:
-                    result = self.first_wrong(number, backends, TIMES * self.seconds[number] + MORE)
+                    result = self.first_wrong(number, backends, TIMES * seconds + MORE)
                     wrong, row = (result.reason, result.row) if result else (None, "")
                 if wrong is not None:
                     answer |= {"killed": True, "cell": self.cell(number, row), "said": wrong}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -14,16 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from transformer_mb.errors import WorkerError
+from transformer_mb.parity.computing.worker import source_digest
 from transformer_mb.processes.gateway import Gateway
 
 from . import child
-from .mutants import Mutant, seen_by
+from .mutants import Mutant, seen_by, texts_of
 from .sources import ROOT
 
+KEPT = ROOT / "build" / "mutants" / "recorded"
 RECORDING = 1800.0  # seconds for one experiment while everything is computed for the first time
 # One mistake may take so many times what its experiments took, and some more, before its process counts as hanging; each
 # experiment has a limit of its own there.
 TIMES, MORE = 10.0, 900.0
+CUT_GRADIENT = "cut gradient"
 FIRST = 12  # experiments, one of each row and dtype as far as there are, before the cheapest
 
 
@@ -113,16 +117,29 @@ class Engine:
         self.killers: dict[str, Counter[int]] = {}  # by function
         self.recorded = Recorded()
         self.cells: list[list[str]] = []  # of every experiment, where nothing is recorded
+        self.kept = self._kept()
+        record = record and not self.kept.is_file()
         self.child = Child(backend, selection, seeds, record)
         if not record:
             self.cells = self.child.receive(RECORDING)["cells"]
 
+    def _kept(self) -> Path:
+        """Where the recording of these experiments is kept: of JAX it takes longer than many mistakes."""
+        asked = json.dumps([source_digest(), self.selection, list(self.seeds)])
+        return KEPT / f"{self.backend}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.json"
+
     def record(self) -> Recorded:
-        told = self.child.receive(RECORDING)
-        self.recorded.imported = {file: set(lines) for file, lines in told["imported"].items()}
-        self.recorded.dtypes = told["dtypes"]
-        for _ in range(told["count"]):
-            self.recorded.add(self.child.receive(RECORDING))
+        if self.kept.is_file():
+            first, *told = json.loads(self.kept.read_text())
+        else:
+            first = self.child.receive(RECORDING)
+            told = [self.child.receive(RECORDING) for _ in range(first["count"])]
+            self.kept.parent.mkdir(parents=True, exist_ok=True)
+            self.kept.write_text(json.dumps([first, *told]))
+        self.recorded.imported = {file: set(lines) for file, lines in first["imported"].items()}
+        self.recorded.dtypes = first["dtypes"]
+        for each in told:
+            self.recorded.add(each)
         for lines in self.recorded.lines.values():
             lines += [set() for _ in range(len(self.recorded.cells) - len(lines))]
         return self.recorded
@@ -148,19 +165,23 @@ class Engine:
 
     def judge_by(self, mutant: Mutant, numbers: list[int]) -> Verdict:
         """By these experiments, in this order."""
-        verdict = self._ask(mutant, numbers)
+        return self.judge_together([mutant], numbers)
+
+    def judge_together(self, mutants: Sequence[Mutant], numbers: list[int]) -> Verdict:
+        """All of these mistakes made at once: the first experiment that fails."""
+        verdict = self._ask(mutants, numbers)
         if verdict is None:  # an earlier mistake may have left something in the process
-            verdict = self._ask(mutant, numbers) or Verdict("killed", said="the process computes wrongly ever after")
+            verdict = self._ask(mutants, numbers) or Verdict("killed", said="the process computes wrongly ever after")
         return verdict
 
-    def _ask(self, mutant: Mutant, numbers: list[int]) -> Verdict | None:
-        """None, with a new child, where the backend without the mistake fails afterwards."""
+    def _ask(self, mutants: Sequence[Mutant], numbers: list[int]) -> Verdict | None:
+        """None, with a new child, where the backend without the mistakes fails afterwards."""
         began = time.perf_counter()
         try:
-            request = {"file": mutant.name, "text": mutant.text, "experiments": numbers}
+            usual = [self.recorded.seconds[number] if self.recorded.seconds else 1.0 for number in numbers]
+            request = {"texts": texts_of(mutants), "experiments": numbers, "seconds": usual}
             self.child.gateway.send(json.dumps(request))
-            usual = sum(self.recorded.seconds[number] for number in numbers) if self.recorded.seconds else 0.0
-            answer = self.child.receive(TIMES * usual + MORE)
+            answer = self.child.receive(TIMES * sum(usual) + MORE)
         except WorkerError as error:
             self.restart()
             return Verdict("killed", said=str(error), seconds=time.perf_counter() - began)
@@ -169,20 +190,17 @@ class Engine:
             return None
         if answer["killed"]:
             number = numbers[answer["ran"] - 1]
-            self.killers.setdefault(f"{mutant.file} {mutant.function}", Counter())[number] += 1
+            if len(mutants) == 1:
+                self.killers.setdefault(f"{mutants[0].file} {mutants[0].function}", Counter())[number] += 1
             return Verdict("killed", answer["cell"], answer["said"][:300], answer["ran"], answer["seconds"])
-        status = "no change" if mutant.operator == "cut gradient" and not answer["applied"] else "survived"
-        return Verdict(status, ran=answer["ran"], seconds=answer["seconds"])
+        unchanged = any(mutant.operator == CUT_GRADIENT for mutant in mutants) and not answer["applied"]
+        return Verdict("no change" if unchanged else "survived", ran=answer["ran"], seconds=answer["seconds"])
 
     def restart(self) -> None:
         """Nothing is recorded anew; what an experiment expects is computed when it is next judged."""
         self.child.stop()
         self.child = Child(self.backend, self.selection, self.seeds, record=False)
         self.child.receive(RECORDING)
-
-    def judge_all(self, mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
-        for mutant in mutants:
-            yield mutant, self.judge(mutant)
 
     def stop(self) -> None:
         self.child.stop()

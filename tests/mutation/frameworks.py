@@ -46,18 +46,25 @@ def _mxnet(X: Any) -> Any:
 def _jax(X: Any) -> Any:
     import jax
     import jax.numpy as jnp
+    from flax import nnx
 
+    X = X.value if isinstance(X, nnx.Variable) else X
     return jax.lax.stop_gradient(X) if isinstance(X, jax.Array) and jnp.issubdtype(X.dtype, jnp.floating) else None
 
 
 class Detach:
-    """``detached(X)``: X without its gradient. What is no float tensor stays, and ``applied`` says whether any was one."""
+    """``detached(X)``: X, or each of a tuple, without its gradient.
+
+    What is no float tensor stays, and ``applied`` says whether any was one.
+    """
 
     def __init__(self) -> None:
         self.applied = False
         self.native: Callable[[Any], Any] = lambda X: None
 
     def __call__(self, X: Any) -> Any:
+        if type(X) is tuple:
+            return tuple(map(self, X))
         native = self.native(X)
         if native is None:
             return X

@@ -21,6 +21,7 @@ class Mutant:
         key: the file, the function, and the line before and after: it stays as long as the line does.
         lines: whoever executes one of them may see the mistake.
         text: the whole file with it.
+        edit: the change itself.
     """
 
     key: str
@@ -30,6 +31,7 @@ class Mutant:
     line: int
     lines: tuple[int, ...]
     text: str
+    edit: Edit
 
     @property
     def name(self) -> str:
@@ -57,8 +59,18 @@ def mutants_of(source: Source) -> list[Mutant]:
                 if times[key] > 1:  # the same line stands there twice
                     key += f" ({times[key]})"
                 line = source.text.count("\n", 0, edit.start) + 1
-                found.append(Mutant(key, source.file, operator, place.function, line, tuple(place.lines), text))
+                found.append(Mutant(key, source.file, operator, place.function, line, tuple(place.lines), text, edit))
     return found
+
+
+def texts_of(mutants: Sequence[Mutant]) -> dict[str, str]:
+    """The files with all of these mistakes, by name. None may lie within another."""
+    texts: dict[str, str] = {}
+    for mutant in sorted(mutants, key=lambda mutant: mutant.edit.start, reverse=True):
+        edit = mutant.edit
+        text = texts.get(mutant.name) or Source(mutant.file.partition("/")[0], mutant.name).text
+        texts[mutant.name] = text[: edit.start] + edit.text + text[edit.end :]
+    return texts
 
 
 def statement_lines(source: Source, line: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .mutants import Mutant, statement_lines
+from .operators import Edit
 from .sources import Source
 
 SEEDS = (0, 1, 2, 3, 4)  # of the cells; each mistake has to be caught by one of them
@@ -62,6 +63,8 @@ def planted_mutant(planted: Planted) -> Mutant:
     source = Source("torch", planted.file)
     if source.text.count(planted.before) != 1:
         raise ValueError(f"torch/{planted.file} must hold {planted.before!r} once, got {source.text.count(planted.before)}.")
-    line = source.text.count("\n", 0, source.text.index(planted.before)) + 1
+    start = source.text.index(planted.before)
+    line = source.text.count("\n", 0, start) + 1
     text = source.text.replace(planted.before, planted.after)
-    return Mutant(planted.name, source.file, "planted", "", line, statement_lines(source, line), text)
+    edit = Edit(start, start + len(planted.before), planted.after)
+    return Mutant(planted.name, source.file, "planted", "", line, statement_lines(source, line), text, edit)

@@ -10,13 +10,20 @@ from .results import EQUAL, SURVIVED, Record, records, score
 from .sources import FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT
 from .survivors import SURVIVORS
 
-HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "score")
+HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "killed by numbers", "mutation score")
 INTRODUCTION = """# Mistakes that the matrix must see
 
 `make mutants` makes mechanical mistakes in the backends' files, one at a time, and runs the parity matrix's cells that execute
 the changed line, until one fails. Each mistake *raised* (an exception, which any call would have shown), was *killed* (a cell
-failed by its numbers), *survived* (all cells passed), or is *equivalent* (the changed program computes the same). The score is
-killed / (killed + survived): mistakes that give themselves away by an exception are not counted in its favor.
+failed by its numbers), *survived* (all cells passed), or is *equivalent* (the changed program computes the same).
+
+- *Killed by numbers* is killed / (killed + survived): of the mistakes that no exception gives away, those whose numbers the
+  verdict told from right ones. It is what the cells and their limits are worth.
+- The *mutation score*, as it is usually counted, takes an exception for a kill:
+  (raised + killed) / (raised + killed + survived).
+
+What the first cells do not kill is judged by the others together with more such mistakes, one in each function; where a cell
+fails, each of them is judged by it alone. One mistake may so hide another, and the scores be too low, never too high.
 """
 
 
@@ -27,7 +34,7 @@ def summary(run: dict[str, Any]) -> list[tuple[str, ...]]:
         some = records(run, backend)
         of = score(some)
         counts = (len(some), of.raised, of.killed, of.survived, of.equivalent)
-        rows.append((backend, *map(str, counts), f"{of.percent} ({of.text})"))
+        rows.append((backend, *map(str, counts), of.by_numbers.percent, of.mutation_score.percent))
     return rows
 
 
@@ -39,7 +46,7 @@ def by_file(run: dict[str, Any]) -> list[tuple[str, ...]]:
         for record in records(run, backend):
             files.setdefault(record.file.partition("/")[2], []).append(record)
         for file, some in files.items():
-            scores.setdefault(file, {})[backend] = score(some).text
+            scores.setdefault(file, {})[backend] = score(some).by_numbers.text
     return [(file, *(own.get(backend, "") for backend in run["backends"])) for file, own in sorted(scores.items())]
 
 

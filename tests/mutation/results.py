@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .engine import Verdict
 from .equivalent import EQUIVALENT
@@ -41,8 +41,11 @@ class Record:
 
     @property
     def fate(self) -> str:
-        """``raised`` where no number was needed to notice it: the backend raised, hung, or could not be imported."""
-        if self.key in EQUIVALENT or self.status == "no change":
+        """``raised`` where no number was needed to notice it: the backend raised, hung, or could not be imported.
+
+        What a cell kills is a mistake, whoever said that it is none.
+        """
+        if self.status == "no change" or (self.key in EQUIVALENT and self.status != KILLED):
             return EQUAL
         if self.status == KILLED and (not self.cell or self.said.startswith(_refusals(self.backend))):
             return "raised"
@@ -63,13 +66,30 @@ class Score:
     equivalent: int
 
     @property
-    def text(self) -> str:
+    def by_numbers(self) -> Share:
         """Of those that no exception gives away: what the verdict caught."""
-        return f"{self.killed}/{self.killed + self.survived}" if self.killed + self.survived else "-"
+        return Share(self.killed, self.killed + self.survived)
+
+    @property
+    def mutation_score(self) -> Share:
+        """As other tools count: whatever a run of the matrix notices is killed."""
+        noticed = self.raised + self.killed
+        return Share(noticed, noticed + self.survived)
+
+
+class Share(NamedTuple):
+    """So many of all."""
+
+    part: int
+    whole: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.part}/{self.whole}" if self.whole else "-"
 
     @property
     def percent(self) -> str:
-        return f"{100.0 * self.killed / (self.killed + self.survived):.0f} %" if self.killed + self.survived else "-"
+        return f"{100.0 * self.part / self.whole:.0f} % ({self.text})" if self.whole else "-"
 
 
 def score(records: Iterable[Record]) -> Score:

@@ -27,11 +27,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/optimizers.py clip_gradients: torch._foreach_mul_(gradients, (clip_norm / norm).clamp(max=1.0)) -> torch._foreach_mul_(gradients, clip_norm / norm)",
     ),
     "every decoder of the cells has two blocks or more with caches of one length: a drawn decoder of one block would see it": (
-        "mxnet/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
         "mxnet/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][1] is None else state[2][0].self_attention",
-        "numpy/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
-        "paddle/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][(-1)] is None else state[2][0].self_attention",
-        "paddle/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][0] is None else state[2][(-1)].self_attention",
         "torch/decoder.py TransformerDecoder._hidden_states: own = KeyValueCache() if state[2][0] is None else state[2][0].self_attention -> own = KeyValueCache() if state[2][0] is None else state[2][1].self_attention",
     ),
     "the pooler is compared forward only: gradients of an encoder alone would see it": (
@@ -48,20 +44,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/encoder.py TransformerEncoder.forward: need_weights: bool = False, -> need_weights: bool = True,",
         "paddle/encoder.py TransformerEncoder.forward: X = block(X, mask=mask, need_weights=need_weights) -> X = block(X, mask=mask)",
     ),
-    "a beam search's scores are not compared, only its tokens: a row of scores would see it": (
-        "mxnet/decoding.py BeamDecoder.step: return best.asnumpy().astype(np.float64), ids.asnumpy().astype(np.int64) -> return best.asnumpy().astype(np.float32), ids.asnumpy().astype(np.int64)",
-        "numpy/decoding.py BeamDecoder.step: log_probs = _log_softmax(self._logits(tokens).astype(np.float64)) -> log_probs = _log_softmax(self._logits(tokens).astype(np.float32))",
-        "paddle/decoding.py BeamDecoder.step: return (best - best[:, :1] - total).astype(paddle.float64).numpy(), ids.numpy() -> return (best - best[:, :1] - total).astype(paddle.float32).numpy(), ids.numpy()",
-    ),
-    "no beam is wider than the batch or the vocabulary: drawn widths and single rows would see it": (
-        "numpy/decoding.py BeamDecoder.step: count = min(count, log_probs.shape[-1]) -> count = min(count, log_probs.shape[-2])",
-    ),
     "no cell normalizes a vector of equal numbers: a drawn constant row would see it": (
         "paddle/normalization.py _root: positive = X > 0 -> positive = X >= 0",
         "paddle/normalization.py _root: return paddle.where(positive, paddle.sqrt(paddle.where(positive, X, paddle.ones_like(X))), X) -> return paddle.where(positive, paddle.sqrt((X)), X)",
-    ),
-    "no label has a probability near zero: drawn logits far apart would see it": (
-        "mxnet/loss.py _log_probability: return mnp.where(probabilities > smallest, logarithms, npx.pick(npx.log_softmax(pred), label)) -> return mnp.where(probabilities < smallest, logarithms, npx.pick(npx.log_softmax(pred), label))",
     ),
     "every decoder with an encoder has lengths: a drawn one without would see it": (
         "mxnet/decoder.py DecoderBlock._cross: if valid_lens is None or per_step(valid_lens): -> if ((per_step(valid_lens))):",
@@ -70,6 +55,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         'mxnet/backend.py MXNetBackend._tensor: return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device) -> return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf, self.device)',
     ),
     "padding without a buffer is a third of the caches that are drawn with padding, and none of seeds 0 to 2": (
+        "numpy/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = ((max_steps is None))",
+        "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is None or left_padding is None",
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = ((max_steps is None))",
         "numpy/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is None and left_padding is not None",
     ),
@@ -88,6 +75,26 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "every caller in the cells says which mode": (
         "numpy/framework.py Layer.train: def train(self, mode: bool = True) -> Layer: -> def train(self, mode: bool = False) -> Layer:",
+    ),
+    "cells do not look at the attention weights that a call leaves behind without being asked for them": (
+        "numpy/decoder.py TransformerDecoder.forward: def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]: -> def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = True) -> tuple[np.ndarray, list[Any]]:",
+    ),
+    "the epsilons that are drawn are 1e-5, 1e-6 and 1e-2: one between 1e-3 and 2e-3 would raise": (
+        'paddle/normalization.py LayerNorm.forward: if self.kind == "layer_norm" and X.dtype != paddle.float64 and self.eps <= 1e-3: -> if self.kind == "layer_norm" and X.dtype != paddle.float64 and self.eps <= 0.002:',
+    ),
+    "it differs on other devices than the tests have; `make parity` on a GPU would see it": (
+        "torch/attention.py DotProductAttention.forward: rate = self.dropout.p if self.training else 0.0 -> rate = self.dropout.p if self.training else 1.0",
+        "paddle/embedding.py PositionalEncoding.forward: if self.P.dtype != X.dtype or self.P.place != X.place: -> if ((self.P.dtype != X.dtype)):",
+    ),
+    "a norm's own initial weights are in no cell, which sets them; tests/conformance/test_shapes.py holds those of blocks": (
+        "numpy/normalization.py LayerNorm.__init__: self.weight = Parameter(np.ones(self.norm_shape, np.float32)) if affine else None -> self.weight = Parameter(np.ones(self.norm_shape, np.float16)) if affine else None",
+        "paddle/normalization.py LayerNorm.__init__: self.weight = self.create_parameter(self.norm_shape, default_initializer=ones) if affine else None -> self.weight = self.create_parameter(self.norm_shape) if affine else None",
+    ),
+    "lengths come as int64 in every cell: left padding in int32 would raise": (
+        "paddle/embedding.py _rows: return F.embedding((start.unsqueeze(1) + paddle.arange(count, dtype=start.dtype)).clip(min=0), table) -> return F.embedding((start.unsqueeze(1) + paddle.arange(count)).clip(min=0), table)",
+    ),
+    "no cell hands over an array without axes": (
+        "mxnet/weights.py to_device: if array.dtype == np.bool_ or array.ndim == 0 or array.size == 0: -> if array.dtype == np.bool_ and array.ndim == 0 or array.size == 0:",
     ),
 }
 SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}

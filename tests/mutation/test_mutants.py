@@ -93,6 +93,15 @@ def test_what_survived_is_judged():
     assert not SURVIVORS.keys() & EQUIVALENT.keys()
 
 
+def test_what_is_equivalent_is_killed_by_no_cell():
+    assert not [
+        one.key
+        for backend in RUN["backends"]
+        for one in records(RUN, backend)
+        if one.key in EQUIVALENT and one.status == KILLED
+    ]
+
+
 def test_the_page_is_that_of_the_results():
     assert (ROOT / "docs" / "MUTANTS.md").read_text() == page(RUN), "run `make mutants-results`"
 
