@@ -46,7 +46,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "pieces": tuple(PIECES),
     "T": (4, 1, 2, 3, 17),
     "rows": (3, 1),
-    "source lens": LENGTHS,
+    "source lens": (*LENGTHS, "none"),
     "compat_decode": CHOICES["compat_decode"],
     **{
         name: CONFIG[name]
@@ -78,13 +78,17 @@ def _case(name: str, row: Row) -> ModelCase:
     config = {name: row[name] for name in OF_THE_CONFIG}
     sizes = {"source_vocab_size": None if row["architecture"] == "decoder" else 11, "max_len": row["T"] + SPARE}
     model = TransformerConfig.from_dict({**CONFIGS["d2l"].to_dict(), **config, **sizes})
-    return ModelCase(name, model, row["rows"], target_steps=row["T"], source_lens=row["source lens"])
+    lens = "full" if row["source lens"] == "none" else row["source lens"]
+    return ModelCase(name, model, row["rows"], target_steps=row["T"], source_lens=lens)
 
 
 def cached_request(name: str, row: Row, dtype: str, seed: int) -> Request:
     case, random, steps = _case(name, row), stream(seed, "cached", name), row["T"]
     weights = rounded_arrays(named("weights", model_weights(case.config, seed)), dtype)
-    arrays = weights | named("batch", drawn_batch(case, random))
+    batch = drawn_batch(case, random)
+    if row["source lens"] == "none":
+        batch.pop("source_valid_lens", None)
+    arrays = weights | named("batch", batch)
     padding = PADDINGS[row["padding"]](random, case.rows, steps)
     if padding is not None:
         arrays["left_padding"] = padding
