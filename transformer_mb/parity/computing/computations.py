@@ -140,10 +140,15 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments."""
+    """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments.
+
+    Where the framework keeps a mode, as PyTorch does, it is then that of evaluation.
+    """
     trainer, native = _trainer(backend, spec, arrays)
     batches = _batches(spec, arrays)
     backend.logits(native, batches[0].source, batches[0].target_in, batches[0].source_valid_lens)
+    if hasattr(native, "eval"):
+        native.eval()
     masks = [_masks(native.config, batch, spec["seed"], count) for count, batch in enumerate(batches)]
     losses = [float(trainer.step(batch, dropout_masks=each)) for batch, each in zip(batches, masks, strict=True)]
     return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}

@@ -42,7 +42,8 @@ ATTENDED = {
     "1e4": ("usual", "1e4"),
 }
 LENS = ("none", *LENGTHS, "per query")
-WITHOUT_VARIANCE = ("equal steps", "equal features")  # told apart by norms and attention only
+NORMALIZED = tuple(name for name in VALUES if name != "around 1000")  # in float32 six digits of such a vector are its mean
+WEIGHTED = tuple(name for name in NORMALIZED if not name.startswith("equal"))  # equal steps, too, say nothing there
 
 
 def _lens(row: Row, random: Random, S: int) -> np.ndarray | None:
@@ -71,7 +72,7 @@ def _feed_forward(row: Row, random: Random) -> Case:
 
 def _attention(row: Row, random: Random) -> Case:
     B, T, H = row["rows"], row["T"], row["heads"]
-    S = KEYS[row["keys"]](T)
+    S = T if row["same"] in ("all", "queries and keys") else KEYS[row["keys"]](T)
     inner = (H,) if row["layer"] == "DotProductAttention" else ()
     width = D // H if inner else D
     scores, summed = ATTENDED[row["values"]]
@@ -81,9 +82,8 @@ def _attention(row: Row, random: Random) -> Case:
     call = {"causal": row["causal"], "need_weights": row["weights"]} | ({} if mask is None else {"mask": mask})
     if inner:
         return Case("", "DotProductAttention", (0.0,), (queries, keys, values, _lens(row, random, S)), call=call)
-    same = row["same"] if S == T or row["same"] == "keys and values" else "none"
-    keys = queries if same in ("all", "queries and keys") else keys
-    inputs = (queries, keys, keys if same in ("all", "keys and values") else values)
+    keys = queries if row["same"] in ("all", "queries and keys") else keys
+    inputs = (queries, keys, keys if row["same"] in ("all", "keys and values") else values)
     return Case("", "MultiHeadAttention", (D, D, D, D, H, 0.0, row["bias"]), (*inputs, _lens(row, random, S)), call=call)
 
 
@@ -149,14 +149,14 @@ FAMILIES = (
         _normalization,
         layer=("LayerNorm", "post", "pre"),
         **NORM,
-        **{"width": (8, 3, 33), "two axes": FLAG, "rows": ROWS, "T": (4, 1), "values": tuple(VALUES)},
+        **{"width": (8, 3, 33), "two axes": FLAG, "rows": ROWS, "T": (4, 1), "values": NORMALIZED},
     ),
     _family(
         "feed-forward",
         3,
         _feed_forward,
         **{"activation": CHOICES["activation"], "bias": (True, False), "F": (12, 1, 33), "rows": ROWS, "T": (4, 1)},
-        values=tuple(name for name in VALUES if name not in WITHOUT_VARIANCE),
+        values=WEIGHTED,
     ),
     _family(
         "attention",
@@ -164,7 +164,7 @@ FAMILIES = (
         _attention,
         layer=("MultiHeadAttention", "DotProductAttention"),
         **{"T": STEPS, "keys": tuple(KEYS), "rows": ROWS, "heads": HEADS, "bias": FLAG, "causal": FLAG, "weights": FLAG},
-        same=("all", "keys and values", "queries and keys", "none"),  # arrays, which a layer may then project once
+        same=("none", "keys and values", "queries and keys", "all"),  # one array, which a layer may project once
         **{"lens": LENS, "mask": tuple(MASKS), "values": tuple(ATTENDED)},
     ),
     _family(
@@ -178,7 +178,7 @@ FAMILIES = (
             "heads": (2, 1),
             "lens": ("none", "ragged", "one is 0", "per query"),
         },
-        **{"mask": tuple(MASKS), "values": ("usual", "ties", "1e4", "zeros")},
+        **{"mask": tuple(MASKS), "values": ("usual", "ties", "1e4", "around 1000", "zeros")},
     ),
     _family("sequence mask", 1, _sequence_mask, rows=ROWS, T=(5, 1), features=FLAG, value=(0, -1.5, 1), lens=LENGTHS),
     _family(
@@ -208,7 +208,7 @@ FAMILIES = (
         normalization=CHOICES["normalization"],
         label_smoothing=(0.0, 0.1),
         **{"rows": ROWS, "T": (4, 1, 2), "V": (11, 2, 5)},
-        **{"lens": LENGTHS, "values": tuple(name for name in VALUES if name not in WITHOUT_VARIANCE)},
+        **{"lens": LENGTHS, "values": (*WEIGHTED, "around 1000")},
     ),
 )
 

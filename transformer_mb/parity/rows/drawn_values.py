@@ -25,6 +25,11 @@ def _tied(random: Random, shape: Shape) -> np.ndarray:
     return np.round(random.standard_normal(shape))
 
 
+def _around_1000(random: Random, shape: Shape) -> np.ndarray:
+    """All of one sign, and too large for an exponential of any dtype."""
+    return 1000.0 + random.standard_normal(shape)
+
+
 def _scaled(scale: float) -> Callable[[Random, Shape], np.ndarray]:
     return lambda random, shape: scale * random.standard_normal(shape)
 
@@ -37,6 +42,7 @@ VALUES: dict[str, Callable[[Random, Shape], np.ndarray]] = {
     "1e-6": _scaled(1e-6),
     "3": _scaled(3.0),
     "1e4": _scaled(1e4),
+    "around 1000": _around_1000,
     "zeros": _scaled(0.0),
 }
 LENGTHS = ("ragged", "full", "ones", "one is 0")
