@@ -127,11 +127,11 @@ class Recording:
         return np.concatenate([np.empty(0), *(part["losses"] for part in list(self.parts))])
 
     def run(self, first: int, steps: int) -> Arrays:
-        """As a job's run answers, with the state after its first step; ``first`` and ``steps`` are whole parts."""
-        numbers = range(first // SAMPLED_EVERY, (first + steps) // SAMPLED_EVERY)
-        parts = [self._part(number) for number in numbers]
+        """As a job's run from the first step of a part answers, with the state after its first step."""
+        number = first // SAMPLED_EVERY
+        losses = [self._part(each)["losses"] for each in range(number, -(-(first + steps) // SAMPLED_EVERY))]
         after = f"state {first + 1}"
-        return {"losses": np.concatenate([part["losses"] for part in parts]), **named(after, under(after, parts[0]))}
+        return {"losses": np.concatenate(losses)[:steps], **named(after, under(after, self._part(number)))}
 
     def state(self, step: int) -> dict[str, np.ndarray]:
         return self.job.start if step == 0 else under(f"state {step}", self._part(step // SAMPLED_EVERY - 1))
