@@ -33,8 +33,10 @@ class JAXTrainer(Trainer):
         # What the compiled step depends on: the learning rate and the seed are inputs.
         self.static = replace(options, learning_rate=1.0, seed=0)
         self.structure, values = split(model)
-        self.key = jax.device_put(jax.random.key(options.seed), next(iter(values.values())).sharding)
-        _, self.optimizer_state = build_optimizer(values, options)
+        # All on the weights' device by name, as what a step returns is: or the second step would be compiled anew.
+        self.sharding = next(iter(values.values())).sharding
+        self.key = jax.device_put(jax.random.key(options.seed), self.sharding)
+        self.optimizer_state = jax.device_put(build_optimizer(values, options)[1], self.sharding)
 
     def _values(self) -> dict[str, Array]:
         return {name: parameter.value for name, parameter in self.parameters.items()}
@@ -74,7 +76,8 @@ class JAXTrainer(Trainer):
         arrays = {name: array_like(p.layout(moments[name]), before[name]) for name, p in self.parameters.items()}
         self.optimizer_state = self.optimizer_state._replace(**{STATE_NAMES[slot]: arrays})
         if self.options.optimizer == "adam":
-            self.optimizer_state = self.optimizer_state._replace(count=jnp.asarray(self.step_count, jnp.int32))
+            count = jax.device_put(jnp.asarray(self.step_count, jnp.int32), self.sharding)
+            self.optimizer_state = self.optimizer_state._replace(count=count)
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))

@@ -19,6 +19,7 @@ from transformer_mb.backends.jax import (
     PositionWiseFFN,
     TransformerDecoder,
     TransformerEncoder,
+    trainer,
 )
 from transformer_mb.trainer import Batch
 
@@ -187,3 +188,18 @@ tmb.get_backend("jax", dtype="float64")
 assert jax.config.jax_enable_x64
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_training_step_is_compiled_once(optimizer):
+    """What a step returns is placed as what the first step, or one from a loaded state, was given."""
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
+    ids, lens = np.array([[4, 9, 6]]), np.array([3])
+    batch, before = Batch(ids, lens, ids, ids, lens), trainer._step._cache_size()
+    ours = backend.trainer(model, optimizer=optimizer, momentum=0.9)
+    for _ in range(3):
+        ours.step(batch)
+    ours.load_state_dict(ours.state_dict())
+    ours.step(batch)
+    assert trainer._step._cache_size() == before + 1

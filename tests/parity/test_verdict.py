@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.parity.ladder import LADDER
-from transformer_mb.parity.verdict.bands import Curve, band, divergence
+from transformer_mb.parity.verdict.bands import FLOAT32_RUNS, Band, Curve, band, divergence
 from transformer_mb.parity.verdict.limits import TIMES_NORM, Baseline, judge
 from transformer_mb.parity.verdict.measure import Errors, error, errors, gradient_errors
 
@@ -185,3 +185,21 @@ def test_the_band_never_narrows_and_never_excludes_rounding():
 def test_a_run_that_ends_in_nan_fails():
     verdict = Curve(divergence(np.array([1.0, np.nan]), np.ones(2)), np.ones(2)).judge()
     assert not verdict.passed and verdict.reason == "not finite at step 1"
+
+
+class CountedBand(Band):
+    """Whose run number n strays by n times 1e-4 at the last of two steps."""
+
+    def _divergence(self, number):
+        self.divergences.append(np.array([0.0, 1e-4 * number]))
+        return self.divergences[number]
+
+
+@pytest.mark.parametrize(("strays", "runs"), [(1e-7, 0), (1e-4, 2), (1e-3, 3), (0.0101, 16), (1.0, 16), (np.nan, 0)])
+def test_a_band_takes_no_more_runs_than_a_curve_needs(strays, runs):
+    """Half its limit is enough; the verdict is that of all runs."""
+    counted, whole = CountedBand("float32", {}, None), CountedBand("float32", {}, None)
+    curve = counted.around(np.array([0.0, strays]))
+    assert len(counted.divergences) == runs
+    every = Curve(curve.divergence, band("float32", *[whole._divergence(number) for number in range(FLOAT32_RUNS)]))
+    assert curve.judge().passed == every.judge().passed

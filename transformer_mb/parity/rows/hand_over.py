@@ -17,7 +17,7 @@ from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
 from ..ladder import LADDER
 from ..verdict.answers import Unusable, check_answer
-from ..verdict.bands import Band, Curve, divergence
+from ..verdict.bands import Band, divergence
 from ..verdict.comparison import Comparison
 from ..verdict.limits import Judgement
 from .training import step_request
@@ -108,7 +108,7 @@ class HandOverRun:
     def _continued(self, origin: str, backend: str, ask: Ask) -> Judgement:
         got, stayed = ask(self._request(self.start.states[origin])), self.start.losses[origin]
         check_answer(got, {"losses": stayed}, self.dtype)
-        return Curve(divergence(got["losses"], stayed), self._from(origin)[1].width).judge()
+        return self._from(origin)[1].around(divergence(got["losses"], stayed)).judge()
 
     def _request(self, state: Arrays) -> Request:
         return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)

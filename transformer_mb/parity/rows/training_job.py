@@ -113,7 +113,7 @@ class Recording:
             while len(self.parts) <= number:
                 first = SAMPLED_EVERY * len(self.parts)
                 state = under(f"state {first}", self.parts[-1]) if self.parts else self.job.start
-                request = self.job.run("float64", first, SAMPLED_EVERY, state, [first + SAMPLED_EVERY])
+                request = self.job.run("float64", first, SAMPLED_EVERY, state, [first + 1, first + SAMPLED_EVERY])
                 self.parts.append(reference.answer(request))
             return self.parts[number]
 
@@ -125,6 +125,13 @@ class Recording:
     def recorded(self) -> np.ndarray:
         """As many losses as have been asked for; nothing is computed for it."""
         return np.concatenate([np.empty(0), *(part["losses"] for part in list(self.parts))])
+
+    def run(self, first: int, steps: int) -> Arrays:
+        """As a job's run from the first step of a part answers, with the state after its first step."""
+        number = first // SAMPLED_EVERY
+        losses = [self._part(each)["losses"] for each in range(number, -(-(first + steps) // SAMPLED_EVERY))]
+        after = f"state {first + 1}"
+        return {"losses": np.concatenate(losses)[:steps], **named(after, under(after, self._part(number)))}
 
     def state(self, step: int) -> dict[str, np.ndarray]:
         return self.job.start if step == 0 else under(f"state {step}", self._part(step // SAMPLED_EVERY - 1))
