@@ -142,7 +142,7 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments.
 
-    Where the framework keeps a mode, as PyTorch does, it is then that of evaluation.
+    Where the framework keeps a mode, as PyTorch does, it is then that of evaluation. The learning rate falls at every step.
     """
     trainer, native = _trainer(backend, spec, arrays)
     batches = _batches(spec, arrays)
@@ -150,7 +150,10 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     if hasattr(native, "eval"):
         native.eval()
     masks = [_masks(native.config, batch, spec["seed"], count) for count, batch in enumerate(batches)]
-    losses = [float(trainer.step(batch, dropout_masks=each)) for batch, each in zip(batches, masks, strict=True)]
+    losses = []
+    for count, (batch, each) in enumerate(zip(batches, masks, strict=True), 1):
+        trainer.learning_rate = trainer.options.learning_rate / count
+        losses.append(float(trainer.step(batch, dropout_masks=each)))
     return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}
 
 
