@@ -15,7 +15,10 @@ from typing import Any
 from .sources import ROOT
 
 PROGRAMS = ROOT / "build" / "mutants" / "jax"
-XLA_FLAGS = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+XLA_FLAGS = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
 COMPILED = ("jax",)
 
 
