@@ -73,5 +73,5 @@ def divergence_figure(dtype: str, curves: Mapping[str, Divergence], losses: np.n
     panel.set(title="loss of the reference", xlabel="step", ylabel="summed loss of a batch")
     for panel in free:
         panel.axis("off")
-    figure.suptitle(f"Free-running training in {dtype}: the grey band is how far {perturbed} stray from the reference")
+    figure.suptitle(f"Free-running training in {dtype}: the grey band is how far {perturbed} stray, as few as suffice")
     return figure
