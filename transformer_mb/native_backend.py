@@ -80,9 +80,20 @@ class NativeBackend(Backend):
         return layer(*inputs, **options)
 
     def apply(self, layer: Any, *inputs: Any, training: bool = False, dropout_masks: Masks = None, **options: Any) -> Any:
-        inputs, options = map_leaves(self._tensor, (inputs, options))
+        inputs, options = self._tensors((inputs, options))
         with self._running(layer, training), self._injected_dropout(layer, dropout_masks):
             return map_leaves(self._numpy, self._call(layer, inputs, options, training))
+
+    def _tensors(self, tree: Any) -> Any:
+        """What is one array stays one tensor, as inside a model: a layer may project it once."""
+        made: dict[int, Any] = {}
+
+        def tensor(leaf: Any) -> Any:
+            if id(leaf) not in made:
+                made[id(leaf)] = self._tensor(leaf)
+            return made[id(leaf)]
+
+        return map_leaves(tensor, tree)
 
     def gradients(
         self,

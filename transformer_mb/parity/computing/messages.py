@@ -49,10 +49,11 @@ def named(prefix: str, arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def without_arrays(tree: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """A nesting with its arrays moved into ``arrays``, and references in their places."""
+    """A nesting with its arrays moved into ``arrays``, and references in their places; an array that is there has its name."""
     if isinstance(tree, np.ndarray):
-        arrays[name] = tree
-        return {"array": name}
+        known = next((key for key, value in arrays.items() if value is tree), name)
+        arrays[known] = tree
+        return {"array": known}
     if isinstance(tree, list | tuple):
         return [without_arrays(item, f"{name}.{i}", arrays) for i, item in enumerate(tree)]
     return tree

@@ -29,7 +29,7 @@ BUFFERS: dict[str, Callable[[int], int | None]] = {
 }
 PADDINGS: dict[str, Callable[[Random, int, int], np.ndarray | None]] = {
     "none": lambda random, rows, steps: None,
-    "ragged": lambda random, rows, steps: random.integers(0, steps, rows),
+    "ragged": lambda random, rows, steps: np.array([*random.integers(0, steps, rows - 1), steps // 2]),
     "all but one": lambda random, rows, steps: np.full(rows, steps - 1),
 }
 PIECES: dict[str, Callable[[Random, int], list[int]]] = {
