@@ -19,6 +19,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        'mxnet/normalization.py LayerNorm.forward: if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32: -> if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float16:',
+        "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= safe and scores.max() <= safe:",
+        "numpy/optimizers.py module: CHUNK = 16384 -> CHUNK = 16385",
         "mxnet/model.py _TiedDense.forward: if self.padding_id is None or not autograd.is_recording(): -> if ((self.padding_id is None)):",
         "numpy/attention.py _Projection.__init__: if len(layers) > 1 and not recording() and len(self.rows) < outputs: -> if len(layers) > 1 and not recording() and len(self.rows) > outputs:",
         "torch/attention.py _softmax: if scores.shape[-1] >= SHORT_ROW: -> if scores.shape[-1] <= SHORT_ROW:",
@@ -29,6 +32,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/trainer.py TorchTrainer.__init__: self.device = self.tensors[0].device -> self.device = self.tensors[1].device",
     ),
     "the array has two axes, the last being number 1": (
+        "torch/decoding.py greedy.step: return decoder._logits(tokens).argmax(dim=-1).cpu().numpy() -> return decoder._logits(tokens).argmax(dim=1).cpu().numpy()",
         "paddle/loss.py MaskedSoftmaxCELoss._step_losses: pred = pred - pred.detach().max(axis=-1, keepdim=True) -> pred = pred - pred.detach().max(axis=1, keepdim=True)",
         "paddle/decoding.py BeamDecoder.step.top: total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log() -> total = (logits - best[:, :1]).exp().sum(axis=1, keepdim=True).log()",
         "mxnet/decoding.py greedy.step: return decoder._logits(tokens).argmax(axis=-1).asnumpy() -> return decoder._logits(tokens).argmax(axis=1).asnumpy()",
@@ -91,6 +95,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/backend.py module: attention.sequence_mask: lambda gradient, output, X, valid_len, value=0: attention.sequence_mask(gradient, valid_len), -> attention.sequence_mask: lambda gradient, output, X, valid_len, value=(-1): attention.sequence_mask(gradient, valid_len),",
     ),
     "how an array lies in memory is not what it holds": (
+        "numpy/trainer.py _keep_freed_memory: np.empty(31 * 2**20, np.uint8) -> np.empty((31), np.uint8)",
         'numpy/weights.py Parameter.to_numpy: return np.array(tensor, order="C") -> return np.array(tensor)',
         "numpy/trainer.py _keep_freed_memory: np.empty(31 * 2**20, np.uint8) -> np.empty((2**20), np.uint8)",
     ),
@@ -113,6 +118,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "paddle/normalization.py LayerNorm._fused: if weight is not None and len(self.norm_shape) > 1: -> if weight is not None and len(self.norm_shape) >= 1:",
     ),
     "it is a gradient itself, of which no gradient is taken": (
+        "torch/model.py _without_row: return gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0) -> return detached(gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0))",
         "paddle/embedding.py _without_row.clear: return gradient * kept -> return detached(gradient) * kept",
     ),
     "places in a vocabulary are whole numbers below 2^24 in float32 too": (
@@ -120,6 +126,22 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "the axis has one place": (
         "jax/loss.py MaskedSoftmaxCELoss.__call__: step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0] -> step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., (-1)]",
+    ),
+    "the value is the default that stands there": (
+        "numpy/framework.py Embedding.backward: sums = np.add.reduceat(gradient.reshape(len(ids), -1)[order], starts, axis=0) -> sums = np.add.reduceat(gradient.reshape(len(ids), -1)[order], starts)",
+        "torch/normalization.py LayerNorm.forward: deviation, mean = torch.std_mean(X, dim=axes, correction=1, keepdim=True) -> deviation, mean = torch.std_mean(X, dim=axes, keepdim=True)",
+    ),
+    "every parameter of a model that has a loss takes part in it": (
+        "torch/backend.py TorchBackend.run_loss_and_gradients: return total.item(), by_name(parameters, torch.autograd.grad(total, tensors, materialize_grads=True)) -> return total.item(), by_name(parameters, torch.autograd.grad(total, tensors, materialize_grads=False))",
+    ),
+    "a parameter made of a tensor has no share in that tensor's history": (
+        "torch/two_bytes.py at_least_float32: return nn.Parameter(parameter.detach().float()) if low else parameter -> return nn.Parameter(parameter.float()) if low else parameter",
+    ),
+    "a table of constants has no gradient": (
+        "mxnet/embedding.py PositionalEncoding.forward: P = mnp.broadcast_to(P, X.shape) # the backward of a broadcasting sum takes ten times as long -> P = detached(mnp.broadcast_to(P, X.shape)) # the backward of a broadcasting sum takes ten times as long",
+    ),
+    "the framework drops nothing outside of training, and no mask is given there": (
+        "mxnet/dropout.py Dropout.forward: if self._rate == 0.0 or not autograd.is_training(): -> if ((self._rate == 0.0)):",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}
