@@ -1,0 +1,18 @@
+"""The probes by topic: the modules of this package, which have the names of the files in ``compare/frameworks/*``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ..facts import Probe
+
+TOPICS = ("norms",)
+
+
+def probes(topic: str) -> tuple[Probe, ...]:
+    return tuple(import_module(f"{__name__}.{topic}").PROBES)
+
+
+def every_probe() -> dict[str, tuple[str, Probe]]:
+    """Topic and probe by the probe's name."""
+    return {probe.name: (topic, probe) for topic in TOPICS for probe in probes(topic)}
