@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..errors import ConfigError, WorkerError
+from ..parity.workers import WorkerSpec
 from ..processes.ending import TIMEOUT
 from ..processes.environment import SETTINGS
 from ..processes.gateway import Gateway, require_execnet
@@ -21,18 +19,6 @@ from ..registry import BUILT_IN, installed
 from . import worker
 from .facts import Fact, Probe
 from .probes import every_probe
-
-
-@dataclass(frozen=True)
-class Column:
-    """A framework to be measured: ``label`` is its name, or ``torch@old`` for another interpreter's."""
-
-    label: str
-    python: str | None = None
-
-    @property
-    def framework(self) -> str:
-        return self.label.partition("@")[0]
 
 
 def chosen(only: str = "*") -> list[Probe]:
@@ -48,7 +34,7 @@ def chosen(only: str = "*") -> list[Probe]:
 
 
 def behaviours(
-    frameworks: Sequence[str | Column] | None = None,
+    frameworks: Sequence[str | WorkerSpec] | None = None,
     only: str = "*",
     prepare: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
@@ -60,7 +46,7 @@ def behaviours(
     Args:
         frameworks: names, or columns with an interpreter; default: the built-in ones that are installed.
         only: a pattern of probes' names; | between several.
-        prepare: by framework a ``module:function`` that its process calls first.
+        prepare: by column a ``file.py:function`` that its process calls first.
         threads: that a framework may use.
         told: is told every fact as it is found, by several threads.
     Raises:
@@ -70,9 +56,9 @@ def behaviours(
     require_execnet()
     probes = chosen(only)
     here = [name for name in BUILT_IN if name in installed()]
-    columns = [Column(one) if isinstance(one, str) else one for one in (frameworks if frameworks is not None else here)]
+    columns = [WorkerSpec(one) if isinstance(one, str) else one for one in (frameworks if frameworks is not None else here)]
 
-    def measure(column: Column) -> list[Fact]:
+    def measure(column: WorkerSpec) -> list[Fact]:
         found = []
         for fact in _column(column, probes, (prepare or {}).get(column.label), timeout, threads):
             told(fact)
@@ -85,7 +71,7 @@ def behaviours(
     return sorted(facts, key=lambda fact: order.index(fact.probe))
 
 
-def _column(column: Column, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int) -> Iterator[Fact]:
+def _column(column: WorkerSpec, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int) -> Iterator[Fact]:
     together = [probe for probe in probes if not probe.alone]
     for group in ([together] if together else []) + [[probe] for probe in probes if probe.alone]:
         with tempfile.TemporaryDirectory() as folder:
@@ -93,12 +79,11 @@ def _column(column: Column, probes: Sequence[Probe], prepare: str | None, timeou
 
 
 def _process(
-    column: Column, probes: Sequence[Probe], folder: Path, prepare: str | None, timeout: float, threads: int
+    column: WorkerSpec, probes: Sequence[Probe], folder: Path, prepare: str | None, timeout: float, threads: int
 ) -> Iterator[Fact]:
-    address = f"popen//id={column.label}//python={shlex.quote(column.python or sys.executable)}//chdir={folder}"
-    arguments = (column.framework, prepare)
+    arguments = (column.backend, prepare)
     settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
-    gateway = Gateway(column.label, address, worker.__name__, arguments, folder / "stderr", timeout, settings)
+    gateway = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
     try:
         version = gateway.receive()
         for probe in probes:
@@ -107,7 +92,7 @@ def _process(
         gateway.stop()
 
 
-def _fact(gateway: Gateway, column: Column, version: str, probe: Probe) -> Fact:
+def _fact(gateway: Gateway, column: WorkerSpec, version: str, probe: Probe) -> Fact:
     try:
         gateway.send(probe.name)
         return Fact(**{**json.loads(gateway.receive()), "framework": column.label})
