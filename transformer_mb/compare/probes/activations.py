@@ -12,7 +12,7 @@ from ..facts import Probe
 from ..reading import rounded
 
 Ask = Callable[..., Any]
-# Where the tanh formula is farthest from the exact one, by about 3e-4.
+# Where the tanh formula is farthest from the exact one, by 4.7e-4.
 FARTHEST = 2.7
 GELU = {
     "exact": FARTHEST * 0.5 * (1 + math.erf(FARTHEST / math.sqrt(2))),
@@ -30,7 +30,7 @@ def _gelu(gelu: Ask) -> str:
 
 
 def _slope(leaky_relu: Ask) -> float:
-    return rounded(-_at(leaky_relu, -1.0), 4)
+    return rounded(0.0 - _at(leaky_relu, -1.0), 4)
 
 
 def _hard_sigmoid(hard_sigmoid: Ask) -> float:
@@ -76,9 +76,9 @@ PROBES = (
         operation="gelu_layer",
         measure=_gelu,
         decoy="neither",
-        question="And the layer, or the activation that a layer takes by name?",
+        question="Is the GELU layer, or the activation that a layer takes by name, exact or by tanh, unless told?",
         meaning="Where function and layer of one framework differ, a rewrite inside the framework changes the model.",
-        setting='`approximate=` of the layer; in Keras `lambda x: keras.activations.gelu(x, approximate=True)`.',
+        setting="`approximate=` of the layer; in Keras `lambda x: keras.activations.gelu(x, approximate=True)`.",
         sources=("goodfire-ai/spd#624",),
     ),
     Probe(

@@ -111,7 +111,7 @@ PROBES = (
         decoy=0.0591,
         kind="close",
         question="How much of the running mean is replaced by a batch's, by default?",
-        meaning="At 0.01 some 300 steps are forgotten where at 0.1 it takes 30: short trainings evaluate with the first batches.",
+        meaning="At 0.01 a batch is forgotten in 300 steps, at 0.1 in 30: a short training is evaluated by its first batches.",
         setting="`momentum`.",
         sources=("pytorch/pytorch#19902", KERAS),
     ),
