@@ -57,6 +57,11 @@ def _momentum(batch_norm_state: Ask) -> str:
     return shares.get(round(share, 4), "neither")
 
 
+def _forward(batch_norm_forward: Ask) -> str:
+    mean = float(batch_norm_forward(ROWS)[0])
+    return "moved" if mean > 0.0 else "not yet" if mean == 0.0 else "neither"
+
+
 def _variance(batch_norm_state: Ask) -> str:
     mean, variance = batch_norm_state(ROWS, momentum=0.25)
     share = float(mean[0]) / MEAN
@@ -114,6 +119,15 @@ PROBES = (
         meaning="At 0.01 a batch is forgotten in 300 steps, at 0.1 in 30: a short training is evaluated by its first batches.",
         setting="`momentum`.",
         sources=("pytorch/pytorch#19902", KERAS),
+    ),
+    Probe(
+        name="batch norm moved by the forward pass",
+        operation="batch_norm_forward",
+        measure=_forward,
+        decoy="neither",
+        question="Has a forward pass in training mode moved the running mean, or must the backward pass follow?",
+        meaning="Statistics that are estimated anew by forward passes alone, as for averaged weights, never change.",
+        setting="Call the backward pass too; without a step it changes no weight.",
     ),
     Probe(
         name="batch norm momentum",

@@ -88,8 +88,8 @@ def _right_share(smoothed: Ask) -> float:
     return rounded((-loss - math.log(r)) / (math.log(p) - math.log(r)), 4)
 
 
-def _type(dtype: str) -> Callable[[Ask], str]:
-    return lambda ask: str(ask(np.array([[1.0, 2.0]], "float32"), np.array([0], "int64"), dtype))
+def _type(ask: Ask) -> str:
+    return str(ask(np.array([[1.0, 2.0]], "float32"), np.array([0], "int64")))
 
 
 PROBES = (
@@ -183,8 +183,8 @@ PROBES = (
     ),
     Probe(
         name="cross-entropy of float16",
-        operation="cross_entropy_type",
-        measure=_type("float16"),
+        operation="cross_entropy_half",
+        measure=_type,
         decoy="float8",
         question="Which type has the loss of float16 logits?",
         meaning="A float16 loss has three digits, and overflows where many tokens are added.",
@@ -192,8 +192,8 @@ PROBES = (
     ),
     Probe(
         name="cross-entropy of bfloat16",
-        operation="cross_entropy_type",
-        measure=_type("bfloat16"),
+        operation="cross_entropy_bfloat16",
+        measure=_type,
         decoy="float8",
         question="Which type has the loss of bfloat16 logits?",
         meaning="A bfloat16 loss has two digits: its curve moves in steps.",

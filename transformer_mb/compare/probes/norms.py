@@ -99,7 +99,7 @@ PROBES = (
         decoy=0.0,
         kind="order",
         question="How far is a float32 row of mean 1000 and deviation 1 from the same row moved to mean 0?",
-        meaning="Mean of squares less square of the mean has lost the variance where the mean is large, as in residual streams.",
+        meaning="Mean of squares less square of the mean loses the variance where the mean is large, as in residual streams.",
         setting="`use_fast_variance=False` in flax; elsewhere subtract a mean first.",
         sources=("keras-team/keras-core#866", "pytorch/pytorch#51102", "PaddlePaddle/Paddle#74060"),
     ),

@@ -18,8 +18,12 @@ def batch_norm_called(X: np.ndarray) -> np.ndarray:
     return np.asarray(nnx.BatchNorm(X.shape[-1], rngs=nnx.Rngs(0))(X))
 
 
-def batch_norm_state(X: np.ndarray, **momentum: float) -> tuple[Any, Any]:
-    layer = nnx.BatchNorm(X.shape[-1], **momentum, rngs=nnx.Rngs(0))  # type: ignore[arg-type]
+def batch_norm_state(X: np.ndarray, **momentum: Any) -> tuple[Any, Any]:
+    layer = nnx.BatchNorm(X.shape[-1], **momentum, rngs=nnx.Rngs(0))
     layer.train()
     layer(X)
     return np.asarray(layer.mean.value), np.asarray(layer.var.value)
+
+
+def batch_norm_forward(X: np.ndarray) -> Any:
+    return batch_norm_state(X)[0]

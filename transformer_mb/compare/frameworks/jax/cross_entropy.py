@@ -8,7 +8,7 @@ import numpy as np
 import optax
 
 ABSENT = {
-    "cross_entropy_ignoring": "optax takes no label to ignore: its users multiply with a mask, and divide by what they choose.",
+    "cross_entropy_ignoring": "optax takes no label to ignore: it returns every row's loss.",
 }
 
 
@@ -25,5 +25,9 @@ def cross_entropy_smoothed(logits: np.ndarray, labels: np.ndarray, smoothing: fl
     return np.asarray(optax.softmax_cross_entropy(jnp.asarray(logits), smooth))
 
 
-def cross_entropy_type(logits: np.ndarray, labels: np.ndarray, dtype: str) -> str:
-    return optax.softmax_cross_entropy_with_integer_labels(jnp.asarray(logits, dtype), jnp.asarray(labels)).dtype.name
+def cross_entropy_half(logits: np.ndarray, labels: np.ndarray) -> str:
+    return optax.softmax_cross_entropy_with_integer_labels(jnp.asarray(logits, jnp.float16), jnp.asarray(labels)).dtype.name
+
+
+def cross_entropy_bfloat16(logits: np.ndarray, labels: np.ndarray) -> str:
+    return optax.softmax_cross_entropy_with_integer_labels(jnp.asarray(logits, jnp.bfloat16), jnp.asarray(labels)).dtype.name

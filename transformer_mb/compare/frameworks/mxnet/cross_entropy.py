@@ -7,8 +7,9 @@ from mxnet import np as mnp
 from mxnet.gluon import loss
 
 ABSENT = {
-    "cross_entropy_ignoring": "gluon's losses take no label to ignore.",
-    "cross_entropy_smoothed": "gluon's losses do not smooth labels.",
+    "cross_entropy_ignoring": "gluon's cross-entropy takes no label to ignore.",
+    "cross_entropy_smoothed": "gluon's cross-entropy does not smooth labels.",
+    "cross_entropy_bfloat16": "mxnet.np has no bfloat16.",
 }
 
 
@@ -20,5 +21,6 @@ def cross_entropy_called(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return cross_entropy(scores, labels)
 
 
-def cross_entropy_type(logits: np.ndarray, labels: np.ndarray, dtype: str) -> str:
-    return np.dtype(loss.SoftmaxCrossEntropyLoss()(mnp.array(logits, dtype=dtype), mnp.array(labels)).dtype).name
+def cross_entropy_half(logits: np.ndarray, labels: np.ndarray) -> str:
+    result = loss.SoftmaxCrossEntropyLoss()(mnp.array(logits, dtype="float16"), mnp.array(labels))
+    return np.dtype(result.dtype).name

@@ -1,4 +1,4 @@
-"""Losses in gluon."""
+"""Losses in gluon, on arrays of mxnet.np: HuberLoss and KLDivLoss know only the older mxnet.nd, and raise."""
 
 from __future__ import annotations
 

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-ABSENT = dict.fromkeys(("batch_norm", "batch_norm_called", "batch_norm_state"), "NumPy has no layers.")
+ABSENT = dict.fromkeys(("batch_norm", "batch_norm_called", "batch_norm_state", "batch_norm_forward"), "NumPy has no layers.")

@@ -7,6 +7,7 @@ OPERATIONS = (
     "cross_entropy_called",
     "cross_entropy_ignoring",
     "cross_entropy_smoothed",
-    "cross_entropy_type",
+    "cross_entropy_half",
+    "cross_entropy_bfloat16",
 )
 ABSENT = dict.fromkeys(OPERATIONS, "NumPy has no losses.")

@@ -23,6 +23,9 @@ def cross_entropy_smoothed(logits: np.ndarray, labels: np.ndarray, smoothing: fl
     return F.cross_entropy(to_tensor(logits), to_tensor(labels), label_smoothing=smoothing).numpy()
 
 
-def cross_entropy_type(logits: np.ndarray, labels: np.ndarray, dtype: str) -> str:
-    loss = F.cross_entropy(to_tensor(logits).astype(dtype), to_tensor(labels))
-    return str(loss.dtype).removeprefix("paddle.")
+def cross_entropy_half(logits: np.ndarray, labels: np.ndarray) -> str:
+    return str(F.cross_entropy(to_tensor(logits).astype("float16"), to_tensor(labels)).dtype).removeprefix("paddle.")
+
+
+def cross_entropy_bfloat16(logits: np.ndarray, labels: np.ndarray) -> str:
+    return str(F.cross_entropy(to_tensor(logits).astype("bfloat16"), to_tensor(labels)).dtype).removeprefix("paddle.")

@@ -64,4 +64,5 @@ def logsumexp(X: np.ndarray) -> np.ndarray:
 def _gradient(function: Callable[[Tensor], Tensor], X: np.ndarray) -> np.ndarray:
     x = paddle.to_tensor(X, stop_gradient=False)
     function(x).sum().backward()
+    assert x.grad is not None
     return x.grad.numpy()

@@ -19,6 +19,7 @@ def binary_cross_entropy_probabilities(probabilities: np.ndarray, targets: np.nd
 def binary_cross_entropy_gradient(probabilities: np.ndarray, targets: np.ndarray) -> np.ndarray:
     p = paddle.to_tensor(probabilities, stop_gradient=False)
     F.binary_cross_entropy(p, to_tensor(targets)).backward()
+    assert p.grad is not None
     return p.grad.numpy()
 
 

@@ -25,8 +25,8 @@ def rms_norm(X: np.ndarray) -> np.ndarray:
 
 
 def variance(X: np.ndarray) -> float:
-    return paddle.var(paddle.to_tensor(X)).item()
+    return float(paddle.var(paddle.to_tensor(X)))
 
 
 def deviation(X: np.ndarray) -> float:
-    return paddle.std(paddle.to_tensor(X)).item()
+    return float(paddle.std(paddle.to_tensor(X)))

@@ -26,8 +26,12 @@ def cross_entropy_smoothed(logits: np.ndarray, labels: np.ndarray, smoothing: fl
     return _array(keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=smoothing)(one_hot, logits))
 
 
-def cross_entropy_type(logits: np.ndarray, labels: np.ndarray, dtype: str) -> str:
-    return keras.losses.SparseCategoricalCrossentropy(from_logits=True)(labels, tf.cast(logits, dtype)).dtype.name
+def cross_entropy_half(logits: np.ndarray, labels: np.ndarray) -> str:
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True)(labels, tf.cast(logits, tf.float16)).dtype.name
+
+
+def cross_entropy_bfloat16(logits: np.ndarray, labels: np.ndarray) -> str:
+    return keras.losses.SparseCategoricalCrossentropy(from_logits=True)(labels, tf.cast(logits, tf.bfloat16)).dtype.name
 
 
 def _array(loss: Any) -> np.ndarray:

@@ -23,6 +23,13 @@ def cross_entropy_smoothed(logits: np.ndarray, labels: np.ndarray, smoothing: fl
     return F.cross_entropy(torch.from_numpy(logits), torch.from_numpy(labels), label_smoothing=smoothing).numpy()
 
 
-def cross_entropy_type(logits: np.ndarray, labels: np.ndarray, dtype: str) -> str:
-    loss = F.cross_entropy(torch.from_numpy(logits).to(getattr(torch, dtype)), torch.from_numpy(labels))
-    return str(loss.dtype).removeprefix("torch.")
+def cross_entropy_half(logits: np.ndarray, labels: np.ndarray) -> str:
+    return _type(torch.from_numpy(logits).half(), labels)
+
+
+def cross_entropy_bfloat16(logits: np.ndarray, labels: np.ndarray) -> str:
+    return _type(torch.from_numpy(logits).bfloat16(), labels)
+
+
+def _type(logits: torch.Tensor, labels: np.ndarray) -> str:
+    return str(F.cross_entropy(logits, torch.from_numpy(labels)).dtype).removeprefix("torch.")
