@@ -178,8 +178,8 @@ PROBES = (
         kind="close",
         question="With a smoothing of 0.1 and four classes, which share does the right class keep?",
         meaning="0.925 shares 0.1 among all four classes; 0.9 would share it among the three others.",
-        setting="`label_smoothing`, which times (K - 1) / K is the other convention's.",
-        sources=("OpenNMT/OpenNMT-py#570", CROSS_ENTROPY),
+        setting="Give K / (K - 1) times the smoothing to share it among the K - 1 others.",
+        sources=("jadore801120/attention-is-all-you-need-pytorch#50", CROSS_ENTROPY),
     ),
     Probe(
         name="cross-entropy of float16",
