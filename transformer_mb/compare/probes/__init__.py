@@ -6,7 +6,7 @@ from importlib import import_module
 
 from ..facts import Probe
 
-TOPICS = ("norms",)
+TOPICS = ("norms", "batch_norms", "activations", "kinks", "cross_entropy", "losses")
 
 
 def probes(topic: str) -> tuple[Probe, ...]:
