@@ -6,7 +6,7 @@ from importlib import import_module
 
 from ..facts import Probe
 
-TOPICS = ("norms",)
+TOPICS = ("norms", "attention", "softmax", "embeddings", "indices")
 
 
 def probes(topic: str) -> tuple[Probe, ...]:

@@ -1,0 +1,16 @@
+"""Flax: nnx.Embed."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+NONE = "flax.nnx.Embed has no padding row."
+ABSENT = {"embed_with_padding": NONE, "fresh_padding_row": NONE}
+
+
+def embed(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
+    layer = nnx.Embed(*table.shape, rngs=nnx.Rngs(0))
+    layer.embedding.value = jnp.asarray(table)
+    return np.asarray(layer(jnp.asarray(ids)))
