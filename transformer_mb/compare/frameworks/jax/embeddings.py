@@ -11,6 +11,5 @@ ABSENT = {"embed_with_padding": NONE, "fresh_padding_row": NONE}
 
 
 def embed(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
-    layer = nnx.Embed(*table.shape, rngs=nnx.Rngs(0))
-    layer.embedding.value = jnp.asarray(table)
+    layer = nnx.Embed(*table.shape, embedding_init=lambda *_: jnp.asarray(table), rngs=nnx.Rngs(0))
     return np.asarray(layer(jnp.asarray(ids)))

@@ -20,16 +20,16 @@ def _attention(queries: Any, keys: Any, values: Any, mask: np.ndarray | None = N
 def attention(
     queries: np.ndarray, keys: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None, causal: bool = False
 ) -> np.ndarray:
-    return _attention(*map(paddle.to_tensor, (queries, keys, values)), mask, is_causal=causal).numpy()
+    arrays = (paddle.to_tensor(queries), paddle.to_tensor(keys), paddle.to_tensor(values))
+    return _attention(*arrays, mask, is_causal=causal).numpy()
 
 
 def attention_gradients(
     queries: np.ndarray, keys: np.ndarray, values: np.ndarray, mask: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    arrays = [paddle.to_tensor(array, stop_gradient=False) for array in (queries, keys, values)]
-    _attention(*arrays, mask).sum().backward()
-    dqueries, dkeys, dvalues = (array.grad.numpy() for array in arrays)
-    return dqueries, dkeys, dvalues
+    Q, K, V = (paddle.to_tensor(array, stop_gradient=False) for array in (queries, keys, values))
+    dqueries, dkeys, dvalues = paddle.grad(_attention(Q, K, V, mask).sum(), [Q, K, V])
+    return dqueries.numpy(), dkeys.numpy(), dvalues.numpy()
 
 
 def attention_with_dropout(queries: np.ndarray, keys: np.ndarray, values: np.ndarray, rate: float) -> np.ndarray:

@@ -15,7 +15,8 @@ ABSENT: dict[str, str] = {}
 def attention(
     queries: np.ndarray, keys: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None, causal: bool = False
 ) -> np.ndarray:
-    return _attention(*map(torch.from_numpy, (queries, keys, values)), mask, causal=causal).numpy()
+    arrays = (torch.from_numpy(queries), torch.from_numpy(keys), torch.from_numpy(values))
+    return _attention(*arrays, mask, causal=causal).numpy()
 
 
 def _attention(
@@ -26,24 +27,23 @@ def _attention(
     causal: bool = False,
     rate: float = 0.0,
 ) -> torch.Tensor:
-    heads_first = [array.transpose(1, 2) for array in (queries, keys, values)]
+    Q, K, V = (array.transpose(1, 2) for array in (queries, keys, values))
     attn_mask = None if mask is None else torch.from_numpy(mask)
-    return F.scaled_dot_product_attention(*heads_first, attn_mask, dropout_p=rate, is_causal=causal).transpose(1, 2)
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask, dropout_p=rate, is_causal=causal).transpose(1, 2)
 
 
 def attention_gradients(
     queries: np.ndarray, keys: np.ndarray, values: np.ndarray, mask: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    arrays = [torch.from_numpy(array).requires_grad_() for array in (queries, keys, values)]
-    _attention(*arrays, mask).sum().backward()
-    dqueries, dkeys, dvalues = (array.grad.numpy() for array in arrays if array.grad is not None)
-    return dqueries, dkeys, dvalues
+    Q, K, V = (torch.from_numpy(array).requires_grad_() for array in (queries, keys, values))
+    dqueries, dkeys, dvalues = torch.autograd.grad(_attention(Q, K, V, mask).sum(), (Q, K, V))
+    return dqueries.numpy(), dkeys.numpy(), dvalues.numpy()
 
 
 def attention_with_dropout(queries: np.ndarray, keys: np.ndarray, values: np.ndarray, rate: float) -> np.ndarray:
     class Model(nn.Module):
-        def forward(self, *arrays: torch.Tensor) -> torch.Tensor:
-            return _attention(*arrays, rate=rate)
+        def forward(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+            return _attention(queries, keys, values, rate=rate)
 
     torch.manual_seed(0)
     return Model().eval()(*map(torch.from_numpy, (queries, keys, values))).numpy()
