@@ -11,11 +11,11 @@ Ask = Callable[..., Any]
 NEAR = 1e-3  # between two of these words lies more; Paddle's softmax never reaches zero
 
 
-def blank(T: int, S: int, heads: int = 1, size: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Queries [1, T, H, D] and keys [1, S, H, D] of zeros, and values that name their key: the output is the weights."""
+def blank(T: int, S: int, size: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Queries [1, T, 1, D] and keys [1, S, 1, D] of zeros, and values that name their key: the output is the weights."""
     size = size or S
-    values = np.broadcast_to(np.eye(S, size, dtype="float32")[None, :, None], (1, S, heads, size)).copy()
-    return np.zeros((1, T, heads, size), "float32"), np.zeros((1, S, heads, size), "float32"), values
+    values = np.broadcast_to(np.eye(S, size, dtype="float32")[None, :, None], (1, S, 1, size)).copy()
+    return np.zeros((1, T, 1, size), "float32"), np.zeros((1, S, 1, size), "float32"), values
 
 
 def spread(row: np.ndarray) -> str:
