@@ -6,7 +6,10 @@ from importlib import import_module
 
 from ..facts import Probe
 
-TOPICS = ("norms", "batch_norms", "activations", "kinks", "cross_entropy", "losses")
+TOPICS = (
+    *("attention", "softmax", "norms", "batch_norms", "activations", "kinks"),
+    *("embeddings", "indices", "cross_entropy", "losses"),
+)
 
 
 def probes(topic: str) -> tuple[Probe, ...]:
