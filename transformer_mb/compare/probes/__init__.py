@@ -6,7 +6,7 @@ from importlib import import_module
 
 from ..facts import Probe
 
-TOPICS = ("norms", "optimizers", "random_numbers", "numbers", "compilation")
+TOPICS = ("norms", "optimizers", "random_numbers", "numbers", "special_numbers", "compilation")
 
 
 def probes(topic: str) -> tuple[Probe, ...]:

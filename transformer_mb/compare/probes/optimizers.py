@@ -56,7 +56,9 @@ def _adam_weight_decay(adam: Ask) -> str:
     """From a weight of 1 with a gradient of 0, at a learning rate of 0.1 and a decay of 0.01."""
     change = 1.0 - float(adam(_array(1.0), [_array(0.0)], 0.1, 0.01)[0, 0])
     labels = {0.1: "into the gradient", 0.001: "decoupled, times the learning rate", 0.01: "decoupled, the rate left out"}
-    return next((label for size, label in labels.items() if math.isclose(change, size, rel_tol=0.02)), f"changes by {change:.2g}")
+    return next(
+        (label for size, label in labels.items() if math.isclose(change, size, rel_tol=0.02)), f"changes by {change:.2g}"
+    )
 
 
 def _decay(adamw: Ask, learning_rate: float) -> float:
@@ -137,7 +139,7 @@ PROBES = (
         measure=_adam_epsilon_place,
         decoy="inside the root",
         question="Where does Adam add its epsilon?",
-        meaning="Before the bias correction one epsilon is 32 times as large at the first step, and shrinks for thousands of steps.",
+        meaning="Before the bias correction it acts as one 32 times as large at the first step, and shrinks for thousands.",
         setting="A learning rate times sqrt(1 - beta2^t) in the epsilon makes one of the other; no framework has a switch.",
         sources=("tf-keras#315", "arxiv.org/abs/1412.6980"),
     ),
@@ -178,7 +180,7 @@ PROBES = (
         measure=_adam_weight_decay,
         decoy="decoupled, the rate left out",
         question="What does Adam do with the weight decay that it is given?",
-        meaning="Added to the gradient it is divided by Adam's root: a weight without gradient moves by the whole learning rate.",
+        meaning="Added to the gradient, Adam's root divides it: a weight without gradient moves by a whole learning rate.",
         setting="AdamW for the decoupled one in torch and Paddle; add it to the loss for the other in Keras.",
         sources=("pytorch#48793", "pytorch#38767", "optax#417", "arxiv.org/abs/1711.05101"),
     ),
