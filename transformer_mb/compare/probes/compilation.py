@@ -66,7 +66,7 @@ PROBES = (
         decoy="another number",
         question="Is a number rounded that a compiled function casts to bfloat16 and back?",
         meaning="Where the pair of casts is left out, simulated low precision is no longer low.",
-        setting="`xla_allow_excess_precision=false` for XLA; `emulate_precision_casts` for torch.compile; `lax.reduce_precision`.",
+        setting="`lax.reduce_precision`, `xla_allow_excess_precision=false`; `emulate_precision_casts` of torch.compile.",
         sources=("jax#23007", "jax#22244", "pytorch#176565", "pytorch#182225"),
     ),
     Probe(

@@ -95,10 +95,6 @@ def _adagrad_start(adagrad: Ask) -> float:
     return rounded(found, 2) if found > 1e-5 else 0.0
 
 
-def _adagrad_step(adagrad: Ask) -> float:
-    return rounded(_change(adagrad, [1e-6])[0], 2)
-
-
 def _momentum(sgd: Ask) -> str:
     """A gradient of 1 at a learning rate of 1, then none at 0.1: what is left of the first."""
     second = float(np.diff(np.asarray(sgd(_array(0.0), [_array(1.0), _array(0.0)], [1.0, 0.1], 0.9))[:, 0])[0])
@@ -126,10 +122,6 @@ def _told(values: np.ndarray) -> str:
 def _clip_infinite(clip: Ask) -> str:
     infinite, finite = clip([_array(np.inf), _array(1.0)], 1.0)
     return f"{_told(infinite)}, the others {_told(finite)}"
-
-
-def _clip_nothing(clip: Ask) -> str:
-    return _told(clip([_array(0.0), _array(0.0)], 1.0)[0])
 
 
 PROBES = (
@@ -250,7 +242,7 @@ PROBES = (
     Probe(
         name="Adagrad first step",
         operation="adagrad",
-        measure=_adagrad_step,
+        measure=lambda adagrad: rounded(_change(adagrad, [1e-6])[0], 2),
         decoy=5e-7,
         kind="close",
         question="How long is Adagrad's first step for a gradient of 1e-6, in learning rates?",
@@ -299,7 +291,7 @@ PROBES = (
     Probe(
         name="clipping no gradient",
         operation="clip_by_global_norm",
-        measure=_clip_nothing,
+        measure=lambda clip: _told(clip([_array(0.0), _array(0.0)], 1.0)[0]),
         decoy="NaN",
         question="What does clipping make of gradients that are all zero?",
         meaning="A division by their norm would be NaN, as for a batch that is all padding.",
