@@ -76,8 +76,7 @@ PROBES = (
         decoy="1",
         question="What is x + y - x of 1e8 and 1 in a compiled function? Step by step it is 0, by algebra 1.",
         meaning="Compensated sums rest on the steps.",
-        setting="No `xla_cpu_enable_fast_math`.",
-        sources=("jax#38100",),
+        setting="Nothing to set.",
     ),
     Probe(
         name="log2 of exp2, compiled",
@@ -104,7 +103,7 @@ PROBES = (
         measure=_multiply_add,
         decoy="otherwise",
         question="How often is x y + z rounded in a compiled function?",
-        meaning="Once, in one instruction, is more exact, and not what eager code gives.",
+        meaning="Once, in one instruction, is more exact, and not what eager code gives; only where the processor has it.",
         setting="`--xla_cpu_max_isa=AVX` leaves processors without that instruction.",
     ),
     Probe(

@@ -58,7 +58,7 @@ def _sum_error(total: Ask) -> float:
         X = np.full(1_000_000, value, "float32")
         exact = float(X.astype("float64").sum())
         errors.append((float(np.asarray(total(X)).real) - exact) / exact)
-    return max(float(np.sqrt(np.mean(np.square(errors)))), float(np.finfo("float32").eps))
+    return float(np.maximum(np.sqrt(np.mean(np.square(errors))), np.finfo("float32").eps))
 
 
 def _array(offset: int) -> np.ndarray:

@@ -132,7 +132,7 @@ PROBES = (
         decoy="inside the root",
         question="Where does Adam add its epsilon?",
         meaning="Before the bias correction it acts as one 32 times as large at the first step, and shrinks for thousands.",
-        setting="A learning rate times sqrt(1 - beta2^t) in the epsilon makes one of the other; no framework has a switch.",
+        setting="No switch; the one is the other with an epsilon that is multiplied by sqrt(1 - beta2^t) at step t.",
         sources=("tf-keras#315", "arxiv.org/abs/1412.6980"),
     ),
     Probe(
@@ -256,7 +256,7 @@ PROBES = (
         decoy="0.5",
         question="Which learning rate do older gradients in SGD's momentum carry?",
         meaning="When the rate falls, steps go on at the old one for a while, or fall at once.",
-        setting="Divide the velocity's momentum by the rates' ratio, or use another optimizer: there is no switch.",
+        setting="No switch; where the rate is inside, scale the stored velocity by the new rate over the old.",
         sources=("pytorch#1099", "simpleNN#7", "arxiv.org/abs/1706.02677"),
     ),
     Probe(

@@ -16,7 +16,7 @@ def floor_divide(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def argmax(X: np.ndarray) -> np.ndarray:
-    return np.argmax(X)
+    return np.asarray(np.argmax(X))
 
 
 def maximum(X: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def mean(X: np.ndarray) -> np.ndarray:
 
 def matmul(X: np.ndarray, Y: np.ndarray, dtype: str) -> np.ndarray:
     """In the dtype, and back in float32."""
-    first, second = (paddle.to_tensor(array).astype(dtype) for array in (X, Y))
+    first, second = (paddle.to_tensor(array).astype(getattr(paddle, dtype)) for array in (X, Y))
     return (first @ second).astype("float32").numpy()
 
 

@@ -10,7 +10,7 @@ import paddle
 
 
 def _parameter(W: np.ndarray) -> paddle.Tensor:
-    return paddle.create_parameter(W.shape, str(W.dtype), default_initializer=paddle.nn.initializer.Assign(W))
+    return paddle.create_parameter(W.shape, "float32", default_initializer=paddle.nn.initializer.Assign(W))
 
 
 def _run(

@@ -39,4 +39,4 @@ def whole(X: np.ndarray) -> np.ndarray:
 
 
 def cast(X: np.ndarray, dtype: str) -> np.ndarray:
-    return paddle.to_tensor(X).astype(dtype).numpy()
+    return paddle.to_tensor(X).astype(getattr(paddle, dtype)).numpy()

@@ -64,10 +64,11 @@ def sgd_with_momentum(
 def clip_by_norm(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndarray]:
     """clip_grad_norm_, torch's only one."""
     weights = [torch.nn.Parameter(torch.zeros(len(gradient))) for gradient in gradients]
-    for weight, gradient in zip(weights, gradients, strict=True):
-        weight.grad = torch.tensor(gradient)
-    torch.nn.utils.clip_grad_norm_(weights, norm)
-    return [weight.grad.numpy() for weight in weights]
+    clipped = [torch.tensor(gradient) for gradient in gradients]
+    for weight, gradient in zip(weights, clipped, strict=True):
+        weight.grad = gradient
+    torch.nn.utils.clip_grad_norm_(weights, norm)  # in place
+    return [gradient.numpy() for gradient in clipped]
 
 
 clip_by_global_norm = clip_by_norm
