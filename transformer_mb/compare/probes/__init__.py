@@ -7,8 +7,8 @@ from importlib import import_module
 from ..facts import Probe
 
 TOPICS = (
-    *("attention", "softmax", "norms", "batch_norms", "activations", "kinks"),
-    *("embeddings", "indices", "cross_entropy", "losses"),
+    *("attention", "softmax", "norms", "batch_norms", "activations", "kinks", "embeddings", "indices"),
+    *("cross_entropy", "losses", "optimizers", "random_numbers", "numbers", "special_numbers", "compilation"),
 )
 
 

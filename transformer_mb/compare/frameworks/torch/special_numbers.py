@@ -1,0 +1,42 @@
+"""torch's operations on NaN, subnormal numbers, halves and what does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+
+def multiply(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    return (torch.from_numpy(X) * torch.from_numpy(Y)).numpy()
+
+
+def floor_divide(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    return (torch.from_numpy(X) // torch.from_numpy(Y)).numpy()
+
+
+def argmax(X: np.ndarray) -> np.ndarray:
+    return torch.argmax(torch.from_numpy(X)).numpy()
+
+
+def maximum(X: np.ndarray) -> np.ndarray:
+    return torch.max(torch.from_numpy(X)).numpy()
+
+
+def softmax(X: np.ndarray) -> np.ndarray:
+    return torch.softmax(torch.from_numpy(X), -1).numpy()
+
+
+def relu(X: np.ndarray) -> np.ndarray:
+    return torch.relu(torch.from_numpy(X)).numpy()
+
+
+def ascending(X: np.ndarray) -> np.ndarray:
+    return torch.sort(torch.from_numpy(X)).values.numpy()
+
+
+def whole(X: np.ndarray) -> np.ndarray:
+    return torch.round(torch.from_numpy(X)).numpy()
+
+
+def cast(X: np.ndarray, dtype: str) -> np.ndarray:
+    return torch.from_numpy(X).to(getattr(torch, dtype)).numpy()
