@@ -1,7 +1,8 @@
 """Changes to frameworks' defaults, made in a worker before it measures."""
 
 
-def keras_layer_norm() -> None:
+def tensorflow() -> None:
+    """Another epsilon of Keras' layer normalization."""
     import keras
 
     made = keras.layers.LayerNormalization.__init__
@@ -12,7 +13,13 @@ def keras_layer_norm() -> None:
     keras.layers.LayerNormalization.__init__ = init
 
 
-def jax_gelu() -> None:
+def jax() -> None:
+    """The exact GELU as default; a mask of attention dropout for each row and head."""
+    _gelu()
+    _attention_dropout()
+
+
+def _gelu() -> None:
     import jax
 
     tanh_or_exact = jax.nn.gelu
@@ -23,8 +30,8 @@ def jax_gelu() -> None:
     jax.nn.gelu = gelu
 
 
-def torch_adam() -> None:
-    """Decoupled, as AdamW."""
+def torch() -> None:
+    """Adam's weight decay decoupled, as AdamW's."""
     import torch
 
     made = torch.optim.Adam.__init__
@@ -35,7 +42,7 @@ def torch_adam() -> None:
     torch.optim.Adam.__init__ = init
 
 
-def flax_attention_dropout() -> None:
+def _attention_dropout() -> None:
     from flax import nnx
 
     made = nnx.MultiHeadAttention.__init__
