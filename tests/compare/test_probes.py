@@ -45,8 +45,10 @@ def answers(framework, topic):
     """The operations that a framework's module has, and those that it says are absent; nothing is imported."""
     tree = ast.parse((ROOT / "transformer_mb" / "compare" / "frameworks" / framework / f"{topic}.py").read_text())
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    absent = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "ABSENT"]
-    return functions, set().union(*(map(ast.literal_eval, [key for table in absent for key in table.keys])))
+    assigned = {ast.unparse(node.targets[0]): node for node in tree.body if isinstance(node, ast.Assign)}
+    tables = {"ABSENT": {}}
+    exec(compile(ast.Module([assigned[name] for name in ("OPERATIONS", "ABSENT") if name in assigned], []), "", "exec"), tables)
+    return functions | assigned.keys(), set(tables["ABSENT"])
 
 
 @pytest.mark.parametrize("framework", BUILT_IN)

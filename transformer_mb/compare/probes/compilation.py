@@ -102,6 +102,7 @@ PROBES = (
         operation="multiply_add",
         measure=_multiply_add,
         decoy="otherwise",
+        kind="noted",
         question="How often is x y + z rounded in a compiled function?",
         meaning="Once, in one instruction, is more exact, and not what eager code gives; only where the processor has it.",
         setting="`--xla_cpu_max_isa=AVX` leaves processors without that instruction.",

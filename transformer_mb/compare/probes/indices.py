@@ -185,6 +185,7 @@ PROBES = (
         operation="argsort",
         measure=_sorted_nan,
         decoy="between",
+        kind="noted",
         question="Where does argsort put NaN?",
         meaning="At an end it can be cut off; in between nothing is sorted.",
         setting="None.",

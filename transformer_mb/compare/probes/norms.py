@@ -97,7 +97,7 @@ PROBES = (
         operation="layer_norm",
         measure=_one_pass_error,
         decoy=0.0,
-        kind="order",
+        kind="noted",
         question="How far is a float32 row of mean 1000 and deviation 1 from the same row moved to mean 0?",
         meaning="Mean of squares less square of the mean loses the variance where the mean is large, as in residual streams.",
         setting="`use_fast_variance=False` in flax; elsewhere subtract a mean first.",

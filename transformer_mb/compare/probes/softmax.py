@@ -96,6 +96,7 @@ PROBES = (
         operation="softmax",
         measure=_nan,
         decoy="infinity",
+        kind="noted",
         question="Where does one NaN among 40 scores show in the weights?",
         meaning="A softmax that loses it hides a broken model behind numbers that look right.",
         setting="Look for NaN before softmax.",

@@ -41,18 +41,6 @@ def _nan_argmax(found: np.ndarray, place: int) -> str:
     return "NaN's" if int(found) == place else "a number's" if int(found) >= 0 else "none"
 
 
-def _nan_softmax(softmax: Ask) -> str:
-    found = _by_places(lambda row, place: "all" if np.isnan(row).all() else "some" if np.isnan(row).any() else "none")(softmax)
-    return {"all": "NaN in all", "none": "numbers"}.get(found, "not always NaN in all")
-
-
-def _nan_order(ascending: Ask) -> str:
-    found = _by_places(lambda row, place: "last" if np.isnan(row[-1]) else "other" if np.isnan(row).any() else "gone")(
-        ascending
-    )
-    return found if found in ("last", "gone") else "anywhere"
-
-
 def _halves(whole: Ask) -> str:
     found = np.asarray(whole(HALVES), np.float64)
     ways = {
@@ -126,52 +114,6 @@ PROBES = (
         sources=("array-api#336",),
     ),
     Probe(
-        name="NaN through max",
-        operation="maximum",
-        measure=_by_places(lambda found, place: "NaN" if np.isnan(found) else "a number" if found > 0 else "none"),
-        decoy="none",
-        question="What is the maximum of numbers with a NaN between them?",
-        meaning="Where NaN is passed over, a broken tensor looks sound in the log.",
-        setting="Ask for NaN itself.",
-        sources=("cubecl#1070",),
-    ),
-    Probe(
-        name="NaN through argmax",
-        operation="argmax",
-        measure=_by_places(_nan_argmax),
-        decoy="none",
-        question="Whose index is the maximum's of numbers with a NaN between them?",
-        meaning="A decoder with a NaN among its logits goes on with a token.",
-        setting="Ask for NaN itself.",
-    ),
-    Probe(
-        name="NaN through softmax",
-        operation="softmax",
-        measure=_nan_softmax,
-        decoy="numbers",
-        question="Where is NaN after a softmax of numbers with a NaN between them?",
-        meaning="One bad score takes the row with it, or hides.",
-        setting="Ask for NaN itself.",
-    ),
-    Probe(
-        name="NaN through relu",
-        operation="relu",
-        measure=_by_places(lambda row, place: _number(row[place])),
-        decoy="-1",
-        question="What does a rectifier make of NaN?",
-        meaning="As zero it hides a layer's failure from everything after it.",
-        setting="Ask for NaN itself.",
-    ),
-    Probe(
-        name="NaN in order",
-        operation="ascending",
-        measure=_nan_order,
-        decoy="gone",
-        question="Where does an ascending sort put NaN?",
-        meaning="First in a list of scores, or last.",
-        setting="Ask for NaN itself.",
-    ),
-    Probe(
         name="rounding of halves",
         operation="whole",
         measure=_halves,
@@ -203,6 +145,7 @@ PROBES = (
         operation="cast",
         measure=_cast(-1.0, "float32", "uint8"),
         decoy="7",
+        kind="noted",
         question="What is -1.0 as uint8?",
         meaning=UNDEFINED,
         setting="Clip before the cast.",

@@ -13,7 +13,7 @@ def _by_steps(W: np.ndarray, changes: Sequence[np.ndarray]) -> np.ndarray:
 
 def adam(W: np.ndarray, gradients: Sequence[np.ndarray], learning_rate: float) -> np.ndarray:
     """With an epsilon of 1e-12 inside the root; for gradients that stay the same."""
-    return _by_steps(W, [learning_rate * g / np.sqrt(np.float64(g) ** 2 + 1e-12) for g in gradients])
+    return _by_steps(W, [learning_rate * g / np.sqrt(np.asarray(g, np.float64) ** 2 + 1e-12) for g in gradients])
 
 
 def adam_by_default(W: np.ndarray, gradients: Sequence[np.ndarray]) -> np.ndarray:

@@ -6,8 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-ABSENT: dict[str, str] = {}
-
 
 def take(X: np.ndarray, ids: np.ndarray) -> np.ndarray:
     return np.asarray(jnp.take(X, ids, axis=0))

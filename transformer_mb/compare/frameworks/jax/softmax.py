@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-ABSENT: dict[str, str] = {}
-
 
 def softmax(X: np.ndarray) -> np.ndarray:
     return np.asarray(jax.nn.softmax(X))

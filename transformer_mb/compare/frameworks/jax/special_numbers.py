@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,22 +16,6 @@ def floor_divide(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 def argmax(X: np.ndarray) -> np.ndarray:
     return np.asarray(jnp.argmax(jnp.asarray(X)))
-
-
-def maximum(X: np.ndarray) -> np.ndarray:
-    return np.asarray(jnp.max(jnp.asarray(X)))
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return np.asarray(jax.nn.softmax(jnp.asarray(X)))
-
-
-def relu(X: np.ndarray) -> np.ndarray:
-    return np.asarray(jax.nn.relu(jnp.asarray(X)))
-
-
-def ascending(X: np.ndarray) -> np.ndarray:
-    return np.asarray(jnp.sort(jnp.asarray(X)))
 
 
 def whole(X: np.ndarray) -> np.ndarray:

@@ -6,8 +6,6 @@ import numpy as np
 from mxnet import np as mnp
 from mxnet import npx
 
-ABSENT: dict[str, str] = {}
-
 
 def _array(X: np.ndarray) -> mnp.ndarray:
     return mnp.array(X, dtype=X.dtype)

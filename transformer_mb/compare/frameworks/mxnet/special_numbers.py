@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from mxnet import np as mnp
-from mxnet import npx
 
 ABSENT = {"floor_divide": "MXNet 1.9.1 has no floor division."}
 
@@ -15,22 +14,6 @@ def multiply(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 def argmax(X: np.ndarray) -> np.ndarray:
     return mnp.argmax(mnp.array(X)).asnumpy()
-
-
-def maximum(X: np.ndarray) -> np.ndarray:
-    return mnp.max(mnp.array(X)).asnumpy()
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return npx.softmax(mnp.array(X)).asnumpy()
-
-
-def relu(X: np.ndarray) -> np.ndarray:
-    return npx.relu(mnp.array(X)).asnumpy()
-
-
-def ascending(X: np.ndarray) -> np.ndarray:
-    return mnp.sort(mnp.array(X)).asnumpy()
 
 
 def whole(X: np.ndarray) -> np.ndarray:

@@ -9,8 +9,6 @@ import paddle
 from paddle import nn
 from paddle.nn import functional as F
 
-ABSENT: dict[str, str] = {}
-
 
 def _attention(queries: Any, keys: Any, values: Any, mask: np.ndarray | None = None, **options: Any) -> Any:
     attn_mask = None if mask is None else paddle.to_tensor(mask[None, None])

@@ -8,8 +8,6 @@ import numpy as np
 import paddle
 from paddle import nn
 
-ABSENT: dict[str, str] = {}
-
 
 def _layer(table: np.ndarray, **options: Any) -> Any:
     layer = nn.Embedding(*table.shape, **options)

@@ -6,8 +6,6 @@ import numpy as np
 import paddle
 from paddle.nn import functional as F
 
-ABSENT: dict[str, str] = {}
-
 
 def take(X: np.ndarray, ids: np.ndarray) -> np.ndarray:
     return paddle.gather(paddle.to_tensor(X), paddle.to_tensor(ids)).numpy()

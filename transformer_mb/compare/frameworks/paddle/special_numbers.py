@@ -18,22 +18,6 @@ def argmax(X: np.ndarray) -> np.ndarray:
     return paddle.argmax(paddle.to_tensor(X)).numpy()
 
 
-def maximum(X: np.ndarray) -> np.ndarray:
-    return paddle.max(paddle.to_tensor(X)).numpy()
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return paddle.nn.functional.softmax(paddle.to_tensor(X)).numpy()
-
-
-def relu(X: np.ndarray) -> np.ndarray:
-    return paddle.nn.functional.relu(paddle.to_tensor(X)).numpy()
-
-
-def ascending(X: np.ndarray) -> np.ndarray:
-    return paddle.sort(paddle.to_tensor(X)).numpy()
-
-
 def whole(X: np.ndarray) -> np.ndarray:
     return paddle.round(paddle.to_tensor(X)).numpy()
 

@@ -6,8 +6,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-ABSENT: dict[str, str] = {}
-
 
 def softmax(X: np.ndarray) -> np.ndarray:
     return tf.nn.softmax(X).numpy()

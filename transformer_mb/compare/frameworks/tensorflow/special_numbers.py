@@ -18,22 +18,6 @@ def argmax(X: np.ndarray) -> np.ndarray:
     return tf.argmax(tf.convert_to_tensor(X)).numpy()
 
 
-def maximum(X: np.ndarray) -> np.ndarray:
-    return tf.reduce_max(tf.convert_to_tensor(X)).numpy()
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return tf.nn.softmax(tf.convert_to_tensor(X)).numpy()
-
-
-def relu(X: np.ndarray) -> np.ndarray:
-    return tf.nn.relu(tf.convert_to_tensor(X)).numpy()
-
-
-def ascending(X: np.ndarray) -> np.ndarray:
-    return tf.sort(tf.convert_to_tensor(X)).numpy()
-
-
 def whole(X: np.ndarray) -> np.ndarray:
     return tf.round(tf.convert_to_tensor(X)).numpy()
 

@@ -6,8 +6,6 @@ import numpy as np
 import torch
 from torch import nn
 
-ABSENT: dict[str, str] = {}
-
 
 def embed(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
     return nn.Embedding.from_pretrained(torch.from_numpy(table))(torch.from_numpy(ids)).numpy()

@@ -6,8 +6,6 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-ABSENT: dict[str, str] = {}
-
 
 def take(X: np.ndarray, ids: np.ndarray) -> np.ndarray:
     return torch.from_numpy(X).index_select(0, torch.from_numpy(ids)).numpy()

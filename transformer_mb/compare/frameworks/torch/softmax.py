@@ -6,8 +6,6 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-ABSENT: dict[str, str] = {}
-
 
 def softmax(X: np.ndarray) -> np.ndarray:
     return F.softmax(torch.from_numpy(X)).numpy()

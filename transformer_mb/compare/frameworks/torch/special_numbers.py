@@ -18,22 +18,6 @@ def argmax(X: np.ndarray) -> np.ndarray:
     return torch.argmax(torch.from_numpy(X)).numpy()
 
 
-def maximum(X: np.ndarray) -> np.ndarray:
-    return torch.max(torch.from_numpy(X)).numpy()
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return torch.softmax(torch.from_numpy(X), -1).numpy()
-
-
-def relu(X: np.ndarray) -> np.ndarray:
-    return torch.relu(torch.from_numpy(X)).numpy()
-
-
-def ascending(X: np.ndarray) -> np.ndarray:
-    return torch.sort(torch.from_numpy(X)).values.numpy()
-
-
 def whole(X: np.ndarray) -> np.ndarray:
     return torch.round(torch.from_numpy(X)).numpy()
 
