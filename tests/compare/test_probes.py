@@ -46,6 +46,7 @@ def answers(framework, topic):
     """The operations that a framework's module has, and those that it says are absent; nothing is imported."""
     tree = ast.parse((ROOT / "transformer_mb" / "compare" / "frameworks" / framework / f"{topic}.py").read_text())
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions |= {node.targets[0].id for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)}
     tables = {"ABSENT": {}}
     for node in tree.body:
         if isinstance(node, ast.Assign):
