@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import backends, demo, evaluate, inspect, parity, port, presets, train, translate
+from . import backends, compare, demo, evaluate, inspect, parity, port, presets, train, translate
 from .framework_messages import without_framework_messages
 from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
 
@@ -22,6 +22,7 @@ for module in (backends, presets, demo, train, translate, evaluate, parity, port
     # The workers of parity keep what they say, and what ssh says of its own is for the user.
     run = module.command if module is parity else without_framework_messages(module.command)
     app.command(module.NAME)(guarded(run))
+app.add_typer(compare.app, name=compare.NAME)
 
 
 def _show_version(wanted: bool) -> None:

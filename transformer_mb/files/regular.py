@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 # The largest published file of each kind has a tenth of that, or less.
-LARGEST = {"configuration": 16 << 20, "vocabulary": 128 << 20, "training state": 128 << 20}
+LARGEST = {"configuration": 16 << 20, "facts": 16 << 20, "vocabulary": 128 << 20, "training state": 128 << 20}
 KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -58,9 +58,19 @@ class Gateway:
         module: its ``serve(channel, *arguments)`` runs there.
         stderr: the file that takes its standard error; None where no file of ours is.
         timeout: seconds that an answer may take.
+        settings: variables of its environment.
     """
 
-    def __init__(self, name: str, address: str, module: str, arguments: tuple[Any, ...], stderr: Path | None, timeout: float):
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        module: str,
+        arguments: tuple[Any, ...],
+        stderr: Path | None,
+        timeout: float,
+        settings: Mapping[str, str] = SETTINGS,
+    ):
         import execnet
 
         self.name, self.stderr, self.timeout = name, stderr, timeout
@@ -70,7 +80,7 @@ class Gateway:
             with _deaf_to_ctrl_c():
                 self.connection = self.group.makegateway(address)
             self.channel = self.connection.remote_exec(START)
-            self.channel.send((stderr and str(stderr), SETTINGS, module, arguments))
+            self.channel.send((stderr and str(stderr), dict(settings), module, arguments))
         except Exception as error:  # execnet's own errors share no base class
             raise WorkerError(f"The worker of {name} could not be started: {error}.") from None
 

@@ -1,0 +1,78 @@
+"""`transformer-mb compare behaviours`, run on the frameworks themselves."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from transformer_mb.cli.main import main
+from transformer_mb.compare import behaviours
+from transformer_mb.compare.document import document, short_table
+from transformer_mb.compare.expectations import standings
+from transformer_mb.compare.probes import every_probe
+from transformer_mb.compare.records import read_facts
+from transformer_mb.registry import BUILT_IN
+
+ROOT = Path(__file__).parents[2]
+PLANTED = Path(__file__).with_name("planted.py")
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return behaviours(list(BUILT_IN))
+
+
+def test_every_framework_does_what_is_expected_of_it(facts):
+    assert [one for one in standings(facts) if not one.holds] == []
+    assert {one.status for one in standings(facts)} == {"as expected", "not measurable here"}
+
+
+# What planted.py changes in each framework shows in these probes.
+CHANGES = {
+    "tensorflow": {"layer norm epsilon"},
+    "jax": {"gelu function", "what shares a mask of attention dropout"},
+    "torch": {"Adam weight decay"},
+}
+
+
+@pytest.fixture(scope="module")
+def changed():
+    """By framework what another default in its process changed; with two threads, which change nothing."""
+    prepare = {framework: f"{PLANTED}:{framework}" for framework in CHANGES}
+    found = [one for one in standings(behaviours(list(CHANGES), prepare=prepare, threads=2)) if not one.holds]
+    assert {one.status for one in found} == {"changed"}
+    return {framework: {one.fact.probe for one in found if one.fact.framework == framework} for framework in CHANGES}
+
+
+@pytest.mark.parametrize("framework", CHANGES)
+def test_a_changed_default_is_told_by_exactly_its_probe(framework, changed):
+    assert changed[framework] == CHANGES[framework]
+
+
+def test_the_document_is_the_committed_run():
+    facts = read_facts(ROOT / "benchmarks" / "results" / "behaviours.json")
+    assert (ROOT / "docs" / "BEHAVIOURS.md").read_text() == document(facts)
+    assert [one for one in standings(facts) if not one.holds] == []
+    readme = (ROOT / "README.md").read_text()
+    assert short_table(facts) in readme and f"{len(every_probe())} probes" in readme
+
+
+def test_the_command(tmp_path, capsys):
+    """0 while nothing changed, 1 with both values where an expected one is another."""
+    file = tmp_path / "facts.json"
+    command = ["compare", "behaviours", "--backends", "torch", "--only", "layer norm epsilon"]
+    assert main([*command, "--json", str(file)]) == 0
+    assert "1 probes, 1 facts: 1 as expected" in capsys.readouterr().out
+    written = json.loads(file.read_text())
+    written["behaviours"][0]["value"] = 1e-3
+    file.write_text(json.dumps(written))
+    assert main([*command, "--against", str(file)]) == 1
+    assert "CHANGED torch, layer norm epsilon: 0.001 was measured with" in capsys.readouterr().out
+
+
+def test_the_command_refuses_what_it_does_not_know(tmp_path, capsys):
+    assert main(["compare", "behaviours", "--only", "no such probe"]) == 2
+    assert "--only must match the name of a probe, got 'no such probe'" in capsys.readouterr().err
+    (tmp_path / "other.json").write_text("[]")
+    assert main(["compare", "behaviours", "--against", str(tmp_path / "other.json")]) == 2
+    assert "must be what `compare behaviours --json` writes" in capsys.readouterr().err

@@ -1,0 +1,58 @@
+"""How a fact stands to what is expected, and what --accept makes of it."""
+
+import math
+
+import pytest
+
+from transformer_mb.compare.expectations import accept, expected, standing, standings
+from transformer_mb.compare.facts import Fact, same
+from transformer_mb.compare.words import complaint
+
+EPSILON = "layer norm epsilon"
+
+
+def fact(value, framework="torch", version="2.14"):
+    return Fact(EPSILON, framework, version, value, "" if value is not None else "It has none.")
+
+
+ROW = {"value": 1e-5, "since": "2.13"}
+
+
+@pytest.mark.parametrize(
+    ("value", "row", "status"),
+    [
+        (1e-5, ROW, "as expected"),
+        (1e-5 * (1 + 1e-8), ROW, "as expected"),
+        (1e-3, ROW, "changed"),
+        ("raises ValueError", ROW, "changed"),
+        (1e-3, None, "new"),
+        (1e-3, {"value": None, "since": "2.13"}, "new"),
+        (None, ROW, "gone"),
+        (None, None, "not measurable here"),
+    ],
+)
+def test_statuses(value, row, status):
+    assert standing(fact(value), row).status == status
+
+
+def test_a_change_names_both_values_and_both_versions():
+    text = complaint(standing(fact(1e-3), ROW))
+    assert text == f"CHANGED torch, {EPSILON}: 1e-05 was measured with 2.13, 2.14 has 0.001."
+
+
+def test_what_is_accepted_is_expected_from_then_on_and_the_past_is_kept(tmp_path):
+    accept(standings([fact(1e-5, version="2.13"), fact(1e-3, "jax", "0.7")], folder=tmp_path), tmp_path)
+    assert expected("torch", tmp_path) == {EPSILON: {"value": 1e-5, "since": "2.13"}}
+    (changed,) = standings([fact(1e-4)], folder=tmp_path)
+    assert changed.status == "changed" and not changed.holds
+    accept([changed], tmp_path)
+    past = [{"value": 1e-5, "until": "2.14", "source": ""}]
+    assert expected("torch", tmp_path) == {EPSILON: {"value": 1e-4, "since": "2.14", "past": past}}
+    assert expected("torch@old", tmp_path) == expected("torch", tmp_path)
+
+
+def test_values_of_each_kind_are_compared_in_their_way():
+    assert same("exact", 1.0, 1.0) and not same("exact", 1.0, 1.0 + 1e-9) and same("exact", math.nan, math.nan)
+    assert same("close", 1.0, 1.0 + 1e-9) and not same("close", 1.0, 1.0 + 1e-4)
+    assert same("order", 1e-7, 3e-7) and not same("order", 1e-7, 4e-7) and not same("order", 0.0, 1e-9)
+    assert same("noted", 1.0, 2.0) and not same("order", "zeros", 1.0) and same("exact", "zeros", "zeros")

@@ -1,0 +1,96 @@
+"""``transformer-mb compare``: how the frameworks themselves differ."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..processes.ending import TIMEOUT
+from . import options
+from .reporting import guarded, write_json
+
+if TYPE_CHECKING:
+    from ..compare.expectations import Standing
+
+NAME = "compare"
+WIDTH = 100
+app = typer.Typer(help="Measure how the frameworks themselves differ.", no_args_is_help=True, rich_markup_mode=None)
+
+Names = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
+Only = Annotated[str, typer.Option("--only", help="Probes by name; * is any text; separate several with |.")]
+Against = Annotated[Path | None, typer.Option("--against", help="Compare with this earlier --json, not what is expected.")]
+Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME@LABEL=INTERPRETER adds a column.")]
+Accept = Annotated[bool, typer.Option("--accept", help="Expect from now on what is measured here.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write every fact with its meaning as Markdown.")]
+
+
+@app.callback()
+def _compare() -> None:
+    """Measure how the frameworks themselves differ."""
+
+
+def behaviours(
+    backends: Names = None,
+    only: Only = "*",
+    against: Against = None,
+    python: Pythons = None,
+    accept: Accept = False,
+    json_file: options.JsonFile = None,
+    markdown: Markdown = None,
+    force: options.Force = False,
+    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = TIMEOUT,
+) -> None:
+    """Measure what each framework's own built-ins do by default: attention, norms, losses, optimizers, numbers.
+
+    Exit status: 0 every fact is the expected one or new; 1 a fact changed, or a built-in is gone; 2 the call was wrong.
+    """
+    from ..compare.behaviours import behaviours as measure
+    from ..compare.behaviours import chosen
+    from ..compare.document import document
+    from ..compare.expectations import accept as expect
+    from ..compare.expectations import earlier, standings
+    from ..compare.records import read_facts, record
+    from ..files.whole_file import check_result_file, write_whole
+    from .parity_columns import worker_specs
+
+    columns = worker_specs(backends, ("float32",), (), python or [], ())
+    chosen(only)
+    table = None if against is None else earlier(read_facts(against))
+    check_result_file(json_file, force)
+    check_result_file(markdown, force, never=(json_file,))
+    facts = measure(columns, only, timeout=timeout)
+    stand = standings(facts, table)
+    show(stand)
+    write_json(json_file, record(facts))
+    if markdown is not None:
+        write_whole(markdown, document(facts))
+    if accept:
+        expect(stand)
+    elif not all(one.holds for one in stand):
+        raise typer.Exit(1)
+
+
+app.command("behaviours")(guarded(behaviours))
+
+
+def show(standings: list[Standing]) -> None:
+    """A table of the probes, each value with those that have it; then what changed."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..compare.words import by_probe, by_value, complaint, counted
+
+    table = Table("probe", "answers", box=box.SIMPLE)
+    for name, facts in by_probe([one.fact for one in standings]).items():
+        answers = [f"{value}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items()]
+        table.add_row(name, "\n".join(answers))
+    width: Any = min(os.get_terminal_size().columns, WIDTH) if Console().is_terminal else WIDTH
+    Console(width=width, highlight=False, markup=False).print(table)
+    for one in standings:
+        if not one.holds:
+            print(complaint(one))
+    print(counted(standings))

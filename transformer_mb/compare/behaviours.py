@@ -1,0 +1,102 @@
+"""Measures every framework's behaviors, each framework in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ..errors import ConfigError, WorkerError
+from ..parity.workers import WorkerSpec
+from ..processes.ending import TIMEOUT
+from ..processes.environment import SETTINGS
+from ..processes.gateway import Gateway, require_execnet
+from ..registry import BUILT_IN, installed
+from . import worker
+from .facts import Fact, Probe
+from .probes import every_probe
+
+
+def chosen(only: str = "*") -> list[Probe]:
+    """The probes whose names match a pattern, or one of several with | between them.
+
+    Raises: ConfigError where none does.
+    """
+    patterns = [part.strip() for part in only.split("|")]
+    found = [probe for name, (_, probe) in every_probe().items() if any(fnmatchcase(name, one) for one in patterns)]
+    if not found:
+        raise ConfigError(f"--only must match the name of a probe, got {only!r}. Probes: {', '.join(every_probe())}.")
+    return found
+
+
+def behaviours(
+    frameworks: Sequence[str | WorkerSpec] | None = None,
+    only: str = "*",
+    prepare: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT,
+    threads: int = 1,
+    told: Callable[[Fact], None] = lambda fact: None,
+) -> list[Fact]:
+    """The facts of every probe in every framework, in the order of the probes.
+
+    Args:
+        frameworks: names, or columns with an interpreter; default: the built-in ones that are installed.
+        only: a pattern of probes' names; | between several.
+        prepare: by column a ``file.py:function`` that its process calls first.
+        threads: that a framework may use.
+        told: is told every fact as it is found, by several threads.
+    Raises:
+        ConfigError: no probe has such a name.
+        WorkerError: a framework's process could not begin, or ended.
+    """
+    require_execnet()
+    probes = chosen(only)
+    here = [name for name in BUILT_IN if name in installed()]
+    columns = [WorkerSpec(one) if isinstance(one, str) else one for one in (frameworks if frameworks is not None else here)]
+
+    def measure(column: WorkerSpec) -> list[Fact]:
+        found = []
+        for fact in _column(column, probes, (prepare or {}).get(column.label), timeout, threads):
+            told(fact)
+            found.append(fact)
+        return found
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        facts = [fact for found in pool.map(measure, columns) for fact in found]
+    order = [probe.name for probe in probes]
+    return sorted(facts, key=lambda fact: order.index(fact.probe))
+
+
+def _column(column: WorkerSpec, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int) -> Iterator[Fact]:
+    together = [probe for probe in probes if not probe.alone]
+    for group in ([together] if together else []) + [[probe] for probe in probes if probe.alone]:
+        with tempfile.TemporaryDirectory() as folder:
+            yield from _process(column, group, Path(folder), prepare, timeout, threads)
+
+
+def _process(
+    column: WorkerSpec, probes: Sequence[Probe], folder: Path, prepare: str | None, timeout: float, threads: int
+) -> Iterator[Fact]:
+    arguments = (column.backend, prepare)
+    settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
+    gateway = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
+    try:
+        version = gateway.receive()
+        for probe in probes:
+            yield _fact(gateway, column, version, probe)
+    finally:
+        gateway.stop()
+
+
+def _fact(gateway: Gateway, column: WorkerSpec, version: str, probe: Probe) -> Fact:
+    try:
+        gateway.send(probe.name)
+        return Fact(**{**json.loads(gateway.receive()), "framework": column.label})
+    except WorkerError as error:
+        if not probe.alone:
+            raise
+        return Fact(probe.name, column.label, version, "ends the process", str(error))

@@ -1,0 +1,75 @@
+"""A probe, and the fact that it measures in one framework."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Value = str | float
+KINDS = {
+    "exact": "a label, a number of things or bits: equal or not",
+    "close": "a number, to six digits",
+    "order": "the size of an error, to half a decade",
+    "noted": "shown, never judged",
+}
+CLOSE, HALF_DECADE = 1e-6, 10.0**0.5
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A question to every framework's own built-ins, and how its answer is read.
+
+    Args:
+        name: unique, of a few words: ``layer norm epsilon``.
+        operation: the function of ``compare/frameworks/<framework>/<topic>.py`` that answers; the topic is the module in
+            ``compare/probes`` that lists the probe.
+        measure: calls that function, with whatever inputs it takes, and makes a value of what comes: a label or a number.
+        decoy: the value of the stand-in in ``compare/frameworks/decoy``, whose answer is known. No framework has it.
+        question: what is measured, in a sentence. meaning: what it means for a model.
+        setting: what gives the other behavior.
+        sources: issues, documentation, papers; empty where none is known.
+        kind: how two values are compared, of ``KINDS``.
+        alone: it may end the process, which is then one of its own.
+    """
+
+    name: str
+    operation: str
+    measure: Callable[[Callable[..., Any]], Value]
+    decoy: Value
+    question: str
+    meaning: str
+    setting: str
+    sources: tuple[str, ...] = ()
+    kind: str = "exact"
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What a probe found in one framework; ``value`` is None where the framework has no such thing, for ``reason``."""
+
+    probe: str
+    framework: str
+    version: str
+    value: Value | None
+    reason: str = ""
+
+
+class Absent(Exception):
+    """The framework has no such built-in. Its text is the reason, as a sentence."""
+
+
+def same(kind: str, first: Value | None, second: Value | None) -> bool:
+    """Whether two values of one probe are the same fact."""
+    if kind == "noted":
+        return True
+    if isinstance(first, str) or isinstance(second, str) or first is None or second is None:
+        return first == second
+    if kind == "exact" or not (math.isfinite(first) and math.isfinite(second)):
+        return first == second or (math.isnan(first) and math.isnan(second))
+    if kind == "close":
+        return math.isclose(first, second, rel_tol=CLOSE, abs_tol=1e-12)
+    small, large = sorted((abs(first), abs(second)))
+    return large == 0.0 or (small > 0.0 and large / small <= HALF_DECADE)

@@ -1,0 +1,1 @@
+"""The built-ins of one framework, by topic; functions have the same names in every framework."""

@@ -1,0 +1,202 @@
+"""Losses: what a mean is over, what is meant by scores, and what happens at the ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..facts import Probe, Value
+from ..reading import rounded
+
+Ask = Callable[..., Any]
+CROSS_ENTROPY = "docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html"
+BINARY = "docs.pytorch.org/docs/stable/generated/torch.nn.BCELoss.html"
+KERAS = "keras.io/api/losses/probabilistic_losses"
+SMOOTHING, CLASSES = 0.1, 4
+
+
+def _mean(loss: Any) -> float:
+    return float(np.mean(np.asarray(loss, np.float64)))
+
+
+def _returns(cross_entropy: Ask) -> str:
+    loss = np.asarray(cross_entropy(np.zeros((5, 3), "float32"), np.zeros(5, "int64")))
+    return {0: "one number", 5: "one per row"}.get(loss.size if loss.ndim else 0, "neither")
+
+
+def _returns_of_steps(cross_entropy: Ask) -> str:
+    loss = np.asarray(cross_entropy(np.zeros((2, 3, 3), "float32"), np.zeros((2, 3), "int64")))
+    return {(): "one number", (2,): "one per row", (2, 3): "one per step"}.get(loss.shape, "neither")
+
+
+def _class_axis(cross_entropy: Ask) -> str:
+    """Class 0 is certain along axis 1, and all are alike along the last."""
+    logits = np.zeros((2, 3, 3), "float32")
+    logits[:, 0] = 30.0
+    loss = _mean(cross_entropy(logits, np.zeros((2, 3), "int64")))
+    if abs(loss) < 1e-3:
+        return "axis 1"
+    return "the last" if abs(loss - math.log(3)) < 1e-3 else "neither"
+
+
+def _label_outside(cross_entropy: Ask) -> Value:
+    loss = _mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([3], "int64")))
+    return _outside(loss)
+
+
+def _label_below(cross_entropy: Ask) -> Value:
+    loss = _mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([-1], "int64")))
+    return _outside(loss)
+
+
+def _outside(loss: float) -> str:
+    logs = np.array([1.0, 2.0, 4.0]) - np.log(np.exp([1.0, 2.0, 4.0]).sum())
+    if math.isnan(loss):
+        return "NaN"
+    if loss == 0.0:
+        return "zero"
+    names = {"taken for the first class": -logs[0], "taken for the last class": -logs[2]}
+    return next((name for name, expected in names.items() if abs(loss - expected) < 1e-4), "another number")
+
+
+def _scores(called: Ask) -> str:
+    """Of scores 0.7, 0.2 and 0.1 for the first."""
+    loss = _mean(called(np.array([[0.7, 0.2, 0.1]], "float32"), np.array([0], "int64")))
+    expected = {"probabilities": -math.log(0.7), "logits": math.log(1 + math.exp(-0.5) + math.exp(-0.6))}
+    return next((name for name, value in expected.items() if abs(loss - value) < 1e-4), "neither")
+
+
+def _divisor(ignoring: Ask) -> str:
+    """Two like logits cost ln 2 a row; three of four rows are ignored."""
+    loss = _mean(ignoring(np.zeros((4, 2), "float32"), np.array([1, 0, 0, 0], "int64"), 0))
+    return {1.0: "the rows that count", 0.25: "all rows"}.get(round(loss / math.log(2), 4), "neither")
+
+
+def _all_ignored(ignoring: Ask) -> Value:
+    loss = _mean(ignoring(np.zeros((4, 2), "float32"), np.zeros(4, "int64"), 0))
+    return "NaN" if math.isnan(loss) else "zero" if loss == 0.0 else "a number"
+
+
+def _right_share(smoothed: Ask) -> float:
+    """The loss is -(q log p + (1 - q) log r) where the right class has probability p and the others r each."""
+    logits = np.array([[2.0, 0.0, 0.0, 0.0]], "float32")
+    p, r = np.exp([2.0, 0.0]) / (math.exp(2.0) + CLASSES - 1)
+    loss = _mean(smoothed(logits, np.array([0], "int64"), SMOOTHING))
+    return rounded((-loss - math.log(r)) / (math.log(p) - math.log(r)), 4)
+
+
+def _type(ask: Ask) -> str:
+    return str(ask(np.array([[1.0, 2.0]], "float32"), np.array([0], "int64")))
+
+
+PROBES = (
+    Probe(
+        name="cross-entropy returns",
+        operation="cross_entropy",
+        measure=_returns,
+        decoy="neither",
+        question="What does cross-entropy return for five rows?",
+        meaning="One number is a mean already; one per row has still to be divided, and by what is up to the training loop.",
+        setting='`reduction="none"` and a mean of your own.',
+        sources=(CROSS_ENTROPY,),
+    ),
+    Probe(
+        name="cross-entropy returns of steps",
+        operation="cross_entropy",
+        measure=_returns_of_steps,
+        decoy="neither",
+        question="What does cross-entropy return for two rows of three time steps?",
+        meaning="Where a row's steps are averaged, a sum over the batch weighs tokens of short rows more.",
+        setting='`reduction="none"` and a mean of your own.',
+    ),
+    Probe(
+        name="cross-entropy class axis",
+        operation="cross_entropy",
+        measure=_class_axis,
+        decoy="neither",
+        question="Which axis of [batch, 3, 3] holds the classes?",
+        meaning="[batch, time, classes] must be transposed for torch; where time and classes are as many, nothing complains.",
+        setting="`axis=` in MXNet, Paddle, Keras and optax; in torch move the classes to axis 1.",
+        sources=(CROSS_ENTROPY,),
+    ),
+    Probe(
+        name="cross-entropy of a label too large",
+        operation="cross_entropy",
+        measure=_label_outside,
+        decoy="another number",
+        question="What is the loss of label 3 among three classes?",
+        meaning="A vocabulary that is one too small ends the run, makes NaN, or trains the wrong word.",
+        setting="None; check the labels before.",
+    ),
+    Probe(
+        name="cross-entropy of label -1",
+        operation="cross_entropy",
+        measure=_label_below,
+        decoy="another number",
+        question="What is the loss of label -1?",
+        meaning="Labels padded with -1 stop the run, count as nothing, or train a class.",
+        setting="Ignore the label explicitly, or mask the loss.",
+    ),
+    Probe(
+        name="cross-entropy takes",
+        operation="cross_entropy_called",
+        measure=_scores,
+        decoy="neither",
+        question="Does cross-entropy with its defaults take logits or probabilities?",
+        meaning="Logits that are taken for probabilities are clipped, and train badly without an error.",
+        setting="`from_logits=True` in Keras, `use_softmax=False` in Paddle.",
+        sources=(KERAS,),
+    ),
+    Probe(
+        name="cross-entropy mean with 3 of 4 ignored",
+        operation="cross_entropy_ignoring",
+        measure=_divisor,
+        decoy="neither",
+        question="By what does the mean divide where labels are ignored?",
+        meaning="Divided by all rows the gradient shrinks with the padding; divided by those that count it does not.",
+        setting='`reduction="none"` and a mean of your own.',
+        sources=("pytorch/pytorch#116349", CROSS_ENTROPY),
+    ),
+    Probe(
+        name="cross-entropy mean with 4 of 4 ignored",
+        operation="cross_entropy_ignoring",
+        measure=_all_ignored,
+        decoy="a number",
+        question="What is the mean where every label is ignored?",
+        meaning="One batch of padding alone makes every weight NaN.",
+        setting='`reduction="sum"`, divided by at least 1.',
+        sources=("pytorch/pytorch#116349", "nvidia-cosmos/cosmos-rl#155"),
+    ),
+    Probe(
+        name="cross-entropy smoothing",
+        operation="cross_entropy_smoothed",
+        measure=_right_share,
+        decoy=0.99,
+        kind="close",
+        question="With a smoothing of 0.1 and four classes, which share does the right class keep?",
+        meaning="0.925 shares 0.1 among all four classes; 0.9 would share it among the three others.",
+        setting="Give K / (K - 1) times the smoothing to share it among the K - 1 others.",
+        sources=("jadore801120/attention-is-all-you-need-pytorch#50", CROSS_ENTROPY),
+    ),
+    Probe(
+        name="cross-entropy of float16",
+        operation="cross_entropy_half",
+        measure=_type,
+        decoy="float8",
+        question="Which type has the loss of float16 logits?",
+        meaning="A float16 loss has three digits, and overflows where many tokens are added.",
+        setting="Cast the logits to float32 first, as autocast does.",
+    ),
+    Probe(
+        name="cross-entropy of bfloat16",
+        operation="cross_entropy_bfloat16",
+        measure=_type,
+        decoy="float8",
+        question="Which type has the loss of bfloat16 logits?",
+        meaning="A bfloat16 loss has two digits: its curve moves in steps.",
+        setting="Cast the logits to float32 first, as autocast does.",
+    ),
+)

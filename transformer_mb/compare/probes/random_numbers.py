@@ -1,0 +1,299 @@
+"""Random numbers: what layers begin with, what a seed gives, and what dropout does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..facts import Probe
+from ..reading import rounded
+
+Ask = Callable[..., Any]
+SEED = 20170612
+MANY = 100_000
+SIZES = ((400, 100), (100, 400), (100, 100))
+# Fourth moment by the squared variance: 1.8 if uniform, 2.4 if normal and cut at two deviations, 3 if normal.
+FLATNESS = ((2.1, "uniform"), (2.7, "normal, cut"), (math.inf, "normal"))
+RATE = 0.25
+
+
+def _distribution(values: np.ndarray) -> str:
+    values = np.asarray(values, np.float64)
+    if values.std() == 0.0:
+        return "zeros" if values.flat[0] == 0.0 else "constant"
+    flatness = np.mean((values - values.mean()) ** 4) / values.var() ** 2
+    return next(label for limit, label in FLATNESS if flatness < limit)
+
+
+def _initial(drawn: Callable[[int, int], np.ndarray], first: str, second: str) -> str:
+    """The distribution, and which size its variance is one by; drawn for three pairs of sizes."""
+    variances = []
+    for sizes in SIZES:
+        values = drawn(*sizes)
+        variances.append(float(np.var(np.asarray(values, np.float64))))
+    distribution = _distribution(values)
+    if not any(variances):
+        return distribution
+    sizes_by_name = {
+        "": lambda one, two: 1.0,
+        first: lambda one, two: one,
+        second: lambda one, two: two,
+        f"mean of {first} and {second}": lambda one, two: (one + two) / 2,
+    }
+    for name, size in sizes_by_name.items():
+        products = [variance * size(*sizes) for variance, sizes in zip(variances, SIZES, strict=True)]
+        if max(products) > 1.1 * min(products):
+            continue
+        if not name:
+            return f"{distribution}, standard deviation {rounded(math.sqrt(products[0]), 1):g}"
+        return f"{distribution}, variance {Fraction(products[0]).limit_denominator(3)} / {name}"
+    return f"{distribution}, another variance"
+
+
+def _dense_weights(dense: Ask) -> str:
+    return _initial(lambda inputs, outputs: dense(inputs, outputs, SEED)[0], "inputs", "outputs")
+
+
+def _dense_bias(dense: Ask) -> str:
+    def bias(inputs: int, outputs: int) -> np.ndarray:
+        """Of many outputs, for the distribution's sake."""
+        return dense(inputs, 40 * outputs, SEED)[1]
+
+    return _initial(bias, "inputs", "outputs")
+
+
+def _embedding(embedding: Ask) -> str:
+    return _initial(lambda vocabulary, size: embedding(vocabulary, size, SEED), "vocabulary", "size")
+
+
+def _cut(truncated_normal: Ask) -> str:
+    """Asked for a standard deviation of 0.02, and once for 4."""
+    small = float(np.abs(truncated_normal(0.02, (MANY,), SEED)).max()) / 0.02
+    large = float(np.abs(truncated_normal(4.0, (MANY,), SEED)).max())
+    if rounded(small, 2) == 2.0:
+        return "at 2 standard deviations"
+    return "at 2, whatever the deviation" if rounded(large, 2) == 2.0 else f"at {small:.1f} standard deviations"
+
+
+def _deviation(truncated_normal: Ask) -> str:
+    found = float(np.asarray(truncated_normal(0.02, (MANY,), SEED), np.float64).std()) / 0.02
+    return {0.88: "0.88 of what is asked", 1.0: "as asked"}.get(rounded(found, 2), f"{found:.2f} of what is asked")
+
+
+def _uniform_bits(uniform: Ask) -> str:
+    bits = np.asarray(uniform(SEED, 4)).astype("float32").view("uint32")
+    return " ".join(f"{int(value):08x}" for value in bits)
+
+
+def _normal_numbers(normal: Ask) -> str:
+    return " ".join(f"{float(value):.4f}" for value in normal(SEED, 4))
+
+
+def _equal(pair: tuple[np.ndarray, np.ndarray]) -> str:
+    """To five digits: the last one may be another where a processor's wider vectors come in."""
+    if np.isnan(pair).any():
+        return "no numbers"
+    return "the same numbers" if np.allclose(*pair, rtol=1e-5, atol=0.0) else "other numbers"
+
+
+def _longer(normal: Ask) -> str:
+    return _equal((normal(SEED, 8), normal(SEED, 1000)[:8]))
+
+
+def _resolution(uniform: Ask) -> float:
+    """The fewest binary digits after the point that all the numbers have, of at most 60."""
+    numbers = np.asarray(uniform(SEED, MANY)).astype("float64")
+    return next(float(digits) for digits in range(60) if not np.any(np.modf(np.ldexp(numbers, digits))[0]))
+
+
+def _ones() -> np.ndarray:
+    return np.ones((100, 100), "float32")
+
+
+def _dropout_rate(dropout: Ask) -> str:
+    zeros = float(np.mean(np.asarray(dropout(_ones(), RATE, True, SEED)) == 0.0))
+    return {RATE: "what is dropped", 1 - RATE: "what is kept"}.get(round(zeros * 20) / 20, f"drops {zeros:.2f}")
+
+
+def _dropout_scale(dropout: Ask) -> str:
+    training, after = (np.asarray(dropout(_ones(), RATE, mode, SEED)).max() for mode in (True, False))
+    if np.isclose(after, 1.0):
+        return "in training" if np.isclose(training, 1 / (1 - RATE)) else "never"
+    return "at inference" if np.isclose(training, 1.0) and np.isclose(after, 1 - RATE) else "elsewhere"
+
+
+def _dropout_seed(dropout: Ask) -> str:
+    return _equal((dropout(_ones(), RATE, True, SEED), dropout(_ones(), RATE, True, SEED)))
+
+
+def _dropout_of_all(dropout: Ask) -> str:
+    output = np.asarray(dropout(_ones(), 1.0, True, SEED))
+    return (
+        "NaN"
+        if np.isnan(output).any()
+        else "zeros"
+        if not output.any()
+        else "infinite"
+        if np.isinf(output).any()
+        else "numbers"
+    )
+
+
+PROBES = (
+    Probe(
+        name="dense weights",
+        operation="dense",
+        measure=_dense_weights,
+        decoy="uniform, variance 1 / outputs",
+        question="What does a dense layer begin with, unless told?",
+        meaning="A variance of 1/3 by the inputs halves the signal per layer; a constant one depends on the width.",
+        setting="`kernel_initializer`, `kernel_init`, `weight_attr`, `weight_initializer` or `torch.nn.init`.",
+        sources=("arxiv.org/abs/1502.01852", "proceedings.mlr.press/v9/glorot10a.html"),
+    ),
+    Probe(
+        name="dense bias",
+        operation="dense",
+        measure=_dense_bias,
+        decoy="constant",
+        question="What does a dense layer's bias begin with, unless told?",
+        meaning="A port that copies the weights alone is off by it.",
+        setting="`bias_initializer`, `bias_init`, `bias_attr` or `torch.nn.init`.",
+    ),
+    Probe(
+        name="embedding weights",
+        operation="embedding",
+        measure=_embedding,
+        decoy="uniform, variance 1 / vocabulary",
+        question="What does an embedding begin with, unless told?",
+        meaning="Times sqrt(size), as in the Transformer, words drown the positions beside them or are drowned.",
+        setting="`embeddings_initializer`, `embedding_init`, `weight_attr`, `weight_initializer` or `torch.nn.init`.",
+    ),
+    Probe(
+        name="truncated normal cut",
+        operation="truncated_normal",
+        measure=_cut,
+        decoy="at 1.0 standard deviations",
+        question="Where is a truncated normal distribution of standard deviation 0.02 cut, unless told?",
+        meaning="Cut at 2 itself nothing is ever cut; the weights are plainly normal.",
+        setting="`a=-2 * std, b=2 * std` in torch.",
+        sources=("timm#1286", "flax#4091"),
+    ),
+    Probe(
+        name="truncated normal deviation",
+        operation="truncated_normal",
+        measure=_deviation,
+        decoy="0.54 of what is asked",
+        question="Has a truncated normal distribution the standard deviation that is asked for?",
+        meaning="The cut takes 12 % of it, in every layer, unless somebody divides by 0.88.",
+        setting="A standard deviation divided by 0.87962566.",
+        sources=("flax#4091", "timm#1286"),
+    ),
+    Probe(
+        name="one initializer called twice",
+        operation="initialized_twice",
+        measure=lambda initialized_twice: _equal(initialized_twice((10, 10))),
+        decoy="no numbers",
+        question="Does an initializer give two layers the same numbers?",
+        meaning="Layers that begin alike learn alike.",
+        setting="One initializer per layer, or one with a `keras.random.SeedGenerator`.",
+        sources=("keras.io/api/layers/initializers",),
+    ),
+    Probe(
+        name="a seed's uniform numbers",
+        operation="uniform",
+        measure=_uniform_bits,
+        decoy="3e000000 3e800000 3ec00000 3f000000",
+        question="Which uniform numbers does the seed 20170612 begin with, as bits of float32?",
+        meaning="Where they change between versions, every seeded run of old cannot be had again.",
+        setting="`jax_threefry_partitionable=False` for those of JAX before 0.5.",
+        sources=("jax#13346", "jax#26019"),
+    ),
+    Probe(
+        name="a seed's normal numbers",
+        operation="normal",
+        measure=_normal_numbers,
+        decoy="0.0000 1.0000 2.0000 3.0000",
+        question="Which normal numbers does the seed 20170612 begin with, to four digits?",
+        meaning="Where they change between versions, every seeded run of old cannot be had again.",
+        setting="`jax_threefry_partitionable=False` for those of JAX before 0.5.",
+        sources=("jax#13346", "jax#26019"),
+    ),
+    Probe(
+        name="a longer draw's beginning",
+        operation="normal",
+        measure=_longer,
+        decoy="no numbers",
+        question="Does a longer draw of normal numbers begin with those of a shorter one of the same seed?",
+        meaning="If not, another batch size gives the first sentences other noise.",
+        setting="Draw the longest once, and take its beginning.",
+    ),
+    Probe(
+        name="uniform numbers' digits",
+        operation="uniform",
+        measure=_resolution,
+        decoy=3.0,
+        question="How many binary digits have uniform float32 numbers of [0, 1)?",
+        meaning="The smallest one above 0 bounds what -log(-log(u)) and other samplers can reach.",
+        setting="Draw in float64.",
+    ),
+    Probe(
+        name="the same seed twice",
+        operation="uniform_again",
+        measure=lambda uniform_again: _equal(uniform_again(SEED, 100)),
+        decoy="other numbers",
+        question="Does the same seed give the same numbers again?",
+        meaning="What else could be repeated?",
+        setting="Nothing to set.",
+    ),
+    Probe(
+        name="two draws after one seed",
+        operation="uniform_twice",
+        measure=lambda uniform_twice: _equal(uniform_twice(SEED, 100)),
+        decoy="no numbers",
+        question="Do two draws without a new seed between them give the same numbers?",
+        meaning="A key that is used twice drops the same neurons in two layers.",
+        setting="`jax.random.split`, or `nnx.Rngs`.",
+        sources=("docs.jax.dev/en/latest/random-numbers.html",),
+    ),
+    Probe(
+        name="dropout rate",
+        operation="dropout",
+        measure=_dropout_rate,
+        decoy="what is kept",
+        question="Is dropout's rate what is dropped, or what is kept?",
+        meaning="At 0.1 the one is a model, the other is noise.",
+        setting="One less the rate.",
+        sources=("arxiv.org/abs/1207.0580",),
+    ),
+    Probe(
+        name="dropout scale",
+        operation="dropout",
+        measure=_dropout_scale,
+        decoy="at inference",
+        question="Is what dropout keeps scaled up in training, or everything scaled down at inference?",
+        meaning="A model trained with the one and served with the other is off by the rate in every layer.",
+        setting="`mode` of `paddle.nn.Dropout`.",
+    ),
+    Probe(
+        name="dropout after the same seed",
+        operation="dropout",
+        measure=_dropout_seed,
+        decoy="other numbers",
+        question="Does dropout drop the same again after the same seed?",
+        meaning="If not, a run cannot be repeated.",
+        setting="Nothing to set.",
+    ),
+    Probe(
+        name="dropout of all",
+        operation="dropout",
+        measure=_dropout_of_all,
+        decoy="numbers",
+        question="What does dropout with a rate of 1 give in training?",
+        meaning="NaN where the scale 1 / (1 - rate) is multiplied with zero.",
+        setting="Check the rate before.",
+    ),
+)

@@ -1,0 +1,65 @@
+"""How a row of attention weights, read from one-hot values, is put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Ask = Callable[..., Any]
+NEAR = 1e-3  # between two of these words lies more; Paddle's softmax never reaches zero
+
+
+def blank(T: int, S: int, size: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Queries [1, T, 1, D] and keys [1, S, 1, D] of zeros, and values that name their key: the output is the weights."""
+    size = size or S
+    values = np.broadcast_to(np.eye(S, size, dtype="float32")[None, :, None], (1, S, 1, size)).copy()
+    return np.zeros((1, T, 1, size), "float32"), np.zeros((1, S, 1, size), "float32"), values
+
+
+def spread(row: np.ndarray) -> str:
+    """Where the weights of a row went that has nothing to attend to."""
+    if np.isnan(row).any():
+        return "NaN"
+    if np.isinf(row).any():
+        return "infinity"
+    if np.allclose(row, 0.0, atol=NEAR):
+        return "zeros"
+    if np.allclose(row, row.sum() / len(row), atol=NEAR):
+        return "uniform"
+    return "the first key" if np.allclose(row[1:], 0.0, atol=NEAR) else "other weights"
+
+
+def reading(row: np.ndarray, marked: int) -> str:
+    """What the one number of a mask that is set, at ``marked``, did to equal scores."""
+    words = {
+        "set attends": _at(marked, len(row)),
+        "set is ignored": 1.0 - _at(marked, len(row)),
+        "added to the scores": np.exp(_at(marked, len(row))),
+        "no effect": np.ones(len(row)),
+        "set attends to the next": _at(marked + 1, len(row)),
+    }
+    for word, weights in words.items():
+        if np.allclose(row, weights / weights.sum(), atol=NEAR):
+            return word
+    return "NaN" if np.isnan(row).any() else "other weights"
+
+
+def _at(index: int, count: int) -> np.ndarray:
+    return np.eye(count)[index]
+
+
+def bits(alone: np.ndarray, among: np.ndarray) -> str:
+    """Whether two computations of one row gave the same bits."""
+    if np.array_equal(alone, among):
+        return "same bits"
+    return "rounding differs" if np.allclose(alone, among, rtol=1e-3, atol=1e-3) else "another row"
+
+
+def found(row: np.ndarray, table: np.ndarray) -> str:
+    """Which row of a table came for an index that is none."""
+    names = {"the last row": table[-1], "the first row": table[0], "the second row": table[1], "zeros": np.zeros_like(row)}
+    if np.isnan(row).all():
+        return "NaN"
+    return next((name for name, one in names.items() if np.array_equal(row, one)), "memory beside the table")
