@@ -19,6 +19,10 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        "tensorflow/decoding.py _compile: functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True) -> functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=False)",
+        "tensorflow/trainer.py TensorFlowTrainer.__init__: self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True) -> self._compiled = tf.function(self._whole_step, reduce_retracing=True)",
+        "jax/attention.py _product: if A.shape[-2] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT: -> if A.shape[-1] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT:",
+        'jax/compiled.py compiled_quickly: options = {"xla_backend_optimization_level": 0} if platform == "cpu" else None -> options = {"xla_backend_optimization_level": (-1)} if platform == "cpu" else None',
         'mxnet/normalization.py LayerNorm.forward: if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32: -> if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float16:',
         "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= safe and scores.max() <= safe:",
         "numpy/optimizers.py module: CHUNK = 16384 -> CHUNK = 16385",
@@ -50,6 +54,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/optimizers.py clip_gradients: if norm > clip_norm: -> if norm >= clip_norm:",
     ),
     "a mask of one query hides nothing, since its key is the last": (
+        "jax/attention.py _allowed: if causal and T > 1: -> if ((causal)):",
         "numpy/attention.py _allowed: if causal and T > 1: -> if causal and T >= 1:",
     ),
     "a dropout is never given a mask by itself, only as part of a layer": (
@@ -62,6 +67,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/feed_forward.py _gelu: cumulative = (npx.erf(X * math.sqrt(0.5)) + 1.0) * 0.5 -> cumulative = (detached(npx.erf(X * math.sqrt(0.5))) + 1.0) * 0.5",
     ),
     "the framework casts it itself": (
+        "tensorflow/decoding.py suppress: return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), tf.cast(-np.inf, logits.dtype), logits) -> return tf.where(np.isin(np.arange(logits.shape[-1]), token_ids), (-np.inf), logits)",
         "mxnet/model.py _TiedDense.forward: padding = npx.cast(mnp.arange(self._units, ctx=weight.ctx) == self.padding_id, dtype=weight.dtype).reshape(-1, 1) -> padding = (mnp.arange(self._units, ctx=weight.ctx) == self.padding_id).reshape(-1, 1)",
         "mxnet/embedding.py SequenceEmbedding.embed: padding = mnp.expand_dims(npx.cast(tokens == self.padding_id, dtype=X.dtype), axis=-1) -> padding = mnp.expand_dims((tokens == self.padding_id), axis=-1)",
         'paddle/loss.py MaskedSoftmaxCELoss.forward: return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1).astype(pred.dtype)) -> return sums / (T if self.normalization == "steps" else valid_len.sum().clip(min=1))',
@@ -142,6 +148,29 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "the framework drops nothing outside of training, and no mask is given there": (
         "mxnet/dropout.py Dropout.forward: if self._rate == 0.0 or not autograd.is_training(): -> if ((self._rate == 0.0)):",
+    ),
+    "which random numbers a layer begins with where nobody gives a seed, nobody is promised": (
+        'jax/encoder.py TransformerEncoder.__init__: created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)} -> created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(1)}',
+        "jax/embedding.py SequenceEmbedding.__init__: rngs = rngs or nnx.Rngs(0) -> rngs = rngs or nnx.Rngs(1)",
+        "jax/dropout.py Dropout.__init__: super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate > 0.0 else None) -> super().__init__(rate, rngs=(rngs or nnx.Rngs((-1))) if rate > 0.0 else None)",
+        "jax/model.py Pooler.__init__: self.dense = nnx.Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0)) -> self.dense = nnx.Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs((-1)))",
+    ),
+    "what JAX keeps in memory is not what it computes": ("jax/compiled.py differentiate: leave_room() -> pass",),
+    "compiled functions are in evaluation mode by themselves, and every other call says which mode": (
+        "jax/backend.py JAXBackend._running: def _running(self, layer: Any, training: bool = False) -> Iterator[None]: -> def _running(self, layer: Any, training: bool = True) -> Iterator[None]:",
+    ),
+    "random numbers are there for a dropout that drops nothing": (
+        "jax/dropout.py Dropout.__init__: super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate > 0.0 else None) -> super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate >= 0.0 else None)",
+    ),
+    "Keras hands the mode on to the layers within": (
+        "tensorflow/normalization.py AddNorm.call: Z = X + self.dropout(Y, training=training) -> Z = X + self.dropout(Y)",
+    ),
+    "the gradient is cast in two places, of which one is enough": (
+        "tensorflow/trainer.py TensorFlowTrainer._apply: gradients = [tf.cast(gradient, self._dtype) for gradient in gradients] -> gradients = [(gradient) for gradient in gradients]",
+        "tensorflow/optimizers.py _Optimizer.step: change = update(tf.cast(gradient, dtype), tf.unstack(tf.cast(rates, dtype)), *slots) -> change = update((gradient), tf.unstack(tf.cast(rates, dtype)), *slots)",
+    ),
+    "all parameters have one dtype": (
+        "tensorflow/trainer.py TensorFlowTrainer._dtype: return next(iter(self.optimizer.slots.values()))[0].dtype -> return next(iter(self.optimizer.slots.values()))[(-1)].dtype",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}

@@ -70,7 +70,7 @@ def score_table(run: dict[str, Any]) -> str:
 
 def page(run: dict[str, Any]) -> str:
     """docs/MUTANTS.md."""
-    chosen = f"a sample of {run['number']} for each backend" if run["number"] else "all of them"
+    chosen = f"a sample of {run['number']} or more for each backend" if run["number"] else "all of them"
     seeds = ", ".join(map(str, run["seeds"]))
     parts = [
         INTRODUCTION,
