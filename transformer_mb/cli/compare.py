@@ -47,8 +47,8 @@ def behaviours(
 
     Exit status: 0 every fact is the expected one or new; 1 a fact changed, or a built-in is gone; 2 the call was wrong.
     """
-    from ..compare.behaviours import behaviours as measure
-    from ..compare.behaviours import chosen
+    from ..compare.survey import behaviours as measure
+    from ..compare.survey import chosen
     from ..compare.document import document
     from ..compare.expectations import accept as expect
     from ..compare.expectations import earlier, standings

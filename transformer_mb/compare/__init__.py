@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .behaviours import behaviours
+from .survey import behaviours
 from .facts import Fact, Probe
 
 __all__ = ["Fact", "Probe", "behaviours"]
