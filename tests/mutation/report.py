@@ -7,9 +7,10 @@ from typing import Any
 
 from .equivalent import EQUIVALENT
 from .results import EQUAL, SURVIVED, Record, records, score
-from .sources import FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT
+from .sources import ATTRIBUTES_LEFT_OUT, FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, NAMES_LEFT_OUT
 from .survivors import SURVIVORS
 
+LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, NAMES_LEFT_OUT)
 HEAD = ("backend", "mistakes", "raised", "killed", "survived", "equivalent", "killed by numbers", "mutation score")
 INTRODUCTION = """# Mistakes that the matrix must see
 
@@ -86,7 +87,7 @@ def page(run: dict[str, Any]) -> str:
         "No cell executes these lines; how many mistakes they could hold:\n",
         *(f"- {backend}: {_not_reached(facts)}" for backend, facts in run["backends"].items()),
         "\n## Left out\n",
-        "\n".join(f"- `{name}`: {why}." for name, why in {**FILES_LEFT_OUT, **FUNCTIONS_LEFT_OUT}.items()),
+        "\n".join(f"- `{name}`: {why}." for table in LEFT_OUT for name, why in table.items()),
     ]
     return "\n".join(parts) + "\n"
 

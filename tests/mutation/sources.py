@@ -29,9 +29,20 @@ FUNCTIONS_LEFT_OUT = {
     "leave_room": "when JAX forgets programs; tests/native/test_jax.py holds it",
     "initial_weight": "a layer's own first numbers, which every cell overwrites; tests/native/test_numpy.py holds them",
     "seeded_dropout": "each framework's own random numbers; tests/conformance/test_dropout.py holds it",
+    "_are_all_in_one": "Keras' own calls with one list; tests/native/test_tensorflow.py holds them",
+    "_named_inputs": "Keras' own calls with names; tests/native/test_tensorflow.py holds them",
+    "compute_output_spec": "shapes that Keras asks for; tests/native/test_tensorflow.py holds them",
+}
+ATTRIBUTES_LEFT_OUT = {
+    "_allow_non_tensor_positional_args": "Keras' own calls with lists of numbers; tests/native/test_tensorflow.py holds them",
+}
+# By what they are called: arguments, defaults, and the names that an ``or`` gives a default.
+NAMES_LEFT_OUT = {
+    "rngs": "JAX' own random numbers; tests/native/test_jax.py and tests/conformance/test_dropout.py hold them",
+    "param_dtype": "its default alone: the dtype of a JAX layer where nobody says one; tests/native/test_jax.py holds it",
 }
 # Keyword arguments that change where or how fast something is computed.
-KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name")
+KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name", "rngs")
 # Calls that only refuse; what they are given matters to no cell, since cells make no errors.
 CHECKS = re.compile(r"_?(check|refuse)_\w+|floats|lengths|token_ids|attention_mask|refuse\w*")
 
@@ -131,7 +142,10 @@ class Source:
 def _defaults(node: ast.AST) -> list[ast.expr]:
     if not isinstance(node, ast.FunctionDef):
         return []
-    return [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
+    arguments = [*node.args.posonlyargs, *node.args.args]
+    arguments = [*arguments[len(arguments) - len(node.args.defaults) :], *node.args.kwonlyargs]
+    defaults = zip(arguments, (*node.args.defaults, *node.args.kw_defaults), strict=True)
+    return [default for argument, default in defaults if default is not None and argument.arg not in NAMES_LEFT_OUT]
 
 
 def _header(statement: ast.stmt) -> range:
@@ -145,9 +159,13 @@ def _left_alone(node: ast.AST) -> bool:
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Raise | ast.Assert | ast.JoinedStr | ast.AnnAssign | ast.Global):
         # Of what is declared with its type only the value is an expression of ours.
         return not isinstance(node, ast.AnnAssign) or node.value is None
-    if isinstance(node, ast.FunctionDef) and node.name in FUNCTIONS_LEFT_OUT:
+    if isinstance(node, ast.FunctionDef) and (node.name in FUNCTIONS_LEFT_OUT or CHECKS.fullmatch(node.name)):
         return True
-    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+    if isinstance(node, ast.Assign):
+        target = node.targets[0]
+        if getattr(target, "id", "") == "__all__" or getattr(target, "attr", "") in ATTRIBUTES_LEFT_OUT:
+            return True
+    if isinstance(node, ast.BoolOp) and getattr(node.values[0], "id", "") in NAMES_LEFT_OUT:
         return True
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _left_alone(node.value)  # a docstring, or a check

@@ -14,7 +14,9 @@ import transformer_mb as tmb
 from transformer_mb.backends.jax import (
     AddNorm,
     DecoderBlock,
+    DotProductAttention,
     EncoderBlock,
+    EncoderDecoder,
     MultiHeadAttention,
     PositionWiseFFN,
     TransformerDecoder,
@@ -66,6 +68,29 @@ def test_attention_in_a_users_module():
 def test_other_random_streams_give_other_weights():
     kernels = [MultiHeadAttention(8, 8, 8, 8, 2, 0.0, rngs=rngs).W_q.kernel[...] for rngs in (None, nnx.Rngs(0), nnx.Rngs(1))]
     assert (kernels[0] == kernels[1]).all() and (kernels[0] != kernels[2]).any()
+
+
+CONFIG = tmb.TransformerConfig(source_vocab_size=10, target_vocab_size=11)
+LAYERS = [
+    lambda **given: AddNorm([8], 0.0, **given),
+    lambda **given: DotProductAttention(0.0, **given),
+    lambda **given: MultiHeadAttention(8, 8, 8, 8, 2, 0.0, **given),
+    lambda **given: PositionWiseFFN(8, 16, 8, **given),
+    lambda **given: EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, **given),
+    lambda **given: DecoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, 0, **given),
+    lambda **given: EncoderDecoder.from_config(CONFIG, **given),
+]
+
+
+@pytest.mark.parametrize("make", LAYERS)
+def test_parameters_are_float32_and_drawn_from_stream_0_unless_told(make):
+    layers = [make(), make(rngs=nnx.Rngs(0)), make(rngs=nnx.Rngs(1))]
+    plain, same, other = (jax.tree.leaves(nnx.state(layer, nnx.Param)) for layer in layers)
+    assert {str(weight.dtype) for weight in plain} <= {"float32"}
+    for weight, again in zip(plain, same, strict=True):
+        np.testing.assert_array_equal(weight, again)
+    drawn = [weight for weight in plain if jnp.std(weight) > 0]  # not a norm's ones and zeros
+    assert not drawn or any((weight != another).any() for weight, another in zip(plain, other, strict=True))
 
 
 @pytest.mark.parametrize("form", ["clone", "split and merge", "update"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.parity.computing import reference
-from transformer_mb.parity.rows.token_models import HYPOTHESES, ROWS, SHOWN, drawn, is_telling
+from transformer_mb.parity.rows.token_models import HYPOTHESES, ROWS, SHOWN, Search, drawn, is_telling
 from transformer_mb.parity.rows.tokens import BEAMS, CASES, token_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
@@ -17,7 +17,7 @@ EVERY = {(each.row, each.case): each for each in token_experiments("float64", se
 @pytest.mark.parametrize("decoding", EVERY.values(), ids=lambda one: one.cells("")[0].id)
 def test_W10_hypotheses_end_and_hold_several_tokens(decoding):
     tokens = decoding.expected["tokens"]
-    assert tokens.shape[0] == ROWS and all(is_telling(row) for row in tokens)
+    assert tokens.shape[0] == ROWS and all(is_telling(row, decoding.search) for row in tokens)
     assert len(np.unique(tokens, axis=0)) >= HYPOTHESES
     changed = drawn(decoding.search, 0).changed
     assert set(changed) == set(decoding.search.mistakes) and all(count >= SHOWN for count in changed.values())
@@ -48,9 +48,11 @@ def test_equal_logits_are_exactly_equal(row):
 
 
 def test_what_is_telling():
-    assert is_telling([3, 4, -1, -1, -1, -1, -1, -1])
-    assert not is_telling([-1] * 8) and not is_telling([3, 3, -1, -1, -1, -1, -1, -1])
-    assert not is_telling(range(8)) and not is_telling([1, 2, 3, 4, 5, 6, 7, -1])
+    ended, cut = Search(CASES["d2l"], None), Search(CASES["d2l"], None, max_steps=3)
+    assert is_telling([3, 4, -1, -1, -1, -1, -1, -1], ended)
+    assert not is_telling([-1] * 8, ended) and not is_telling([3, 3, -1, -1, -1, -1, -1, -1], ended)
+    assert not is_telling(range(8), ended) and not is_telling([1, 2, 3, 4, 5, 6, 7, -1], ended)
+    assert is_telling([3, 4, 4], cut) and not is_telling([3, 3, 3], cut) and not is_telling([3, 4, -1], cut)
 
 
 SEARCHES = [(name, case) for name in ("without_penalty", "without_reordering") for case in CASES] + [("wider", "d2l")]

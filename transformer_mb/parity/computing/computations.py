@@ -53,10 +53,12 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     if "states" in wanted:
         answer["states"] = backend.encode(native, source, lens, batch.get("token_types"))
+        answer |= _kept_unasked(native.encoder)
     if "pooled" in wanted:
         answer["pooled"] = backend.apply(native.pooler, answer["states"])
     if "logits" in wanted:
         answer["logits"] = backend.logits(native, source, batch["target_in"], lens)
+        answer |= _kept_unasked(native.decoder)
     if "encoder gradients" in wanted:
         answer |= _encoder_gradients(backend, native, batch, arrays, answer["states"])
     if "attention" in wanted:
@@ -67,6 +69,12 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         loss, gradients = backend.loss_and_gradients(native, *_batch(batch), **spec["loss"], dropout_masks=masks)
         answer |= {"loss": np.asarray(loss), **named("gradient", gradients)}
     return answer
+
+
+def _kept_unasked(native: Any) -> Answer:
+    """Attention weights that an encoder or decoder keeps though nobody asked for them; the reference keeps none."""
+    maps = [each for kept in native.attention_weights for each in (kept if isinstance(kept, list) else [kept])]
+    return {f"kept attention {number}": np.zeros(0) for number, weights in enumerate(maps) if weights is not None}
 
 
 def _encoder_gradients(backend: Backend, native: Any, batch: Arrays, arrays: Arrays, states: np.ndarray) -> Answer:
@@ -100,9 +108,10 @@ def _part(native: Any, path: str) -> Any:
 
 
 def update(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """One optimizer step from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
+    """Two optimizer steps from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
     trainer, native = _trainer(backend, spec, arrays)
-    trainer.update(under("gradients", arrays))
+    for _ in range(2):
+        trainer.update(under("gradients", arrays))
     return named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
 
 
@@ -204,7 +213,7 @@ def cached(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     whole = np.concatenate(logits, axis=1)
     if padding is not None:
         whole[np.arange(whole.shape[1]) < padding[:, None]] = 0.0
-    return {"logits": whole}
+    return {"logits": whole, **_kept_unasked(native.decoder)}
 
 
 def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:

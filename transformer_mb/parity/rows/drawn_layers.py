@@ -11,7 +11,7 @@ import numpy as np
 from ...config import CHOICES
 from ...random_streams import stream
 from .covering import CoveringArray, Row
-from .drawn_values import LENGTHS, VALUES, Random, lengths
+from .drawn_values import LENGTHS, NO_STEPS, VALUES, Random, lengths
 from .layer_cases import Case
 
 D, F = 8, 12
@@ -145,7 +145,7 @@ def _family(name: str, share: int, build: Callable[[Row, Random], Case], **setti
 FAMILIES = (
     _family(
         "normalization",
-        4,
+        5,
         _normalization,
         layer=("LayerNorm", "post", "pre"),
         **NORM,
@@ -169,7 +169,7 @@ FAMILIES = (
     ),
     _family(
         "masked softmax",
-        3,
+        4,
         _softmax,
         **{
             "T": (4, 1, 2),
@@ -208,7 +208,7 @@ FAMILIES = (
         normalization=CHOICES["normalization"],
         label_smoothing=(0.0, 0.1),
         **{"rows": ROWS, "T": (4, 1, 2), "V": (11, 2, 5)},
-        **{"lens": LENGTHS, "values": (*WEIGHTED, "around 1000")},
+        **{"lens": (*LENGTHS, NO_STEPS), "values": (*WEIGHTED, "around 1000")},
     ),
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...config import CHOICES, TransformerConfig
 from .covering import CoveringArray, Row
 from .drawn_models import CONFIG
-from .token_models import Search
+from .token_models import STEPS, Search
 
 # Not tie_output: there a token makes itself more likely, and hypotheses hold one token.
 SWITCHES = (
@@ -22,8 +22,9 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "suppress_ids": ((4,), (1, 4, 9)),
     "beam": (2, 3, 5, 15),  # 15: more than there are tokens
     "length_penalty": (0.6, 0.0, 1.5),
+    "max_steps": (STEPS, 3),
 }
-OF_THE_SEARCH = ("beam", "length_penalty")
+OF_THE_SEARCH = ("beam", "length_penalty", "max_steps")
 
 
 def _config(row: Row) -> TransformerConfig:
@@ -49,5 +50,6 @@ SEARCHES = CoveringArray("search", SETTINGS, _possible)
 def drawn_searches(seed: int, beam: bool) -> dict[str, Search]:
     """The seed's one, by its name."""
     (row,) = SEARCHES.share(seed, 1)
-    search = Search(_config(row), row["beam"], row["length_penalty"]) if beam else Search(_config(row), None)
+    of_beams = (row["beam"], row["length_penalty"]) if beam else (None,)
+    search = Search(_config(row), *of_beams, max_steps=row["max_steps"])
     return {f"drawn search: {SEARCHES.words(row)}": search}

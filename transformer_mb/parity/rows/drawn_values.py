@@ -46,12 +46,13 @@ VALUES: dict[str, Callable[[Random, Shape], np.ndarray]] = {
     "zeros": _scaled(0.0),
 }
 LENGTHS = ("ragged", "full", "ones", "one is 0")
+NO_STEPS = "all are 0"
 
 
 def lengths(kind: str, random: Random, rows: int, steps: int) -> np.ndarray:
     """[rows]: how many steps of each row there are."""
-    if kind in ("full", "ones"):
-        return np.full(rows, steps if kind == "full" else 1)
+    if kind in ("full", "ones", NO_STEPS):
+        return np.full(rows, {"full": steps, "ones": 1, NO_STEPS: 0}[kind])
     lens = random.integers(1, steps + 1, rows)
     lens[0] = steps
     if kind == "one is 0":

@@ -1,4 +1,4 @@
-"""The row of optimizers: one step from given gradients and moments."""
+"""The row of optimizers: two steps from given gradients and moments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Models and sources whose translations say something: random weights mostly repeat one token, or stop at once.
 
-Drawn by the seed until the reference's own hypotheses end, hold several different tokens, and would not be the same under the
-mistakes that a search is most likely to make.
+Drawn by the seed until the reference's own hypotheses end, or are cut where few steps are allowed, hold several different
+tokens, and would not be the same under the mistakes that a search is most likely to make.
 """
 
 from __future__ import annotations
@@ -31,18 +31,26 @@ SHOWN = 3  # rows that each mistake must change, at least
 
 @dataclass(frozen=True)
 class Search:
-    """What is decoded and how: greedily where ``beam`` is None. ``ties``: pairs of tokens have exactly equal logits."""
+    """What is decoded and how: greedily where ``beam`` is None.
+
+    ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: below ``STEPS`` every hypothesis is cut there.
+    """
 
     config: TransformerConfig
     beam: int | None
     length_penalty: float = 0.6
     ties: bool = False
+    max_steps: int = STEPS
+
+    @property
+    def cut(self) -> bool:
+        return self.max_steps < STEPS
 
     @property
     def spec(self) -> dict[str, Any]:
         return {
             "config": self.config.to_dict(),
-            "max_steps": STEPS,
+            "max_steps": self.max_steps,
             "beam": self.beam,
             "length_penalty": self.length_penalty,
             "mistake": None,
@@ -54,7 +62,8 @@ class Search:
         wrong: dict[str, dict[str, Any]] = {}
         if self.beam:
             wrong["beam taken for greedy"] = {"beam": None}
-            wrong["another length penalty"] = {"length_penalty": 0.0 if self.length_penalty else 2.0}
+            if not self.cut:  # among hypotheses of one length it chooses nothing
+                wrong["another length penalty"] = {"length_penalty": 0.0 if self.length_penalty else 2.0}
             wrong["caches that do not follow their hypotheses"] = {"mistake": "caches not reordered"}
         if self.ties:
             wrong["the last of equal logits"] = {"mistake": "the last of equal logits"}
@@ -100,7 +109,7 @@ def _attempt(search: Search, random: np.random.Generator) -> Drawn | None:
         return decode(reference.backend(dtype), {**search.spec, **changes}, arrays)["tokens"]
 
     expected = tokens()
-    good = np.array([is_telling(row) for row in expected])
+    good = np.array([is_telling(row, search) for row in expected])
     if good.sum() < ROWS:
         return None
     good &= (tokens("float32") == expected).all(axis=1)  # no near-ties
@@ -116,10 +125,10 @@ def _attempt(search: Search, random: np.random.Generator) -> Drawn | None:
     return Drawn(arrays, expected[rows], changed)
 
 
-def is_telling(tokens: Sequence[int] | np.ndarray) -> bool:
-    """Whether a hypothesis (-1 after its end) ends, and holds several different tokens."""
+def is_telling(tokens: Sequence[int] | np.ndarray, search: Search) -> bool:
+    """Whether a hypothesis (-1 after its end) ends, or is cut where it is to be, and holds several different tokens."""
     ids = [int(token) for token in tokens if token >= 0]
-    return len(ids) < STEPS and len(set(ids)) in DIFFERENT_TOKENS
+    return (len(ids) == search.max_steps) == search.cut and len(set(ids)) in DIFFERENT_TOKENS
 
 
 def _decisive(weights: dict[str, np.ndarray], config: TransformerConfig, random: np.random.Generator) -> dict[str, np.ndarray]:

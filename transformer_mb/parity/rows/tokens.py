@@ -17,7 +17,7 @@ from ..verdict.limits import Baseline, judge
 from ..verdict.measure import Errors, errors, worst_errors
 from .drawn_searches import drawn_searches
 from .model_cases import CONFIGS, DECODER
-from .token_models import ROWS, STEPS, Search, drawn
+from .token_models import ROWS, Search, drawn
 
 BEAMS = {"greedy tokens": None, "beam tokens": 4}
 CASES = {name: CONFIGS[name] for name in ("d2l", "shared and tied, padding")} | {"decoder alone": DECODER}
@@ -104,7 +104,7 @@ class Decoding:
     def _score(self, row: int, tokens: np.ndarray) -> float:
         """log p of a hypothesis over its length penalty (Wu et al. 2016, equation 14), by the reference."""
         ids = [int(token) for token in tokens if token >= 0]
-        ids += [self.config.eos_id] if len(ids) < STEPS else []
+        ids += [self.config.eos_id] if len(ids) < self.search.max_steps else []
         spec = {"config": self.config.to_dict(), "wanted": ["logits"], "loss": {}}
         arrays = self.request.arrays
         inputs = ("source", "source_valid_lens") if self.config.has_encoder else ()
