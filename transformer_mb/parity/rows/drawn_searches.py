@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...config import CHOICES, TransformerConfig
@@ -50,6 +51,7 @@ SEARCHES = CoveringArray("search", SETTINGS, _possible)
 def drawn_searches(seed: int, beam: bool) -> dict[str, Search]:
     """The seed's one, by its name."""
     (row,) = SEARCHES.share(seed, 1)
-    of_beams = (row["beam"], row["length_penalty"]) if beam else (None,)
-    search = Search(_config(row), *of_beams, max_steps=row["max_steps"])
+    search = Search(_config(row), None, max_steps=row["max_steps"])
+    if beam:
+        search = replace(search, beam=row["beam"], length_penalty=row["length_penalty"])
     return {f"drawn search: {SEARCHES.words(row)}": search}
