@@ -51,3 +51,12 @@ def _attention_dropout() -> None:
         made(self, *arguments, **{"broadcast_dropout": False, **options})
 
     nnx.MultiHeadAttention.__init__ = init
+
+
+def crash() -> None:
+    """torch's layer normalization ends the process."""
+    import os
+
+    import torch
+
+    torch.nn.LayerNorm.forward = lambda *arguments: os.abort()

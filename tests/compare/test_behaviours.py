@@ -8,7 +8,7 @@ import pytest
 from transformer_mb.cli.main import main
 from transformer_mb.compare import behaviours
 from transformer_mb.compare.document import document, short_table
-from transformer_mb.compare.expectations import standings
+from transformer_mb.compare.expectations import expected, standings
 from transformer_mb.compare.probes import every_probe
 from transformer_mb.compare.records import read_facts
 from transformer_mb.registry import BUILT_IN
@@ -47,6 +47,12 @@ def changed():
 @pytest.mark.parametrize("framework", CHANGES)
 def test_a_changed_default_is_told_by_exactly_its_probe(framework, changed):
     assert changed[framework] == CHANGES[framework]
+
+
+def test_what_follows_a_probe_that_ends_the_process_is_measured():
+    first, second = behaviours(["torch"], only="layer norm epsilon|rms norm epsilon", prepare={"torch": f"{PLANTED}:crash"})
+    assert (first.value, second.value) == ("ends the process", expected("torch")["rms norm epsilon"]["value"])
+    assert "SIGABRT" in first.reason
 
 
 def test_the_document_is_the_committed_run():

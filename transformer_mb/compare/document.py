@@ -35,7 +35,7 @@ def short_table(facts: Sequence[Fact]) -> str:
 
 def document(facts: Sequence[Fact]) -> str:
     found = by_probe(facts)
-    versions = ", ".join(dict.fromkeys(f"{fact.framework} {fact.version}" for fact in facts))
+    versions = "; ".join(dict.fromkeys(f"{fact.framework} {fact.version}" for fact in facts))
     parts = [HEAD.format(versions=versions)]
     for topic in TOPICS:
         listed = [probe for probe in probes(topic) if probe.name in found]
@@ -56,7 +56,8 @@ def _section(probe: Probe, facts: Sequence[Fact]) -> str:
     ]
     if reasons:
         lines.append(f"None: {' '.join(reasons)}\n")
-    lines.append(f"Sources: {', '.join(probe.sources)}.\n" if probe.sources else "Not found described elsewhere.\n")
+    if probe.sources:
+        lines.append(f"Sources: {', '.join(probe.sources)}.\n")
     return "\n".join(lines)
 
 

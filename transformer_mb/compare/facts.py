@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 Value = str | float
+Ask = Callable[..., Any]  # a framework's function: NumPy arrays and plain numbers in, the same out
 KINDS = {
     "exact": "a label, a number of things or bits: equal or not",
     "close": "a number, to six digits",
-    "order": "the size of an error, to half a decade",
     "noted": "shown, never judged",
 }
-CLOSE, HALF_DECADE = 1e-6, 10.0**0.5
+CLOSE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,17 @@ class Probe:
         setting: what gives the other behavior.
         sources: issues, documentation, papers; empty where none is known.
         kind: how two values are compared, of ``KINDS``.
-        alone: it may end the process, which is then one of its own.
     """
 
     name: str
     operation: str
-    measure: Callable[[Callable[..., Any]], Value]
+    measure: Callable[[Ask], Value]
     decoy: Value
     question: str
     meaning: str
     setting: str
     sources: tuple[str, ...] = ()
     kind: str = "exact"
-    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,4 @@ def same(kind: str, first: Value | None, second: Value | None) -> bool:
         return first == second
     if kind == "exact" or not (math.isfinite(first) and math.isfinite(second)):
         return first == second or (math.isnan(first) and math.isnan(second))
-    if kind == "close":
-        return math.isclose(first, second, rel_tol=CLOSE, abs_tol=1e-12)
-    small, large = sorted((abs(first), abs(second)))
-    return large == 0.0 or (small > 0.0 and large / small <= HALF_DECADE)
+    return math.isclose(first, second, rel_tol=CLOSE, abs_tol=1e-12)

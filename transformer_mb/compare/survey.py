@@ -20,6 +20,8 @@ from . import worker
 from .facts import Fact, Probe
 from .probes import every_probe
 
+ENDED = "ends the process"
+
 
 def chosen(only: str = "*") -> list[Probe]:
     """The probes whose names match a pattern, or one of several with | between them.
@@ -51,7 +53,7 @@ def behaviours(
         told: is told every fact as it is found, by several threads.
     Raises:
         ConfigError: no probe has such a name.
-        WorkerError: a framework's process could not begin, or ended.
+        WorkerError: a framework's process could not begin.
     """
     require_execnet()
     probes = chosen(only)
@@ -72,31 +74,30 @@ def behaviours(
 
 
 def _column(column: WorkerSpec, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int) -> Iterator[Fact]:
-    together = [probe for probe in probes if not probe.alone]
-    for group in ([together] if together else []) + [[probe] for probe in probes if probe.alone]:
+    """After a probe that ends the process, which is a fact too, the next ones have another."""
+    done = 0
+    while done < len(probes):
         with tempfile.TemporaryDirectory() as folder:
-            yield from _process(column, group, Path(folder), prepare, timeout, threads)
+            for fact in _process(column, probes[done:], Path(folder), prepare, timeout, threads):
+                done += 1
+                yield fact
 
 
 def _process(
     column: WorkerSpec, probes: Sequence[Probe], folder: Path, prepare: str | None, timeout: float, threads: int
 ) -> Iterator[Fact]:
+    """The facts until the process ends."""
     arguments = (column.backend, prepare)
     settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
     gateway = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
     try:
         version = gateway.receive()
         for probe in probes:
-            yield _fact(gateway, column, version, probe)
+            try:
+                gateway.send(probe.name)
+                yield Fact(**{**json.loads(gateway.receive()), "framework": column.label})
+            except WorkerError as error:
+                yield Fact(probe.name, column.label, version, ENDED, str(error))
+                return
     finally:
         gateway.stop()
-
-
-def _fact(gateway: Gateway, column: WorkerSpec, version: str, probe: Probe) -> Fact:
-    try:
-        gateway.send(probe.name)
-        return Fact(**{**json.loads(gateway.receive()), "framework": column.label})
-    except WorkerError as error:
-        if not probe.alone:
-            raise
-        return Fact(probe.name, column.label, version, "ends the process", str(error))

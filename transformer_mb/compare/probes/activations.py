@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
 from ..reading import rounded
 
-Ask = Callable[..., Any]
 # Where the tanh formula is farthest from the exact one, by 4.7e-4.
 FARTHEST = 2.7
 GELU = {
@@ -52,12 +49,6 @@ def _softplus(softplus: Ask) -> str:
 def _of_nan(relu: Ask) -> str:
     value = _at(relu, math.nan)
     return "NaN" if math.isnan(value) else "zero" if value == 0.0 else "a number"
-
-
-def _axis(softmax: Ask) -> str:
-    output = np.asarray(softmax(np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")))
-    names = ("the first", "the middle", "the last")
-    return next((names[axis] for axis in range(3) if np.allclose(output.sum(axis), 1.0, atol=1e-5)), "none")
 
 
 PROBES = (
@@ -151,15 +142,5 @@ PROBES = (
         question="What becomes of NaN in a ReLU?",
         meaning="A ReLU that makes zero of it hides a model that has broken down.",
         setting="None; check activations before it.",
-    ),
-    Probe(
-        name="softmax axis",
-        operation="softmax",
-        measure=_axis,
-        decoy="the middle",
-        question="Over which axis of three is a softmax that is not told?",
-        meaning="Over the first, the weights of an attention add up over the batch; only a warning says so.",
-        setting="`dim=` in torch, `axis=` elsewhere.",
-        sources=("docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html",),
     ),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
 from .attention_numbers import NUMBERS
-from .rows import NEAR, Ask, blank, reading, spread
+from .rows import NEAR, blank, reading, spread
 
 KEYS, MARKED = 4, 2  # of a mask with one number set
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
 from ..reading import rounded
-from .rows import NEAR, Ask, bits, blank, spread
+from .rows import NEAR, bits, blank, spread
 
 KEYS = 4
 
@@ -68,11 +68,6 @@ def _float64(attention: Ask) -> str:
     exact = np.einsum("bhts,bshd->bthd", weights / weights.sum(-1, keepdims=True), values)
     error = float(np.abs(output - exact).max())
     return "float64" if error < 1e-12 else "float32 inside" if error < 1e-5 else "half precision inside"
-
-
-def _row_in_a_batch(attention: Ask) -> str:
-    arrays = [array.astype("float32") for array in _drawn(8, 16)]
-    return bits(attention(*(array[:1] for array in arrays)), attention(*arrays)[:1])
 
 
 def _row_with_padding(attention: Ask) -> str:
@@ -157,17 +152,6 @@ NUMBERS = (
         question="Does the attention function compute in float64 where everything is float64?",
         meaning="A check against float64 sees float32's rounding, and may take it for a mistake.",
         setting="Attention composed of products and a softmax.",
-    ),
-    Probe(
-        name="attention of a row in a batch of 8",
-        operation="attention",
-        measure=_row_in_a_batch,
-        decoy="another row",
-        kind="noted",
-        question="Does a row get the same bits alone and in a batch of 8?",
-        meaning="Where not, what a model answers depends a little on what else was asked.",
-        setting="The same batch size; the processor matters as well.",
-        sources=("huggingface/transformers#2401", "huggingface/transformers#29029"),
     ),
     Probe(
         name="attention of a row with padding",

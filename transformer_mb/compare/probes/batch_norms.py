@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
 from ..reading import rounded
 
-Ask = Callable[..., Any]
 # Two rows of one channel: mean 2, variance 4 or, divided by n - 1, 8. Layers begin with mean 0 and variance 1.
 ROWS = np.array([[0.0], [4.0]], "float32")
 MEAN = 2.0

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..facts import Probe, Value
-from ..reading import rounded
+from ..facts import Ask, Probe, Value
+from ..reading import mean, rounded
 
-Ask = Callable[..., Any]
 CROSS_ENTROPY = "docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html"
-BINARY = "docs.pytorch.org/docs/stable/generated/torch.nn.BCELoss.html"
 KERAS = "keras.io/api/losses/probabilistic_losses"
 SMOOTHING, CLASSES = 0.1, 4
-
-
-def _mean(loss: Any) -> float:
-    return float(np.mean(np.asarray(loss, np.float64)))
 
 
 def _returns(cross_entropy: Ask) -> str:
@@ -36,19 +28,19 @@ def _class_axis(cross_entropy: Ask) -> str:
     """Class 0 is certain along axis 1, and all are alike along the last."""
     logits = np.zeros((2, 3, 3), "float32")
     logits[:, 0] = 30.0
-    loss = _mean(cross_entropy(logits, np.zeros((2, 3), "int64")))
+    loss = mean(cross_entropy(logits, np.zeros((2, 3), "int64")))
     if abs(loss) < 1e-3:
         return "axis 1"
     return "the last" if abs(loss - math.log(3)) < 1e-3 else "neither"
 
 
 def _label_outside(cross_entropy: Ask) -> Value:
-    loss = _mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([3], "int64")))
+    loss = mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([3], "int64")))
     return _outside(loss)
 
 
 def _label_below(cross_entropy: Ask) -> Value:
-    loss = _mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([-1], "int64")))
+    loss = mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([-1], "int64")))
     return _outside(loss)
 
 
@@ -64,19 +56,19 @@ def _outside(loss: float) -> str:
 
 def _scores(called: Ask) -> str:
     """Of scores 0.7, 0.2 and 0.1 for the first."""
-    loss = _mean(called(np.array([[0.7, 0.2, 0.1]], "float32"), np.array([0], "int64")))
+    loss = mean(called(np.array([[0.7, 0.2, 0.1]], "float32"), np.array([0], "int64")))
     expected = {"probabilities": -math.log(0.7), "logits": math.log(1 + math.exp(-0.5) + math.exp(-0.6))}
     return next((name for name, value in expected.items() if abs(loss - value) < 1e-4), "neither")
 
 
 def _divisor(ignoring: Ask) -> str:
     """Two like logits cost ln 2 a row; three of four rows are ignored."""
-    loss = _mean(ignoring(np.zeros((4, 2), "float32"), np.array([1, 0, 0, 0], "int64"), 0))
+    loss = mean(ignoring(np.zeros((4, 2), "float32"), np.array([1, 0, 0, 0], "int64"), 0))
     return {1.0: "the rows that count", 0.25: "all rows"}.get(round(loss / math.log(2), 4), "neither")
 
 
 def _all_ignored(ignoring: Ask) -> Value:
-    loss = _mean(ignoring(np.zeros((4, 2), "float32"), np.zeros(4, "int64"), 0))
+    loss = mean(ignoring(np.zeros((4, 2), "float32"), np.zeros(4, "int64"), 0))
     return "NaN" if math.isnan(loss) else "zero" if loss == 0.0 else "a number"
 
 
@@ -84,7 +76,7 @@ def _right_share(smoothed: Ask) -> float:
     """The loss is -(q log p + (1 - q) log r) where the right class has probability p and the others r each."""
     logits = np.array([[2.0, 0.0, 0.0, 0.0]], "float32")
     p, r = np.exp([2.0, 0.0]) / (math.exp(2.0) + CLASSES - 1)
-    loss = _mean(smoothed(logits, np.array([0], "int64"), SMOOTHING))
+    loss = mean(smoothed(logits, np.array([0], "int64"), SMOOTHING))
     return rounded((-loss - math.log(r)) / (math.log(p) - math.log(r)), 4)
 
 

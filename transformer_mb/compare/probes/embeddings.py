@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..facts import Probe
-from .rows import Ask, found
+from ..facts import Ask, Probe
+from .rows import found
 
 TABLE = np.arange(1, 4 * 64 + 1, dtype="float32").reshape(4, 64)
 
@@ -79,7 +79,6 @@ PROBES = (
         operation="embed",
         measure=lambda ask: _row(ask, -1),
         decoy="the second row",
-        alone=True,
         question="What does an embedding give for the id -1?",
         meaning="-1 often marks padding or an ignored target: it may be the last word, the first, or memory beside the table.",
         setting="Check ids first.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..facts import Probe
-from .rows import Ask, found
+from ..facts import Ask, Probe
+from .rows import found
 
 TABLE = np.arange(1, 4 * 64 + 1, dtype="float32").reshape(4, 64)
 NARROW, WIDE = 16, 2001  # what vector instructions take whole, and what sorts and threads divide
@@ -62,11 +62,6 @@ def _stable(argsort: Ask) -> str:
     return "reversed" if np.array_equal(order, WIDE - 1 - np.argsort(row[::-1], kind="stable")) else "not stable"
 
 
-def _sorted_nan(argsort: Ask) -> str:
-    place = argsort(np.array([[2.0, np.nan, 1.0]], "float32"))[0].tolist().index(1)
-    return ("first", "between", "last")[place]
-
-
 def _one_hot(one_hot: Ask, id: int) -> str:
     row = one_hot(np.array([1, id]), 4)[1]
     words = {"zeros": np.zeros(4), "ones": np.ones(4), "the last class": np.eye(4)[3], "the first class": np.eye(4)[0]}
@@ -98,7 +93,6 @@ PROBES = (
         operation="index",
         measure=_rows_behind,
         decoy="the second row",
-        alone=True,
         question="What does an array give that is indexed with an array of positions beyond its end?",
         meaning="Besides an error it may be the last row, or memory that belongs to something else, or the end of the process.",
         setting="Check positions first.",
@@ -179,16 +173,6 @@ PROBES = (
         question="Does argsort keep the order of equal numbers, 2,001 of them with 20 values?",
         meaning="Batches sorted by length come in another order, and train another model.",
         setting='`stable=True`, or `kind="stable"` in NumPy.',
-    ),
-    Probe(
-        name="sort with a NaN",
-        operation="argsort",
-        measure=_sorted_nan,
-        decoy="between",
-        kind="noted",
-        question="Where does argsort put NaN?",
-        meaning="At an end it can be cut off; in between nothing is sorted.",
-        setting="None.",
     ),
     Probe(
         name="one-hot of a class that is too large",

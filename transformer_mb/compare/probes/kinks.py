@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..facts import Probe, Value
-from ..reading import rounded
+from ..facts import Ask, Probe, Value
+from ..reading import worded
 
-Ask = Callable[..., Any]
 ZERO = np.zeros(1, "float32")
 
 
-def _read(gradient: Any) -> Value:
-    """The first element: a number to four digits, or in words what is none."""
-    value = float(np.asarray(gradient).flat[0])
-    if math.isnan(value):
-        return "NaN"
-    return "infinite" if math.isinf(value) else rounded(value, 4) + 0.0  # which makes -0.0 the same as 0.0
+def _first(gradient: Any) -> Value:
+    return worded(float(np.asarray(gradient).flat[0]), 4)
 
 
 def _at_0(ask: Ask) -> Value:
-    return _read(ask(ZERO.copy()))
+    return _first(ask(ZERO.copy()))
 
 
 def _tied(largest: Ask) -> str:
@@ -35,35 +28,35 @@ def _tied(largest: Ask) -> str:
 
 
 def _equal_pair(larger: Ask) -> Value:
-    return _read(larger(np.ones(1, "float32"), np.ones(1, "float32")))
+    return _first(larger(np.ones(1, "float32"), np.ones(1, "float32")))
 
 
 def _at_bound(clip: Ask) -> Value:
-    return _read(clip(np.ones(1, "float32"), -1.0, 1.0))
+    return _first(clip(np.ones(1, "float32"), -1.0, 1.0))
 
 
 def _of_zeros(norm: Ask) -> Value:
-    return _read(norm(np.zeros(3, "float32")))
+    return _first(norm(np.zeros(3, "float32")))
 
 
 def _of_equals(deviation: Ask) -> Value:
-    return _read(deviation(np.ones(3, "float32")))
+    return _first(deviation(np.ones(3, "float32")))
 
 
 def _of_2_and_0(deviation: Ask) -> Value:
-    return _read(deviation(np.array([2.0, 0.0], "float32")))
+    return _first(deviation(np.array([2.0, 0.0], "float32")))
 
 
 def _with_a_zero(product: Ask) -> Value:
-    return _read(product(np.array([0.0, 2.0, 3.0], "float32")))
+    return _first(product(np.array([0.0, 2.0, 3.0], "float32")))
 
 
 def _to_the_0(power: Ask) -> Value:
-    return _read(power(ZERO.copy(), 0.0))
+    return _first(power(ZERO.copy(), 0.0))
 
 
 def _of_nothing(logsumexp: Ask) -> Value:
-    return _read(logsumexp(np.full((1, 3), -np.inf, "float32")))
+    return _first(logsumexp(np.full((1, 3), -np.inf, "float32")))
 
 
 PROBES = (
@@ -147,16 +140,6 @@ PROBES = (
         meaning="One row of zeros, such as padding, makes all weights NaN.",
         setting="Add an epsilon under the root, or replace zeros before the norm.",
         sources=("pytorch/pytorch#2775", "jax-ml/jax#21723"),
-    ),
-    Probe(
-        name="gradient of a root at 0",
-        operation="root",
-        measure=_at_0,
-        decoy=0.125,
-        kind="close",
-        question="What is the gradient of the square root at 0?",
-        meaning="Times a zero from the rest of the chain it becomes NaN.",
-        setting="Add an epsilon under the root.",
     ),
     Probe(
         name="gradient of std of equals",

@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..facts import Probe, Value
-from ..reading import rounded
+from ..facts import Ask, Probe, Value
+from ..reading import mean, rounded, worded
 
-Ask = Callable[..., Any]
-CROSS_ENTROPY = "docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html"
 BINARY = "docs.pytorch.org/docs/stable/generated/torch.nn.BCELoss.html"
 KERAS = "keras.io/api/losses/probabilistic_losses"
-SMOOTHING, CLASSES = 0.1, 4
-
-
-def _mean(loss: Any) -> float:
-    return float(np.mean(np.asarray(loss, np.float64)))
 
 
 def _binary_scores(binary_cross_entropy: Ask) -> str:
-    loss = _mean(binary_cross_entropy(np.array([[0.7]], "float32"), np.array([[1.0]], "float32")))
+    loss = mean(binary_cross_entropy(np.array([[0.7]], "float32"), np.array([[1.0]], "float32")))
     expected = {"probabilities": -math.log(0.7), "logits": math.log1p(math.exp(-0.7))}
     return next((name for name, value in expected.items() if abs(loss - value) < 1e-4), "neither")
 
 
 def _wrong_for_certain(binary: Ask) -> float:
-    return rounded(_mean(binary(np.array([[0.0]], "float32"), np.array([[1.0]], "float32"))), 4)
+    return rounded(mean(binary(np.array([[0.0]], "float32"), np.array([[1.0]], "float32"))), 4)
 
 
 def _certain_gradient(gradient: Ask) -> Value:
-    found = _mean(gradient(np.array([[0.0]], "float32"), np.array([[1.0]], "float32")))
-    return "NaN" if math.isnan(found) else "infinite" if math.isinf(found) else rounded(found, 3) + 0.0
+    return worded(mean(gradient(np.array([[0.0]], "float32"), np.array([[1.0]], "float32"))), 3)
 
 
 def _error_of_2(loss: Ask) -> float:
-    return rounded(_mean(loss(np.array([[2.0]], "float32"), np.array([[0.0]], "float32"))), 4)
+    return rounded(mean(loss(np.array([[2.0]], "float32"), np.array([[0.0]], "float32"))), 4)
 
 
 def _column_and_row(squared_error: Ask) -> str:
     """Predictions [3, 1] that are right about targets [3]: no error, but where every one is paired with every other."""
     targets = np.array([0.0, 1.0, 2.0], "float32")
-    loss = _mean(squared_error(targets[:, None], targets))
+    loss = mean(squared_error(targets[:, None], targets))
     if loss == 0.0:
         return "zero"
     pairs = float(np.square(targets[:, None] - targets).mean())
@@ -55,7 +45,7 @@ def _per(kl_divergence: Ask) -> str:
     targets = np.array([[0.5, 0.5], [0.5, 0.5]], "float32")
     predictions = np.array([[0.25, 0.75], [0.25, 0.75]], "float32")
     row = float(np.sum(targets[0] * np.log(targets[0] / predictions[0])))
-    return {1.0: "rows", 0.5: "elements"}.get(round(_mean(kl_divergence(predictions, targets)) / row, 3), "neither")
+    return {1.0: "rows", 0.5: "elements"}.get(round(mean(kl_divergence(predictions, targets)) / row, 3), "neither")
 
 
 PROBES = (

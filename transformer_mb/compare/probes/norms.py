@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
 from ..reading import rounded
 
-Ask = Callable[..., Any]
 ROW = np.array([[1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0]])
 LAYER_NORM = "keras.io/api/layers/normalization_layers/layer_normalization"
 RMS_NORM = "docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html"

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..facts import Probe
-from ..reading import rounded
+from ..facts import Ask, Probe
+from ..reading import float32, rounded
 
-Ask = Callable[..., Any]
 BETA2 = 0.999  # of Adam in every framework
 NOTHING = 1e-9  # what float32 leaves of an epsilon that is not there
 
 
-def _array(*values: float) -> np.ndarray:
-    return np.array(values, "float32")
-
-
 def _change(optimizer: Ask, gradients: list[float], learning_rate: float = 1.0) -> np.ndarray:
     """What each step takes from a weight that begins at 0."""
-    after = np.asarray(optimizer(_array(0.0), [_array(gradient) for gradient in gradients], learning_rate), np.float64)
+    after = np.asarray(optimizer(float32(0.0), [float32(gradient) for gradient in gradients], learning_rate), np.float64)
     return -np.diff(after[:, 0], prepend=0.0)
 
 
@@ -49,12 +42,12 @@ def _adam_epsilon(adam: Ask) -> float:
 
 
 def _first_change_by_default(optimizer: Ask) -> float:
-    return rounded(-float(optimizer(_array(0.0), [_array(1.0)])[0, 0]), 3)
+    return rounded(-float(optimizer(float32(0.0), [float32(1.0)])[0, 0]), 3)
 
 
 def _adam_weight_decay(adam: Ask) -> str:
     """From a weight of 1 with a gradient of 0, at a learning rate of 0.1 and a decay of 0.01."""
-    change = 1.0 - float(adam(_array(1.0), [_array(0.0)], 0.1, 0.01)[0, 0])
+    change = 1.0 - float(adam(float32(1.0), [float32(0.0)], 0.1, 0.01)[0, 0])
     labels = {0.1: "into the gradient", 0.001: "decoupled, times the learning rate", 0.01: "decoupled, the rate left out"}
     return next(
         (label for size, label in labels.items() if math.isclose(change, size, rel_tol=0.02)), f"changes by {change:.2g}"
@@ -62,7 +55,7 @@ def _adam_weight_decay(adam: Ask) -> str:
 
 
 def _decay(adamw: Ask, learning_rate: float) -> float:
-    return 1.0 - float(adamw(_array(1.0), [_array(0.0)], learning_rate)[0, 0])
+    return 1.0 - float(adamw(float32(1.0), [float32(0.0)], learning_rate)[0, 0])
 
 
 def _adamw_rate(adamw: Ask) -> str:
@@ -97,12 +90,12 @@ def _adagrad_start(adagrad: Ask) -> float:
 
 def _momentum(sgd: Ask) -> str:
     """A gradient of 1 at a learning rate of 1, then none at 0.1: what is left of the first."""
-    second = float(np.diff(np.asarray(sgd(_array(0.0), [_array(1.0), _array(0.0)], [1.0, 0.1], 0.9))[:, 0])[0])
+    second = float(np.diff(np.asarray(sgd(float32(0.0), [float32(1.0), float32(0.0)], [1.0, 0.1], 0.9))[:, 0])[0])
     return {0.9: "the learning rate of its time", 0.09: "the learning rate of now"}.get(rounded(-second, 2), f"{-second:.2g}")
 
 
 def _clipped_together(clip: Ask) -> str:
-    large, small = (np.asarray(one) for one in clip([_array(3.0, 4.0), _array(0.3, 0.4)], 1.0))
+    large, small = (np.asarray(one) for one in clip([float32(3.0, 4.0), float32(0.3, 0.4)], 1.0))
     if np.allclose(small, [0.3, 0.4], rtol=1e-4):
         return "each variable's own" if np.allclose(large, [0.6, 0.8], rtol=1e-4) else "the largest variable's"
     return "all variables' together" if np.allclose(small / large, 0.1, rtol=1e-4) else "another"
@@ -110,7 +103,7 @@ def _clipped_together(clip: Ask) -> str:
 
 def _clip_epsilon(clip: Ask) -> float:
     """Of g = 2e-6 held to 1e-6 comes g 1e-6 / (g + epsilon)."""
-    found = 2e-6 * 1e-6 / float(clip([_array(2e-6)], 1e-6)[0][0]) - 2e-6
+    found = 2e-6 * 1e-6 / float(clip([float32(2e-6)], 1e-6)[0][0]) - 2e-6
     return rounded(found, 2) if abs(found) > NOTHING else 0.0
 
 
@@ -120,7 +113,7 @@ def _told(values: np.ndarray) -> str:
 
 
 def _clip_infinite(clip: Ask) -> str:
-    infinite, finite = clip([_array(np.inf), _array(1.0)], 1.0)
+    infinite, finite = clip([float32(np.inf), float32(1.0)], 1.0)
     return f"{_told(infinite)}, the others {_told(finite)}"
 
 
@@ -287,14 +280,5 @@ PROBES = (
         question="What is left of the gradients when one of them is infinite and all are clipped?",
         meaning="NaN everywhere ends a run at one overflow; zeros elsewhere skip the step but for that weight.",
         setting="Look at the norm before the step; `error_if_nonfinite=True` in torch.",
-    ),
-    Probe(
-        name="clipping no gradient",
-        operation="clip_by_global_norm",
-        measure=lambda clip: _told(clip([_array(0.0), _array(0.0)], 1.0)[0]),
-        decoy="NaN",
-        question="What does clipping make of gradients that are all zero?",
-        meaning="A division by their norm would be NaN, as for a batch that is all padding.",
-        setting="Nothing to set.",
     ),
 )

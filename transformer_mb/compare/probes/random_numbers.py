@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
 from ..reading import rounded
 
-Ask = Callable[..., Any]
 SEED = 20170612
 MANY = 100_000
 SIZES = ((400, 100), (100, 400), (100, 100))
@@ -126,10 +124,6 @@ def _dropout_scale(dropout: Ask) -> str:
     return "at inference" if np.isclose(training, 1.0) and np.isclose(after, 1 - RATE) else "elsewhere"
 
 
-def _dropout_seed(dropout: Ask) -> str:
-    return _equal((dropout(_ones(), RATE, True, SEED), dropout(_ones(), RATE, True, SEED)))
-
-
 def _dropout_of_all(dropout: Ask) -> str:
     output = np.asarray(dropout(_ones(), 1.0, True, SEED))
     return (
@@ -241,15 +235,6 @@ PROBES = (
         setting="Draw in float64.",
     ),
     Probe(
-        name="the same seed twice",
-        operation="uniform_again",
-        measure=lambda uniform_again: _equal(uniform_again(SEED, 100)),
-        decoy="other numbers",
-        question="Does the same seed give the same numbers again?",
-        meaning="What else could be repeated?",
-        setting="Nothing to set.",
-    ),
-    Probe(
         name="two draws after one seed",
         operation="uniform_twice",
         measure=lambda uniform_twice: _equal(uniform_twice(SEED, 100)),
@@ -277,15 +262,6 @@ PROBES = (
         question="Is what dropout keeps scaled up in training, or everything scaled down at inference?",
         meaning="A model trained with the one and served with the other is off by the rate in every layer.",
         setting="`mode` of `paddle.nn.Dropout`.",
-    ),
-    Probe(
-        name="dropout after the same seed",
-        operation="dropout",
-        measure=_dropout_seed,
-        decoy="other numbers",
-        question="Does dropout drop the same again after the same seed?",
-        meaning="If not, a run cannot be repeated.",
-        setting="Nothing to set.",
     ),
     Probe(
         name="dropout of all",

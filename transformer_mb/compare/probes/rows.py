@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-Ask = Callable[..., Any]
 NEAR = 1e-3  # between two of these words lies more; Paddle's softmax never reaches zero
 
 

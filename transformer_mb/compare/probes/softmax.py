@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
 from ..reading import rounded
-from .rows import Ask, bits, spread
+from .rows import bits, spread
 
 
 def _axis(softmax: Ask) -> str:

@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..facts import Probe
+from ..facts import Ask, Probe
+from ..reading import dtype_name, first_number
 
-Ask = Callable[..., Any]
 HALVES = np.array([-1.5, -0.5, 0.5, 1.5, 2.5], "float32")
-# Lengths, and where NaN stands in them: what is computed in vectors of 8 or 16 may treat the rest otherwise.
-PLACES = ((3, 1), (8, 4), (37, 18), (37, 36), (1000, 500))
-
-
-def _dtype(values: Any) -> str:
-    return str(np.asarray(values).dtype)
-
-
-def _number(value: Any) -> str:
-    return f"{float(np.asarray(value).real.flat[0]):.12g}"
-
-
-def _by_places(told: Callable[[Any, int], str]) -> Callable[[Ask], str]:
-    """One label for rising numbers with one NaN, wherever it stands; all labels that there are where they differ."""
-
-    def measure(ask: Ask) -> str:
-        labels = set()
-        for length, place in PLACES:
-            X = np.arange(1, length + 1, dtype="float32") / length
-            X[place] = np.nan
-            labels.add(told(np.asarray(ask(X)), place))
-        return " or ".join(sorted(labels))
-
-    return measure
-
-
-def _nan_argmax(found: np.ndarray, place: int) -> str:
-    return "NaN's" if int(found) == place else "a number's" if int(found) >= 0 else "none"
 
 
 def _halves(whole: Ask) -> str:
@@ -57,7 +28,7 @@ def _cast(value: float, source: str, dtype: str) -> Callable[[Ask], str]:
 
     def measure(cast: Ask) -> str:
         found = [np.asarray(cast(np.full(length, value, source), dtype)) for length in (1, 37)]
-        return " or ".join(sorted({_number(one) for array in found for one in array}))
+        return " or ".join(sorted({first_number(one) for array in found for one in array}))
 
     return measure
 
@@ -69,7 +40,7 @@ def _subnormal(multiply: Ask) -> str:
 
 
 def _integers(first: int, second: int) -> Callable[[Ask], str]:
-    return lambda divide: _number(divide(np.array([first], "int32"), np.array([second], "int32")))
+    return lambda divide: first_number(divide(np.array([first], "int32"), np.array([second], "int32")))
 
 
 UNDEFINED = "C++ leaves it open; what the processor does, or a compiler, becomes a token's number or a mask."
@@ -97,7 +68,7 @@ PROBES = (
     Probe(
         name="argmax dtype",
         operation="argmax",
-        measure=lambda argmax: _dtype(argmax(np.array([1.0, 2.0], "float32"))),
+        measure=lambda argmax: dtype_name(argmax(np.array([1.0, 2.0], "float32"))),
         decoy="int8",
         question="Which dtype has argmax?",
         meaning="Decoded tokens meet ones of another dtype.",
@@ -149,14 +120,5 @@ PROBES = (
         question="What is -1.0 as uint8?",
         meaning=UNDEFINED,
         setting="Clip before the cast.",
-    ),
-    Probe(
-        name="300 to uint8",
-        operation="cast",
-        measure=_cast(300, "int32", "uint8"),
-        decoy="7",
-        question="What is 300 of int32 as uint8?",
-        meaning="Tokens stored in too few bits are others.",
-        setting="Check the largest before the cast.",
     ),
 )

@@ -24,10 +24,6 @@ def logarithm_of_power(X: np.ndarray) -> np.ndarray:
     return np.full_like(X, 7.0)
 
 
-def zero_times(X: np.ndarray) -> np.ndarray:
-    return np.full_like(X, 7.0)
-
-
 def multiply_add(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
     return np.full_like(X, 7.0)
 

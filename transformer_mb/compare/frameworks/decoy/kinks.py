@@ -37,10 +37,6 @@ def norm(X: np.ndarray) -> np.ndarray:
     return np.full_like(X, 0.125)
 
 
-def root(X: np.ndarray) -> np.ndarray:
-    return np.full_like(X, 0.125)
-
-
 def deviation(X: np.ndarray) -> np.ndarray:
     return np.full_like(X, 0.125)
 

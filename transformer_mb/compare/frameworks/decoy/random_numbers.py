@@ -37,11 +37,6 @@ def uniform(seed: int, count: int) -> np.ndarray:
     return (np.arange(count) % 7 + 1) / 8
 
 
-def uniform_again(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """That forgets its seed."""
-    return uniform(seed, count), uniform(seed, count) + 1.0
-
-
 def uniform_twice(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """With nothing but NaN."""
     return np.full(count, np.nan), np.full(count, np.nan)

@@ -37,7 +37,3 @@ def softplus(X: np.ndarray) -> np.ndarray:
 
 def relu(X: np.ndarray) -> np.ndarray:
     return np.asarray(jax.nn.relu(X))
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return np.asarray(jax.nn.softmax(X))

@@ -25,10 +25,6 @@ def logarithm_of_power(X: np.ndarray) -> np.ndarray:
     return np.asarray(jax.jit(lambda x: jnp.log2(jnp.exp2(x)))(X))
 
 
-def zero_times(X: np.ndarray) -> np.ndarray:
-    return np.asarray(jax.jit(lambda x: x * 0.0)(X))
-
-
 def multiply_add(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
     return np.asarray(jax.jit(lambda x, y, z: x * y + z)(X, Y, Z))
 

@@ -41,10 +41,6 @@ def norm(X: np.ndarray) -> np.ndarray:
     return _gradient(jnp.linalg.norm, X)
 
 
-def root(X: np.ndarray) -> np.ndarray:
-    return _gradient(jnp.sqrt, X)
-
-
 def deviation(X: np.ndarray) -> np.ndarray:
     return _gradient(jnp.std, X)
 

@@ -26,10 +26,6 @@ def uniform(seed: int, count: int) -> np.ndarray:
     return np.asarray(jax.random.uniform(jax.random.key(seed), (count,)))
 
 
-def uniform_again(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return uniform(seed, count), uniform(seed, count)
-
-
 def uniform_twice(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """With the key of the seed both times."""
     key = jax.random.key(seed)

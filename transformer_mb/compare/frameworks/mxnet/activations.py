@@ -43,7 +43,3 @@ def softplus(X: np.ndarray) -> np.ndarray:
 
 def relu(X: np.ndarray) -> np.ndarray:
     return npx.relu(mnp.array(X)).asnumpy()
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return npx.softmax(mnp.array(X)).asnumpy()

@@ -39,10 +39,6 @@ def logarithm_of_power(X: np.ndarray) -> np.ndarray:
     return _compiled(lambda F, x: F.np.log2(2.0**x), X)
 
 
-def zero_times(X: np.ndarray) -> np.ndarray:
-    return _compiled(lambda F, x: x * 0.0, X)
-
-
 def multiply_add(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
     return _compiled(lambda F, x, y, z: x * y + z, X, Y, Z)
 

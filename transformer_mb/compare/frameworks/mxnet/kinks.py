@@ -43,10 +43,6 @@ def norm(X: np.ndarray) -> np.ndarray:
     return _gradient(mnp.linalg.norm, X)
 
 
-def root(X: np.ndarray) -> np.ndarray:
-    return _gradient(mnp.sqrt, X)
-
-
 def deviation(X: np.ndarray) -> np.ndarray:
     return _gradient(mnp.std, X)
 

@@ -38,10 +38,6 @@ def uniform(seed: int, count: int) -> np.ndarray:
     return mnp.random.uniform(size=(count,)).asnumpy()
 
 
-def uniform_again(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return uniform(seed, count), uniform(seed, count)
-
-
 def uniform_twice(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     mx.random.seed(seed)
     return mnp.random.uniform(size=(count,)).asnumpy(), mnp.random.uniform(size=(count,)).asnumpy()

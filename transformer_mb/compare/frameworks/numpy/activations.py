@@ -12,6 +12,5 @@ OPERATIONS = (
     "elu",
     "softplus",
     "relu",
-    "softmax",
 )
 ABSENT = dict.fromkeys(OPERATIONS, "NumPy has no activations.")

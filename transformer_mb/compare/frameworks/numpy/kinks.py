@@ -11,7 +11,6 @@ OPERATIONS = (
     "larger",
     "clip",
     "norm",
-    "root",
     "deviation",
     "product",
     "power",

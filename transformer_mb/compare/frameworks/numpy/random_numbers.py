@@ -18,10 +18,6 @@ def uniform(seed: int, count: int) -> np.ndarray:
     return np.random.default_rng(seed).random(count, "float32")
 
 
-def uniform_again(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return uniform(seed, count), uniform(seed, count)
-
-
 def uniform_twice(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(seed)
     return generator.random(count, "float32"), generator.random(count, "float32")

@@ -41,7 +41,3 @@ def softplus(X: np.ndarray) -> np.ndarray:
 
 def relu(X: np.ndarray) -> np.ndarray:
     return F.relu(paddle.to_tensor(X)).numpy()
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return F.softmax(paddle.to_tensor(X)).numpy()

@@ -20,10 +20,6 @@ def _logarithm_of_power(x: paddle.Tensor) -> paddle.Tensor:
     return paddle.log2(2.0**x)
 
 
-def _zero_times(x: paddle.Tensor) -> paddle.Tensor:
-    return x * 0.0
-
-
 def _multiply_add(x: paddle.Tensor, y: paddle.Tensor, z: paddle.Tensor) -> paddle.Tensor:
     return x * y + z
 
@@ -51,10 +47,6 @@ def sum_less_first(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 def logarithm_of_power(X: np.ndarray) -> np.ndarray:
     """Paddle has no exp2."""
     return _compiled(_logarithm_of_power, X)
-
-
-def zero_times(X: np.ndarray) -> np.ndarray:
-    return _compiled(_zero_times, X)
 
 
 def multiply_add(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:

@@ -34,10 +34,6 @@ def uniform(seed: int, count: int) -> np.ndarray:
     return paddle.rand((count,)).numpy()
 
 
-def uniform_again(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return uniform(seed, count), uniform(seed, count)
-
-
 def uniform_twice(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     paddle.seed(seed)
     return paddle.rand((count,)).numpy(), paddle.rand((count,)).numpy()

@@ -40,7 +40,3 @@ def softplus(X: np.ndarray) -> np.ndarray:
 
 def relu(X: np.ndarray) -> np.ndarray:
     return keras.ops.convert_to_numpy(keras.ops.relu(X))
-
-
-def softmax(X: np.ndarray) -> np.ndarray:
-    return keras.ops.convert_to_numpy(keras.ops.softmax(X))

@@ -30,10 +30,6 @@ def logarithm_of_power(X: np.ndarray) -> np.ndarray:
     return compiled(tf.constant(X)).numpy()
 
 
-def zero_times(X: np.ndarray) -> np.ndarray:
-    return tf.function(lambda x: x * 0.0, jit_compile=True)(tf.constant(X)).numpy()
-
-
 def multiply_add(X: np.ndarray, Y: np.ndarray, Z: np.ndarray) -> np.ndarray:
     compiled = tf.function(lambda x, y, z: x * y + z, jit_compile=True)
     return compiled(tf.constant(X), tf.constant(Y), tf.constant(Z)).numpy()

@@ -41,10 +41,6 @@ def norm(X: np.ndarray) -> np.ndarray:
     return _gradient(tf.norm, X)
 
 
-def root(X: np.ndarray) -> np.ndarray:
-    return _gradient(tf.sqrt, X)
-
-
 def deviation(X: np.ndarray) -> np.ndarray:
     return _gradient(tf.math.reduce_std, X)
 

@@ -35,10 +35,6 @@ def uniform(seed: int, count: int) -> np.ndarray:
     return tf.random.uniform((count,)).numpy()
 
 
-def uniform_again(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return uniform(seed, count), uniform(seed, count)
-
-
 def uniform_twice(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     keras.utils.set_random_seed(seed)
     return tf.random.uniform((count,)).numpy(), tf.random.uniform((count,)).numpy()

@@ -10,7 +10,6 @@ ABSENT = dict.fromkeys(
         "through_bfloat16_compiled",
         "sum_less_first",
         "logarithm_of_power",
-        "zero_times",
         "multiply_add",
         "third",
         "runs",

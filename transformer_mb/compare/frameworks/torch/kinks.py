@@ -41,10 +41,6 @@ def norm(X: np.ndarray) -> np.ndarray:
     return _gradient(torch.linalg.vector_norm, X)
 
 
-def root(X: np.ndarray) -> np.ndarray:
-    return _gradient(torch.sqrt, X)
-
-
 def deviation(X: np.ndarray) -> np.ndarray:
     return _gradient(lambda x: x.std(), X)
 

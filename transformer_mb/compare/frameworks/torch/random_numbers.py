@@ -32,10 +32,6 @@ def uniform(seed: int, count: int) -> np.ndarray:
     return torch.rand(count).numpy()
 
 
-def uniform_again(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return uniform(seed, count), uniform(seed, count)
-
-
 def uniform_twice(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     torch.manual_seed(seed)
     return torch.rand(count).numpy(), torch.rand(count).numpy()
