@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...backend import Backend
-from ...config import TransformerConfig
-from ...dropout_masks import dropout_masks
 from ...interface import FUNCTIONS
-from ...trainer import Batch, Trainer
+from ...trainer import Batch
+from .making import Spec, batch_of, continued_trainer, kept_model, masks_of, model_of, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .mistaken_searches import mistaken
 from .native_dtypes import recorded_dtypes, with_dtypes
 
-Spec = Mapping[str, Any]
 Answer = dict[str, np.ndarray]
 
 
@@ -48,7 +43,7 @@ def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, 
 
 def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Of a whole model what is ``wanted``: ``states``, ``logits``, ``pooled``, ``attention``, or ``loss`` with ``gradient``."""
-    native = _model(backend, spec["config"], arrays)
+    native = model_of(backend, spec["config"], arrays)
     batch, wanted, answer = under("batch", arrays), spec["wanted"], {}
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     if "states" in wanted:
@@ -66,7 +61,7 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         answer |= {f"attention.{name}.{i}": value for name, values in maps.items() for i, value in enumerate(values)}
     if "loss" in wanted:
         masks = under("masks", arrays) or None
-        loss, gradients = backend.loss_and_gradients(native, *_batch(batch), **spec["loss"], dropout_masks=masks)
+        loss, gradients = backend.loss_and_gradients(native, *batch_of(batch), **spec["loss"], dropout_masks=masks)
         answer |= {"loss": np.asarray(loss), **named("gradient", gradients)}
     return answer
 
@@ -94,7 +89,7 @@ def part(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
     With a ``cotangent`` the ``gradient`` of its inputs and parameters too.
     """
-    owner = _part(_kept_model(backend, spec["config"], arrays), spec["path"])
+    owner = _part(kept_model(backend, spec["config"], arrays), spec["path"])
     called = getattr(owner, spec["method"]) if spec["method"] else owner
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
     return _layer_answer(backend, called, with_arrays(spec["inputs"], arrays), call, arrays.get("cotangent"))
@@ -109,7 +104,7 @@ def _part(native: Any, path: str) -> Any:
 
 def update(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Two optimizer steps from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
-    trainer, native = _trainer(backend, spec, arrays)
+    trainer, native = trainer_of(backend, spec, arrays)
     for _ in range(2):
         trainer.update(under("gradients", arrays))
     return named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
@@ -117,14 +112,14 @@ def update(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 def step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Put into a state: the loss and its gradients, and what an update by the given gradients makes of the state."""
-    trainer, native = _trainer(backend, spec, arrays)
-    options, batch = trainer.options, _batch(under("batch", arrays))
+    trainer, native = trainer_of(backend, spec, arrays)
+    options, batch = trainer.options, batch_of(under("batch", arrays))
     loss, gradients = backend.loss_and_gradients(
         native,
         *batch,
         normalization=options.normalization,
         label_smoothing=options.label_smoothing,
-        dropout_masks=_masks(native.config, batch, spec["seed"], spec["step_count"]),
+        dropout_masks=masks_of(native.config, batch, spec["seed"], spec["step_count"]),
     )
     given = under("gradients", arrays) or gradients
     trainer.update(given)
@@ -137,11 +132,11 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
     ``batches`` [steps, B, T] hold one batch a step.
     """
-    trainer, native = (_continued if under("slots", arrays) else _trainer)(backend, spec, arrays)
+    trainer, native = (continued_trainer if under("slots", arrays) else trainer_of)(backend, spec, arrays)
     losses = []
     answer: Answer = {}
     for count, batch in enumerate(_batches(spec, arrays), spec["step_count"]):
-        losses.append(float(trainer.step(batch, dropout_masks=_masks(native.config, batch, spec["seed"], count))))
+        losses.append(float(trainer.step(batch, dropout_masks=masks_of(native.config, batch, spec["seed"], count))))
         if trainer.step_count in spec.get("states_at", ()):
             state = named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
             answer |= named(f"state {trainer.step_count}", state)
@@ -153,12 +148,12 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
     Where the framework keeps a mode, as PyTorch does, it is then that of evaluation. The learning rate falls at every step.
     """
-    trainer, native = _trainer(backend, spec, arrays)
+    trainer, native = trainer_of(backend, spec, arrays)
     batches = _batches(spec, arrays)
     backend.logits(native, batches[0].source, batches[0].target_in, batches[0].source_valid_lens)
     if hasattr(native, "eval"):
         native.eval()
-    masks = [_masks(native.config, batch, spec["seed"], count) for count, batch in enumerate(batches)]
+    masks = [masks_of(native.config, batch, spec["seed"], count) for count, batch in enumerate(batches)]
     losses = []
     for count, (batch, each) in enumerate(zip(batches, masks, strict=True), 1):
         trainer.learning_rate = trainer.options.learning_rate / count
@@ -168,7 +163,7 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
     batches = under("batches", arrays)
-    return [_batch({name: value[number] for name, value in batches.items()}) for number in range(spec["steps"])]
+    return [batch_of({name: value[number] for name, value in batches.items()}) for number in range(spec["steps"])]
 
 
 def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
@@ -177,7 +172,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     Of a beam search the ``scores`` too, [B, 2]: after the length penalty, and before. A ``mistake`` is a negative control:
     see ``mistaken_searches``.
     """
-    native = _model(backend, spec["config"], arrays)
+    native = model_of(backend, spec["config"], arrays)
     inputs = native, arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
     source, lens = inputs[1:3]
     if spec["beam"] is not None:
@@ -200,7 +195,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 def cached(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """The ``logits`` of a target that is fed to the decoder in pieces; those of left padding, which nothing says, are 0."""
-    native = _model(backend, spec["config"], arrays)
+    native = model_of(backend, spec["config"], arrays)
     batch, padding = under("batch", arrays), arrays.get("left_padding")
     states, lens = None, batch.get("source_valid_lens")
     if native.config.has_encoder:
@@ -234,75 +229,3 @@ def compute(backend: Backend, request: Request) -> Answer:
     """What a request asks for, and in which dtype the framework gave each output of it."""
     with recorded_dtypes(backend) as dtype_of:
         return with_dtypes(COMPUTATIONS[request.computation](backend, request.spec, request.arrays), dtype_of)
-
-
-def _model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
-    native = backend.create_empty(TransformerConfig.from_dict(dict(config)))
-    backend.set_weights(native, under("weights", arrays))
-    return native
-
-
-_kept: list[tuple[Backend, str, Any]] = []
-
-
-def _kept_model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
-    """The model of the last call, if it is the same: its parts are asked for one by one, and each is compiled once."""
-    weights = under("weights", arrays)
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    for name in sorted(weights):
-        digest.update(f"{name} {weights[name].dtype} {weights[name].shape}".encode())
-        digest.update(np.ascontiguousarray(weights[name]).tobytes())
-    key = digest.hexdigest()
-    for owner, kept, native in list(_kept):
-        if owner is backend and kept == key:
-            return native
-    native = _model(backend, config, arrays)
-    _kept[:] = [(backend, key, native)]
-    return native
-
-
-def _trainer(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
-    native = _model(backend, spec["config"], arrays)
-    trainer = backend.trainer(native, **_options(spec["options"]))
-    if slots := under("slots", arrays):
-        trainer.load_state_dict({"step": np.asarray(spec["step_count"], np.int64), **slots})
-    return trainer, native
-
-
-_last: list[tuple[Backend, str, Trainer, Any]] = []
-
-
-def _continued(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
-    """In a state that all of its weights and moments are given for, the trainer of the last such run: its step is compiled."""
-    made_of = json.dumps([spec["config"], spec["options"]], sort_keys=True)
-    for owner, key, trainer, native in list(_last):
-        if owner is backend and key == made_of:
-            backend.set_weights(native, under("weights", arrays))
-            trainer.load_state_dict({"step": np.asarray(spec["step_count"], np.int64), **under("slots", arrays)})
-            return trainer, native
-    trainer, native = _trainer(backend, spec, arrays)
-    _last[:] = [(backend, made_of, trainer, native)]
-    return trainer, native
-
-
-def _options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """As TrainerOptions takes them: JSON has no tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-
-
-def _batch(arrays: Arrays) -> Batch:
-    return Batch(*(arrays.get(name) for name in Batch._fields))  # type: ignore[arg-type]  # a decoder has no source
-
-
-def _masks(config: TransformerConfig, batch: Batch, seed: int, step_count: int) -> dict[str, np.ndarray]:
-    """From the neutral stream, in each process anew: they are keyed by the seed and the step alone."""
-    rows, steps = batch.target_in.shape
-    source_steps = batch.source.shape[1] if batch.source is not None else 0
-    return _drawn(config, seed, step_count, rows, source_steps, steps)
-
-
-@lru_cache(maxsize=160)  # a trajectory is followed by many perturbed runs; half a megabyte a step
-def _drawn(
-    config: TransformerConfig, seed: int, step_count: int, rows: int, source_steps: int, steps: int
-) -> dict[str, np.ndarray]:
-    return dropout_masks(config, seed, step_count, rows, source_steps, steps)
