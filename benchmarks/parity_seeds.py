@@ -11,6 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
+from transformer_mb.files.whole_file import write_whole
 from transformer_mb.parity.seeds import DRAWN, Seeds, run_seeds
 from transformer_mb.parity.selection import Selection
 from transformer_mb.registry import BUILT_IN, EVERY_DTYPE
@@ -29,10 +30,12 @@ def main() -> int:
     first, _, last = given.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
     selection = Selection(tuple(given.dtype.split(",")), given.cases)
-    found = run_seeds(given.backends.split(","), seeds, selection, Seeds(), lambda line: print(line, flush=True))
-    if given.json is not None:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(found.to_json(), indent=1) + "\n")
+    found = Seeds()
+    for seed in seeds:
+        run_seeds(given.backends.split(","), [seed], selection, found, lambda line: print(line, flush=True))
+        if given.json is not None:  # after each seed: a run of hours may be cut
+            given.json.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(given.json, json.dumps({"backends": given.backends.split(","), **found.to_json()}, indent=1) + "\n")
     print("\n".join([*found.lines(SHOWN), *(f"FAILED {line}" for line in found.failed)]))
     print(f"{found.cells:,} cells over {len(found.seeds)} seeds, {len(found.failed)} failed")
     return 1 if found.failed else 0
