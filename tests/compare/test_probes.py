@@ -1,5 +1,6 @@
 """Probes: each is whole, and tells its decoy apart from every framework."""
 
+import re
 from importlib import import_module
 
 import pytest
@@ -35,7 +36,7 @@ def test_every_probe_says_what_it_means(name):
     _, probe = PROBES[name]
     assert probe.kind in KINDS and "?" in probe.question
     assert probe.meaning.endswith((".", "?")) and probe.setting.endswith(".")
-    assert not [source for source in probe.sources if "://" in source or " " in source]
+    assert not [source for source in probe.sources if not re.fullmatch(r"[\w-]+/[\w.-]+#\d+|[\w-]+(\.[\w-]+)+/\S+", source)]
 
 
 @pytest.mark.parametrize("framework", BUILT_IN)

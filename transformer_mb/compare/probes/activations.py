@@ -142,5 +142,6 @@ PROBES = (
         question="What becomes of NaN in a ReLU?",
         meaning="A ReLU that makes zero of it hides a model that has broken down.",
         setting="None; check activations before it.",
+        sources=("PaddlePaddle/Paddle#79351", "pytorch/pytorch#7999"),
     ),
 )

@@ -98,6 +98,7 @@ MASKS = (
         question="And when the layer is asked for its weights too?",
         meaning="Looking at the weights takes another path through the layer, and can change its output.",
         setting="`need_weights=False` in torch, `return_attention_scores=False` in Keras.",
+        sources=("keras-team/keras#23038",),
     ),
     Probe(
         name="attention layer without any key, dropout",
@@ -107,6 +108,7 @@ MASKS = (
         question="And in training with dropout, of a rate that drops nothing?",
         meaning="Where dropout takes another path, a model without it is another model than one with a rate near zero.",
         setting="In Keras `flash_attention`, dropout and the weights choose the path.",
+        sources=("keras-team/keras#23038",),
     ),
     Probe(
         name="boolean mask of attention",

@@ -59,7 +59,7 @@ PROBES = (
         question="Is a number rounded that a compiled function casts to bfloat16 and back?",
         meaning="Where the pair of casts is left out, simulated low precision is no longer low.",
         setting="`lax.reduce_precision`, `xla_allow_excess_precision=false`; `emulate_precision_casts` of torch.compile.",
-        sources=("jax#23007", "jax#22244", "pytorch#176565", "pytorch#182225"),
+        sources=("jax-ml/jax#23007", "jax-ml/jax#22244", "pytorch/pytorch#176565", "pytorch/pytorch#182225"),
     ),
     Probe(
         name="x + y - x, compiled",
@@ -78,7 +78,7 @@ PROBES = (
         question="What is log2(2^x) of 128 in a compiled function? 2^128 is infinite in float32.",
         meaning="An overflow that eager code shows is gone in the compiled one.",
         setting="Nothing to set.",
-        sources=("jax#38100",),
+        sources=("jax-ml/jax#38100",),
     ),
     Probe(
         name="a product and a sum, compiled",

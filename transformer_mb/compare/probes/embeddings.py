@@ -82,7 +82,7 @@ PROBES = (
         question="What does an embedding give for the id -1?",
         meaning="-1 often marks padding or an ignored target: it may be the last word, the first, or memory beside the table.",
         setting="Check ids first.",
-        sources=("tensorflow/tensorflow#27033",),
+        sources=("tensorflow/tensorflow#27033", "PaddlePaddle/Paddle#79510"),
     ),
     Probe(
         name="embedding of ids that are floats",

@@ -98,7 +98,11 @@ PROBES = (
         question="How do three equal largest elements share the gradient of the maximum of a whole array?",
         meaning="Given to each, the sum of the gradient is multiplied by the number of ties: frequent in max pooling of ReLUs.",
         setting="Select by argmax to give it to one; `amax` in torch and Paddle shares it.",
-        sources=("docs.pytorch.org/docs/stable/generated/torch.amax.html",),
+        sources=(
+            "docs.pytorch.org/docs/stable/generated/torch.amax.html",
+            "pytorch/pytorch#43519",
+            "tensorflow/tensorflow#51681",
+        ),
     ),
     Probe(
         name="gradient of a tied maximum along an axis",
@@ -108,7 +112,7 @@ PROBES = (
         question="How do three equal largest elements share the gradient of a maximum along an axis?",
         meaning="Max over time picks one of the equal steps, or spreads what it teaches.",
         setting="Select by argmax to give it to one; `amax` in torch and Paddle shares it.",
-        sources=("docs.pytorch.org/docs/stable/generated/torch.amax.html",),
+        sources=("docs.pytorch.org/docs/stable/generated/torch.amax.html", "pytorch/pytorch#155048"),
     ),
     Probe(
         name="gradient of maximum of equals",
@@ -119,6 +123,7 @@ PROBES = (
         question="Which gradient has the first argument of maximum(x, y) where both are equal?",
         meaning="Clipped objectives and hinge losses begin at such points.",
         setting="None; use a comparison.",
+        sources=("pytorch/pytorch#56734",),
     ),
     Probe(
         name="gradient of clip at its bound",

@@ -194,6 +194,7 @@ PROBES = (
         question="What is the mean of 1 and 2 of int32?",
         meaning="An accuracy by the mean of matches is 0 until it is 1.",
         setting="Cast before the mean.",
+        sources=("tensorflow.org/api_docs/python/tf/reduce_mean",),
     ),
     Probe(
         name="a mean of float16",
@@ -212,7 +213,7 @@ PROBES = (
         question="Are 4,096 products of float32 multiplied and added in float32, or in fewer digits?",
         meaning="With the 10 bits of TF32, as a GPU may take, an activation has three digits.",
         setting="`torch.set_float32_matmul_precision`, `jax_default_matmul_precision`.",
-        sources=("jax#12008", "jax#10413", "jax#18934", "pytorch/xla#3553"),
+        sources=("jax-ml/jax#12008", "jax-ml/jax#10413", "jax-ml/jax#18934", "pytorch/xla#3553"),
     ),
     Probe(
         name="matmul of bfloat16",
@@ -250,7 +251,7 @@ PROBES = (
         question="Does a tensor change with the NumPy array that it was made of?",
         meaning="A buffer that is filled again for the next batch changes the one in work.",
         setting="`torch.tensor`, `jnp.array` and `tf.identity` copy; or copy the array.",
-        sources=("pytorch.org/docs/stable/generated/torch.from_numpy.html",),
+        sources=("pytorch.org/docs/stable/generated/torch.from_numpy.html", "jax-ml/jax#4486"),
     ),
     Probe(
         name="memory of an array returned",

@@ -126,7 +126,7 @@ PROBES = (
         question="Where does Adam add its epsilon?",
         meaning="Before the bias correction it acts as one 32 times as large at the first step, and shrinks for thousands.",
         setting="No switch; the one is the other with an epsilon that is multiplied by sqrt(1 - beta2^t) at step t.",
-        sources=("tf-keras#315", "arxiv.org/abs/1412.6980"),
+        sources=("keras-team/tf-keras#315", "arxiv.org/abs/1412.6980"),
     ),
     Probe(
         name="Adam epsilon",
@@ -137,7 +137,7 @@ PROBES = (
         question="What is Adam's epsilon, unless told?",
         meaning="Gradients near it move weights by less than the learning rate; large models have many of them.",
         setting="Adam's `eps` (torch, optax) or `epsilon`; here `eps` of the trainer's options.",
-        sources=("tf-keras#315",),
+        sources=("keras-team/tf-keras#315",),
     ),
     Probe(
         name="Adam learning rate",
@@ -167,7 +167,13 @@ PROBES = (
         question="What does Adam do with the weight decay that it is given?",
         meaning="Added to the gradient, Adam's root divides it: a weight without gradient moves by a whole learning rate.",
         setting="AdamW for the decoupled one in torch and Paddle; add it to the loss for the other in Keras.",
-        sources=("pytorch#48793", "pytorch#38767", "optax#417", "arxiv.org/abs/1711.05101"),
+        sources=(
+            "pytorch/pytorch#48793",
+            "pytorch/pytorch#38767",
+            "google-deepmind/optax#417",
+            "arxiv.org/abs/1711.05101",
+            "keras-team/keras#19051",
+        ),
     ),
     Probe(
         name="AdamW weight decay",
@@ -188,7 +194,7 @@ PROBES = (
         question="Is AdamW's decay multiplied by the learning rate?",
         meaning="Where it is not, as in the paper, a learning rate's schedule leaves the decay alone.",
         setting="A decay divided by the learning rate where it is multiplied.",
-        sources=("apex#1849", "arxiv.org/abs/1711.05101"),
+        sources=("NVIDIA/apex#1849", "arxiv.org/abs/1711.05101"),
     ),
     Probe(
         name="RMSprop rho",
@@ -199,7 +205,7 @@ PROBES = (
         question="How much of the mean square does RMSprop keep per step, unless told?",
         meaning="The first steps are 1 / sqrt(1 - rho) learning rates long: 3 at 0.9, 10 at 0.99.",
         setting="`alpha` in torch, `decay` in optax, `gamma1` in MXNet, `rho` elsewhere.",
-        sources=("pytorch#23796", "optax#532", "jax#1427"),
+        sources=("pytorch/pytorch#23796", "google-deepmind/optax#532", "jax-ml/jax#1427"),
     ),
     Probe(
         name="RMSprop epsilon place",
@@ -209,7 +215,7 @@ PROBES = (
         question="Is RMSprop's epsilon inside the root or outside?",
         meaning="Inside, 1e-8 works like 1e-4 outside: small gradients are no longer made equal.",
         setting="`eps_in_sqrt` in optax; else an epsilon squared, or its root.",
-        sources=("pytorch#23796", "optax#532", "jax#1427"),
+        sources=("pytorch/pytorch#23796", "google-deepmind/optax#532", "jax-ml/jax#1427"),
     ),
     Probe(
         name="RMSprop epsilon",
@@ -250,7 +256,7 @@ PROBES = (
         question="Which learning rate do older gradients in SGD's momentum carry?",
         meaning="When the rate falls, steps go on at the old one for a while, or fall at once.",
         setting="No switch; where the rate is inside, scale the stored velocity by the new rate over the old.",
-        sources=("pytorch#1099", "simpleNN#7", "arxiv.org/abs/1706.02677"),
+        sources=("pytorch/pytorch#1099", "arxiv.org/abs/1706.02677"),
     ),
     Probe(
         name="clipping by norm",
@@ -260,7 +266,12 @@ PROBES = (
         question="Whose norm does clipping by norm hold down?",
         meaning="Per variable it turns the gradient's direction; of all together it keeps it.",
         setting="`global_clipnorm` in Keras, `ClipGradByGlobalNorm` in Paddle.",
-        sources=("tensorflow#29108", "tensorflow#36001", "tensorflow#52348", "keras#13575"),
+        sources=(
+            "tensorflow/tensorflow#29108",
+            "tensorflow/tensorflow#36001",
+            "tensorflow/tensorflow#52348",
+            "keras-team/keras#13575",
+        ),
     ),
     Probe(
         name="clipping epsilon",

@@ -174,7 +174,7 @@ PROBES = (
         question="Where is a truncated normal distribution of standard deviation 0.02 cut, unless told?",
         meaning="Cut at 2 itself nothing is ever cut; the weights are plainly normal.",
         setting="`a=-2 * std, b=2 * std` in torch.",
-        sources=("timm#1286", "flax#4091"),
+        sources=("huggingface/pytorch-image-models#1286", "google/flax#4091"),
     ),
     Probe(
         name="truncated normal deviation",
@@ -184,7 +184,7 @@ PROBES = (
         question="Has a truncated normal distribution the standard deviation that is asked for?",
         meaning="The cut takes 12 % of it, in every layer, unless somebody divides by 0.88.",
         setting="A standard deviation divided by 0.87962566.",
-        sources=("flax#4091", "timm#1286"),
+        sources=("google/flax#4091", "huggingface/pytorch-image-models#1286"),
     ),
     Probe(
         name="one initializer called twice",
@@ -204,7 +204,7 @@ PROBES = (
         question="Which uniform numbers does the seed 20170612 begin with, as bits of float32?",
         meaning="Where they change between versions, every seeded run of old cannot be had again.",
         setting="`jax_threefry_partitionable=False` for those of JAX before 0.5.",
-        sources=("jax#13346", "jax#26019"),
+        sources=("jax-ml/jax#13346", "jax-ml/jax#26019"),
     ),
     Probe(
         name="a seed's normal numbers",
@@ -214,7 +214,7 @@ PROBES = (
         question="Which normal numbers does the seed 20170612 begin with, to four digits?",
         meaning="Where they change between versions, every seeded run of old cannot be had again.",
         setting="`jax_threefry_partitionable=False` for those of JAX before 0.5.",
-        sources=("jax#13346", "jax#26019"),
+        sources=("jax-ml/jax#13346", "jax-ml/jax#26019"),
     ),
     Probe(
         name="a longer draw's beginning",

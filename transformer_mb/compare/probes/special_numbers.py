@@ -82,7 +82,7 @@ PROBES = (
         question="What is 1e-40 times 1 in float32?",
         meaning="Flushed to zero, tiny probabilities and moments are no longer above it.",
         setting="`torch.set_flush_denormal(True)` for zero in torch.",
-        sources=("array-api#336",),
+        sources=("data-apis/array-api#336",),
     ),
     Probe(
         name="rounding of halves",
