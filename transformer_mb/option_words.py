@@ -91,6 +91,7 @@ RUN: dict[str, str] = {
     "device": "as the framework names it; else its default",
     "dtype": "of weights and activations",
     "save_every": "epochs between two checkpoints",
+    "save_every_steps": "steps between two checkpoints, besides",
 }
 RUN_DEFAULTS: dict[str, Any] = {"dtype": "float32", "save_every": 10}
 NONE_AS_ZERO = ("num_steps", "num_examples", "clip_norm", "early_stopping")  # TOML and flags have no None: 0 says it

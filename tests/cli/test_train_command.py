@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -127,6 +128,32 @@ def test_what_cannot_be_resumed(fails, settings_file, checkpoint, tmp_path, data
     for name in ("optimizer.safetensors", "trainer.json"):
         (checkpoint / name).unlink()
     assert "holds a model alone" in fails("train", "--resume", "--out", checkpoint)
+
+
+def test_a_job_that_is_killed_and_started_again_goes_on(cli, settings_file, tmp_path):
+    """By one command line, with nothing there yet and with a checkpoint of an epoch's middle."""
+    folder, whole = tmp_path / "model", tmp_path / "whole"
+    command = ["train", settings_file, "--epochs", 2000, "--save-every-steps", 2, "--resume", "auto", "--out", folder]
+    process = subprocess.Popen([sys.executable, "-m", "transformer_mb", *map(str, command)], stderr=subprocess.DEVNULL)
+    while not (folder / "trainer.json").exists() and process.poll() is None:
+        time.sleep(0.02)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    reached = trainer(folder)
+    assert reached["step"] % 2 == 0 and reached["step"] == reached["epoch"] * 3 + reached["batch"] > 0
+    command[3] = epochs = reached["epoch"] + 2
+    again = cli(*command)
+    assert again.status == 0 and "continuing epoch" in again.out
+    assert cli("train", settings_file, "--epochs", epochs, "--out", whole).status == 0
+    assert (folder / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    finished = cli(*command)
+    assert finished.status == 0 and f"already at epoch {epochs}" in finished.out
+
+
+def test_resume_stands_alone_or_is_auto(fails, settings_file, tmp_path):
+    message = fails("train", settings_file, "--out", tmp_path / "model", "--resume=later")
+    assert "--resume must stand alone or be auto, got 'later'." in message
+    assert not (tmp_path / "model").exists()
 
 
 def test_ctrl_c_saves_and_the_resumed_training_is_the_uninterrupted_one(cli, settings_file, tmp_path):

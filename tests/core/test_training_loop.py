@@ -146,6 +146,20 @@ def test_when_it_saves(tmp_path, save_every, expected):
     assert epochs == expected
 
 
+@pytest.mark.parametrize(("every", "expected"), [(4, [4, 8, 12, 15]), (5, [5, 10, 15]), (99, [15])])
+def test_it_saves_after_so_many_steps_and_goes_on_as_if_it_had_not(tmp_path, every, expected):
+    class Saves(Progress):
+        def saved(self, folder, state):
+            steps.append(json.loads((folder / "trainer.json").read_text())["step"])
+
+    steps = []
+    backend = tmb.get_backend("numpy")
+    whole, _ = run(backend, folder=tmp_path / "whole")
+    saving, _ = run(backend, folder=tmp_path / "saving", save_every_steps=every, progress=Saves())
+    assert steps == expected and losses(saving) == losses(whole)
+    assert files(tmp_path / "saving") == files(tmp_path / "whole")
+
+
 def test_without_a_folder_ctrl_c_still_stops_after_the_step():
     with pytest.raises(TrainingInterrupted) as caught:
         run(tmb.get_backend("numpy"), progress=InterruptAt(4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from . import backends, compare, demo, evaluate, inspect, parity, port, presets, train, translate
 from .framework_messages import without_framework_messages
+from .left_out_values import with_values
 from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
 
 app = typer.Typer(
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     loss is no number, a proof does not hold) or with this program, 2 a wrong call or unusable input, 130 Ctrl-C."""
     try:
         guarded(open_standard_streams)()
-        app(args=None if arguments is None else list(arguments), prog_name="transformer-mb")
+        app(args=with_values(sys.argv[1:] if arguments is None else arguments), prog_name="transformer-mb")
     except typer.Exit as end:
         return end.exit_code
     except SystemExit as end:

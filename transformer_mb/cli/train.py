@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ..option_words import DATA, MODEL, RUN, RUN_DEFAULTS, TRAINING
 from ..presets import PRESETS
 from . import options
+from .left_out_values import ALONE
 
 NAME = "train"
 
@@ -32,6 +33,7 @@ def path(flag: str, words: str) -> Any:
 
 CONFIG_HELP = "Top-level options, [model], [training] and [data], as --print-config writes them."
 ConfigFile = Annotated[Path | None, typer.Argument(metavar="CONFIG.toml", help=CONFIG_HELP, show_default=False)]
+RESUME = "Continue the checkpoint in --out; what is not given stays as it was. auto: begin where there is none yet."
 PRESET = f"{RUN['preset']}: {', '.join(PRESETS)}"
 
 
@@ -69,11 +71,10 @@ def command(
     device: options.Device = None,
     dtype: Annotated[str | None, option("--dtype", RUN["dtype"], RUN_DEFAULTS["dtype"])] = None,
     save_every: Annotated[int | None, option("--save-every", RUN["save_every"], RUN_DEFAULTS["save_every"], min=1)] = None,
+    save_every_steps: Annotated[int | None, option("--save-every-steps", RUN["save_every_steps"], min=1)] = None,
     loss_curve: Annotated[Path | None, path("--loss-curve", "draw the loss of all epochs here: .png, .svg or .html")] = None,
     json_file: options.JsonFile = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the checkpoint in --out; what is not given stays as it was.")
-    ] = False,
+    resume: Annotated[str | None, typer.Option("--resume", metavar="[auto]", help=RESUME, show_default=False)] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a checkpoint in --out, and result files.")] = False,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print every option with its value here as CONFIG.toml, and end.")
@@ -81,10 +82,10 @@ def command(
 ) -> None:
     """Train a model on sentence pairs. Flags override CONFIG.toml, which overrides the preset, which overrides defaults."""
     given = {name: value for name, value in locals().items() if value is not None}
-    run(given, resume, force, print_config)
+    run(given, "auto" if resume == "auto" else resume is not None, force, print_config)
 
 
-def run(given: dict[str, Any], resume: bool, force: bool, print_config: bool) -> None:
+def run(given: dict[str, Any], resume: bool | Literal["auto"], force: bool, print_config: bool) -> None:
     from ..errors import ConfigError
     from ..figures.files import check_figure_path
     from ..files.whole_file import check_apart, check_result_file
@@ -92,6 +93,8 @@ def run(given: dict[str, Any], resume: bool, force: bool, print_config: bool) ->
     from ..training.job import prepare
     from ..training.settings import read_toml
 
+    if given.get("resume") not in (None, ALONE, "auto"):
+        raise ConfigError(f"--resume must stand alone or be auto, got {given['resume']!r}.")
     settings = _flags(given)
     if "config_file" in given:
         settings = settings.over(read_toml(given["config_file"]))

@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..backend import Backend
 from ..checkpoint import Checkpoint
+from ..checkpoint.files import holds_checkpoint
 from ..config import TransformerConfig
 from ..data import Batches, Pairs, build_vocabularies, pair_ids, read_pairs
 from ..data.padding import check_limits
@@ -50,6 +51,7 @@ class Job:
     described: Mapping[str, Any]
     folder: Path | None = None
     save_every: int = RUN_DEFAULTS["save_every"]
+    save_every_steps: int | None = None
     resume: Checkpoint | None = None
     validation: Pairs | None = None
     validation_batches: Batches | None = None
@@ -84,11 +86,18 @@ class Job:
         return f"continuing epoch {state.epoch + 1} of {epochs}{batch} with {self.place}, {how}"
 
 
-def prepare(settings: Settings, given: Given | None = None, *, resume: bool = False, force: bool = False) -> Job:
+def prepare(
+    settings: Settings, given: Given | None = None, *, resume: bool | Literal["auto"] = False, force: bool = False
+) -> Job:
     """Find everything that can be wrong before training begins."""
+    if resume not in (True, False, "auto"):
+        raise ConfigError(f'resume must be True, False or "auto", got {resume!r}.')
     by_command = given is None
     given = given or Given()
-    folder = check_folder(settings.run.get("out"), resume, force)
+    out = settings.run.get("out")
+    if resume == "auto":
+        resume = bool(out) and holds_checkpoint(Path(str(out)))
+    folder = check_folder(out, resume, force)
     checkpoint = training_of(folder) if resume else None
     state = TrainingState() if checkpoint is None else TrainingState.from_dict(checkpoint.trainer or {})
     before = Settings() if checkpoint is None else from_checkpoint(checkpoint.trainer or {})
@@ -115,7 +124,10 @@ def prepare(settings: Settings, given: Given | None = None, *, resume: bool = Fa
         config, both = _new_model(settings, recipe, pairs)
     else:
         config, both = begun_model(asked, checkpoint, described)
-    check_limits(save_every=settings.run.get("save_every"))
+    saves: dict[str, Any] = {
+        name: settings.run.get(name, RUN_DEFAULTS.get(name)) for name in ("save_every", "save_every_steps")
+    }
+    check_limits(**saves)
     check_validation(config, recipe, validation is not None, checkpoint)
     ids = pair_ids(pairs, *both)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
@@ -129,7 +141,7 @@ def prepare(settings: Settings, given: Given | None = None, *, resume: bool = Fa
         state=state,
         described=described,
         folder=folder,
-        save_every=settings.run.get("save_every", RUN_DEFAULTS["save_every"]),
+        **saves,
         resume=checkpoint,
         validation=validation,
         validation_batches=_batches(pair_ids(validation, *both), recipe, config, measured=True) if validation else None,

@@ -54,6 +54,7 @@ def train_model(
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
     resume: Checkpoint | None = None,
     save_every: int | None = None,
+    save_every_steps: int | None = None,
     data: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     validation: EpochBatches | None = None,
@@ -62,8 +63,8 @@ def train_model(
     """Train a model to the end of the recipe: the loop beneath ``train``, for models and batches of your own.
 
     Args:
-        folder: where checkpoints go: at the end, at one of the ``signals``, and after every ``save_every`` epochs.
-            None saves none.
+        folder: where checkpoints go: at the end, at one of the ``signals``, after every ``save_every`` epochs, and after
+            every ``save_every_steps`` steps. None saves none.
         vocabularies: source and target, for the checkpoint.
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
@@ -108,7 +109,7 @@ def train_model(
     # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.
     with np.errstate(all="ignore"), Interruption(progress.interrupted, signals) as interruption:
         while not state.is_finished(recipe.epochs, recipe.early_stopping):
-            run_epoch(trainer, batches, recipe, span, state, progress, interruption)
+            run_epoch(trainer, batches, recipe, span, state, progress, interruption, save_every_steps)
             if state.batch == len(batches):
                 measured = None if validation is None else mean_loss(backend, model, validation)
                 check_loss(measured or 0.0, state)
@@ -118,7 +119,9 @@ def train_model(
             if interruption.received is not None:
                 write()
                 raise TrainingInterrupted(place, state, interruption.received)
-            if state.is_finished(recipe.epochs, recipe.early_stopping) or (save_every and state.epoch % save_every == 0):
+            epochs = save_every is not None and state.batch == 0 and state.epoch % save_every == 0
+            steps = save_every_steps is not None and state.step % save_every_steps == 0
+            if state.is_finished(recipe.epochs, recipe.early_stopping) or epochs or steps:
                 write()
     if (best := kept.better_than_current(state)) is not None:
         backend.set_weights(model, best)
@@ -148,8 +151,9 @@ def run_epoch(
     state: TrainingState,
     progress: Progress,
     interruption: Interruption,
+    save_every_steps: int | None = None,
 ) -> None:
-    """The rest of the epoch that the state is in, or up to an interruption; afterwards all losses are read."""
+    """The rest of the epoch that the state is in, or up to an interruption or a checkpoint; then all losses are read."""
     schedule = SCHEDULES[recipe.schedule]
     unread: list[tuple[Any, int]] = []
     start = perf_counter()
@@ -164,7 +168,7 @@ def run_epoch(
         if len(unread) == READ_EVERY:
             read_losses(unread, state)
         progress.step(state)
-        if interruption.requested:
+        if interruption.requested or (save_every_steps and state.step % save_every_steps == 0):
             break
     read_losses(unread, state)
     state.seconds += perf_counter() - start

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..backend import Backend
 from ..data import Pairs
@@ -75,7 +75,8 @@ def train(
     device: str | None = None,
     dtype: str | None = None,
     save_every: int | None = None,
-    resume: bool = False,
+    save_every_steps: int | None = None,
+    resume: bool | Literal["auto"] = False,
     force: bool = False,
     verbose: bool = False,
     progress: Progress | None = None,
@@ -93,7 +94,9 @@ def train(
         backend: a name with ``device`` and ``dtype``, or a Backend, which has its own; None: as the training began, else
             ``TRANSFORMER_MB_BACKEND``, else numpy.
         save_every: epochs between two checkpoints, 10 by default; the last epoch and Ctrl-C save in any case.
-        resume: continue the training in ``folder``; what is not given stays as it was. force: replace a checkpoint there.
+        save_every_steps: steps between two checkpoints, besides; None saves none within an epoch.
+        resume: continue the training in ``folder``; what is not given stays as it was. "auto" begins it where the folder
+            holds no checkpoint yet, so that a job that is started again goes on. force: replace a checkpoint there.
         verbose: print what the ``train`` command prints. progress: what to call instead.
         signals: which end the training after the step in progress, with a checkpoint: Ctrl-C alone, or such as
             ``(signal.SIGINT, signal.SIGTERM)``, as the command does, in a job that a scheduler may end.
@@ -109,7 +112,8 @@ def train(
     if isinstance(backend, Backend):
         chosen_backend(backend, device, dtype)
     paths = {"source": data, "target": target, "validation": validation, "validation_target": validation_target}
-    run = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype, "save_every": save_every}
+    where = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype}
+    run = {**where, "save_every": save_every, "save_every_steps": save_every_steps}
     settings = Settings(
         model={name: value for name, value in options.items() if name in MODEL_OPTIONS},
         training={name: value for name, value in options.items() if name in RECIPE_FIELDS},
@@ -149,6 +153,7 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
             vocabularies=job.vocabularies,
             resume=job.resume,
             save_every=job.save_every,
+            save_every_steps=job.save_every_steps,
             data=job.described,
             progress=shown,
             validation=job.validation_batches,

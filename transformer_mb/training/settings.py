@@ -106,7 +106,7 @@ def _check_data(settings: Settings, path: Path) -> None:
     check_names(f"key(s) of [data] in {path}", settings.data, (*DATA, "pipeline"), places("[data]"))
     texts = {**{f"data.{name}": value for name, value in settings.data.items() if name != "fields"}, **settings.run}
     for name, value in texts.items():
-        kind = int if name == "save_every" else str
+        kind = int if name.startswith("save_every") else str
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, got {value!r}.")
 
