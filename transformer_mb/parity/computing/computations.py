@@ -103,9 +103,9 @@ def _part(native: Any, path: str) -> Any:
 
 
 def update(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """Two optimizer steps from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
+    """Optimizer steps from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
     trainer, native = trainer_of(backend, spec, arrays)
-    for _ in range(2):
+    for _ in range(spec["updates"]):
         trainer.update(under("gradients", arrays))
     return named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
 

@@ -1,4 +1,4 @@
-"""The row of optimizers: two steps from given gradients and moments."""
+"""The row of optimizers: two steps from given gradients and moments, or one where the weights are rounded after each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
         least = dtype if dtype in PLAIN_DTYPES else "float32"
         arrays |= rounded_arrays(named("slots", _moments(case, weights, random)), least)
     spec: dict[str, Any] = {"config": case.config.to_dict(), "options": case.options, "step_count": case.step_count}
-    return Request("update", dtype, spec, arrays)
+    return Request("update", dtype, {**spec, "updates": 2 if dtype in PLAIN_DTYPES else 1}, arrays)
 
 
 def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
