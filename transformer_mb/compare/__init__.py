@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .survey import behaviours
 from .facts import Fact, Probe
+from .survey import behaviours
 
 __all__ = ["Fact", "Probe", "behaviours"]

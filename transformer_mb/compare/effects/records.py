@@ -52,4 +52,6 @@ def read_study(path: Path) -> Study:
         ]
         return Study(tuple(found), tuple(content["seeds"]), content["steps"], content["backend"], content["version"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} must be what `compare effects --json` writes, got {type(error).__name__}: {error}.") from None
+        raise ConfigError(
+            f"{path} must be what `compare effects --json` writes, got {type(error).__name__}: {error}."
+        ) from None

@@ -92,5 +92,7 @@ def clipped(gradients: Arrays, options: UpdateOptions) -> Arrays:
     squares = {name: float(np.vdot(gradient, gradient)) for name, gradient in gradients.items()}
     together = math.sqrt(sum(squares.values()))
     norms = {name: together if options.clip == "together" else math.sqrt(square) for name, square in squares.items()}
-    scales = {name: limit / (norm + options.clip_eps) if norm + options.clip_eps > limit else 1.0 for name, norm in norms.items()}
+    scales = {
+        name: limit / (norm + options.clip_eps) if norm + options.clip_eps > limit else 1.0 for name, norm in norms.items()
+    }
     return {name: gradient * scales[name] for name, gradient in gradients.items()}
