@@ -11,10 +11,6 @@ SURPRISES = {
         "To ask PyTorch's layer for its weights, as one does to look at them, turns the zeros of a row without any key "
         "into NaN, and Keras' uniform mean into zeros."
     ),
-    "attention dropout of a function in evaluation": (
-        "A model in evaluation mode still drops out where its attention is a function with a rate: the mode reaches "
-        "layers only."
-    ),
     "what shares a mask of attention dropout": (
         "Flax drops the same weights in every row and head of a batch unless asked not to: one draw where others make "
         "thousands."
@@ -30,6 +26,10 @@ SURPRISES = {
     "embedding of the id -1": (
         "One wrong id is an error in one framework, the last row in two, the first row in another, and in Paddle whatever "
         "lies in memory before the table."
+    ),
+    "one initializer called twice": (
+        "One Keras initializer gives every layer of a shape the same numbers, so that heads or experts that share it "
+        "begin alike, where the others' initializers draw anew at each call."
     ),
     "relu of NaN": (
         "Paddle's ReLU makes a zero of NaN: a training that has broken down may go on with a finite loss, and nothing tells."

@@ -39,7 +39,7 @@ def read_study(path: Path) -> Study:
     """Raises ConfigError for a file that holds no such record, OSError for none that can be read."""
     known = {effect.name: effect for effect in EFFECTS}
     try:
-        content = json.loads(read_regular_text(path, "effects"))
+        content = json.loads(read_regular_text(path, "facts"))
         found = [
             Found(
                 known[one["name"]],

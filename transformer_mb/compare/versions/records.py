@@ -21,7 +21,7 @@ def record(comparison: Comparison) -> dict[str, Any]:
 def read_comparison(path: Path) -> Comparison:
     """Raises ConfigError for a file that holds no such record, OSError for none that can be read."""
     try:
-        content = json.loads(read_regular_text(path, "versions"))
+        content = json.loads(read_regular_text(path, "facts"))
         columns = tuple(Version(**one) for one in content["versions"])
         return Comparison(columns, tuple(Fact(**fact) for fact in content["behaviours"]))
     except (ValueError, KeyError, TypeError) as error:

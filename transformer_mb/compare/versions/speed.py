@@ -23,7 +23,7 @@ FIGURES = {
     "training step": "the median of later ones",
     "logits": "of a batch in evaluation, the median",
 }
-VOCABULARY, BATCH, STEPS, TIMES, UNTIMED = 200, 64, 12, 30, 3
+VOCABULARY, BATCH, STEPS, TIMES, UNTIMED = 200, 16, 12, 15, 2
 # What a framework's behavior may hang on besides itself.
 PACKAGES = {
     "numpy": (),
