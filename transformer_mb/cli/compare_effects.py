@@ -55,11 +55,11 @@ def show(study: Study) -> None:
     from ..compare.effects.page import interval, share, signed
 
     table = Table(box=box.SIMPLE)
-    for title in ("what is swapped", "from", "to", "loss moved", "95 % interval", "logits moved"):
+    for title in ("what is swapped", "loss moved", "95 % interval", "logits moved", "from", "to"):
         table.add_column(title, justify="right" if "moved" in title else "left")
     for one in study.found:
         effect = one.effect
-        table.add_row(effect.name, effect.one, effect.other, signed(one.loss.mean), interval(one), share(one))
+        table.add_row(effect.name, signed(one.loss.mean), interval(one), share(one), effect.one, effect.other)
     table_console().print(table)
     print(
         f"Loss moved: of held-out pairs after {study.steps} steps, in units of the standard deviation of {len(study.seeds)} "

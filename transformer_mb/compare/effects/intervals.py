@@ -21,11 +21,6 @@ class Moved(NamedTuple):
     low: float
     high: float
 
-    @property
-    def differs(self) -> bool:
-        """Whether zero lies outside the interval."""
-        return self.low > 0.0 or self.high < 0.0
-
 
 def require_scipy() -> Any:
     """scipy.stats. Raises ConfigError with the line that installs it."""

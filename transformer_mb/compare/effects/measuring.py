@@ -42,6 +42,11 @@ class Study:
     backend: str
     version: str
 
+    def bites(self, one: Found) -> bool:
+        """Whether its interval lies beside the control's: it moves the loss more than rounding does."""
+        control = next(other.loss for other in self.found if other.effect.name == CONTROL)
+        return one.loss.low > control.high or one.loss.high < control.low
+
 
 def chosen(only: str = "*") -> list[Effect]:
     """The effects whose names match a pattern, or one of several with | between; the control is always among them.

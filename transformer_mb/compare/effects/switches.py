@@ -130,7 +130,7 @@ EFFECTS = (
         swapped=Arm(update={"eps": 1e-7, "eps_in": "raw"}),
     ),
     Effect(
-        name="Adam's weight_decay=0.01",
+        name="Adam with weight decay 0.01",
         probes=("Adam weight decay",),
         one="decoupled (Keras)",
         other="added to the gradient (PyTorch, Paddle, MXNet)",

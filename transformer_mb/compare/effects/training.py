@@ -56,8 +56,16 @@ def corpus() -> Corpus:
 
 
 def _batches(config: TransformerConfig, ids: Any, seed: int, shuffle: bool = True) -> Batches:
-    special = {"start_id": config.start_id, "eos_id": config.eos_id, "pad_id": config.pad_id}
-    return Batches(ids, BATCH, seed, max_len=config.max_len, shuffle=shuffle, **special)
+    return Batches(
+        ids,
+        BATCH,
+        seed,
+        max_len=config.max_len,
+        start_id=config.start_id,
+        eos_id=config.eos_id,
+        pad_id=config.pad_id,
+        shuffle=shuffle,
+    )
 
 
 def order(seed: int, steps: int) -> Iterator[Batch]:
