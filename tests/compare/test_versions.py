@@ -9,6 +9,7 @@ import pytest
 from transformer_mb.cli.main import main
 from transformer_mb.compare.facts import Fact
 from transformer_mb.compare.versions import tables
+from transformer_mb.compare.versions.causes import CAUSES
 from transformer_mb.compare.versions.measuring import Comparison, Version, check_columns
 from transformer_mb.compare.versions.page import page
 from transformer_mb.compare.versions.records import read_comparison
@@ -102,4 +103,5 @@ def test_the_document_is_the_committed_runs():
 def test_two_versions_differ_in_more_than_what_one_of_them_lacks(path):
     found = read_comparison(path)
     both = [facts for facts in found.different().values() if not any(str(fact.value).startswith("raises") for fact in facts)]
+    assert set(CAUSES[path.stem.removeprefix("versions_")]) <= set(found.different())
     assert both and "/" not in json.dumps([one.packages for one in found.versions])

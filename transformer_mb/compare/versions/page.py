@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import tables
+from .causes import CAUSES
 from .measuring import Comparison
 from .speed import BATCH, STEPS, TIMES
 
@@ -32,6 +33,9 @@ def _section(comparison: Comparison) -> str:
     ):
         if rows:
             parts += [f"### {title}, {framework}\n", _table(tables.heading(comparison), rows)]
+    causes = [f"- {name}: {why}" for name, why in CAUSES.get(framework, {}).items() if name in comparison.different()]
+    if causes:
+        parts += [f"### Read in the installed sources, {framework}\n", "\n".join(causes), ""]
     return "\n".join(parts)
 
 
