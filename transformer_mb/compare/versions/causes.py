@@ -5,7 +5,7 @@ from __future__ import annotations
 CAUSES = {
     "jax": {
         "a seed's uniform numbers": (
-            "`jax_threefry_partitionable` is off by default in JAX 0.4.38 and on in 0.7.1 (`jax/_src/config.py`), which numbers "
+            "`jax_threefry_partitionable` is off by default in 0.4.38 and on in 0.7.1 (`jax/_src/config.py`), which numbers "
             "the draws otherwise: every key gives other numbers, and a longer draw begins with those of a shorter one "
             "(announced in jax-ml/jax discussion 18480)."
         ),
