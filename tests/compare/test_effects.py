@@ -21,6 +21,7 @@ from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "effects.json"
+MOMENTUM = "momentum under a schedule"
 SWAPS = {effect.name: effect for effect in EFFECTS}
 
 
@@ -139,6 +140,15 @@ def test_the_document_is_the_committed_run():
         assert [*one.loss] == pytest.approx([*moved(one.base, one.swapped)], rel=1e-9, abs=1e-15)
     listed = {one["name"]: one for one in json.loads(RESULTS.read_text())["effects"]}
     assert all(listed[effect.name]["probes"] == list(effect.probes) for effect in EFFECTS)
+
+
+def test_the_committed_run_shows_what_the_readme_says():
+    study = read_study(RESULTS)
+    found = {one.effect.name: one for one in study.found}
+    for name in (*(name for name in found if name.startswith("dense weights")), "embeddings, standard normal", MOMENTUM):
+        assert study.bites(found[name]) and min(abs(found[name].loss.low), abs(found[name].loss.high)) > 1.0
+    epsilons = [name for name in found if "psilon" in name and "clipping" not in name]
+    assert len(epsilons) == 6 and not any(study.bites(found[name]) for name in epsilons)
 
 
 def test_the_command(tmp_path, capsys):
