@@ -62,7 +62,9 @@ def show(comparison: Comparison) -> None:
 
     from ..compare.versions import tables
 
-    table = Table(*tables.heading(comparison), box=box.SIMPLE)
+    table = Table(box=box.SIMPLE)
+    for title in tables.heading(comparison):
+        table.add_column(title, overflow="fold")
     for part in (tables.behaviours, tables.packages, tables.speed, tables.cells):
         for row in part(comparison):
             table.add_row(*row)

@@ -100,7 +100,7 @@ def kept(config: TransformerConfig, seed: int, step: int, batch: Batch, shared: 
     masks = {}
     for path, (rate, shape) in batch_sites(config, batch).items():
         drawn = (1, 1, *shape[2:]) if shared and len(shape) == 4 else shape
-        masks[path] = np.broadcast_to(keep_mask(seed, step, path, rate, drawn), shape)
+        masks[path] = np.broadcast_to(keep_mask(seed, step, path, rate, drawn), shape).copy()
     return masks
 
 

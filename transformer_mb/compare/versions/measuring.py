@@ -24,7 +24,7 @@ from ..survey import behaviours, chosen
 from ..words import by_probe
 from . import speed
 
-CELLS = "model forward*|model gradients*|model loss*|optimizer step*"
+CELLS = "stepwise *|optimizer step*|greedy tokens*"  # training and decoding: few models, so that little is compiled
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from ...config import TransformerConfig
 from ...random_streams import stream
 from ...registry import get_backend
-from ...trainer import Batch
+from ...trainer import Batch, Trainer
 
 # Milliseconds of D2L's model in float32 with one thread, BATCH pairs of STEPS tokens.
 FIGURES = {
@@ -57,10 +58,13 @@ def figures(framework: str) -> Iterator[tuple[str, float | str]]:
     backend = get_backend(framework, dtype="float32")
     config = TransformerConfig(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY)
     batch, model = _batch(), backend.build(config)
-    trainer = backend.trainer(model)
+
+    @cache
+    def trainer() -> Trainer:
+        return backend.trainer(model)
 
     def step() -> float:
-        return float(trainer.step(batch))
+        return float(trainer().step(batch))
 
     def logits() -> np.ndarray:
         return backend.logits(model, batch.source, batch.target_in, batch.source_valid_lens)
