@@ -40,6 +40,9 @@ def _answer(fact: Fact) -> str:
 
 
 def speed(comparison: Comparison) -> list[Row]:
+    """Empty where none was measured."""
+    if not any(one.speed for one in comparison.versions):
+        return []
     return [(f"{name}, ms", *(_milliseconds(one.speed.get(name, "none")) for one in comparison.versions)) for name in FIGURES]
 
 
