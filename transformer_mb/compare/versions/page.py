@@ -25,6 +25,8 @@ def page(comparisons: Sequence[Comparison]) -> str:
 def _section(comparison: Comparison) -> str:
     framework = comparison.versions[0].label.partition("@")[0]
     parts = [f"## {framework}\n", f"{tables.summary(comparison)}.\n"]
+    if not tables.speed(comparison) or not tables.cells(comparison):
+        parts.append("A run of some probes alone; speed and cells were not measured in it.\n")
     for title, rows in (
         ("What its built-ins do", tables.behaviours(comparison)),
         ("Installed", tables.packages(comparison)),
