@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..processes.ending import TIMEOUT
-from . import options
+from . import compare_effects, compare_versions, options
 from .reporting import guarded, write_json
+from .tables import table_console
 
 if TYPE_CHECKING:
     from ..compare.expectations import Standing
 
 NAME = "compare"
-WIDTH = 100
 app = typer.Typer(help="Measure how the frameworks themselves differ.", no_args_is_help=True, rich_markup_mode=None)
 
 Names = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
@@ -74,12 +73,13 @@ def behaviours(
 
 
 app.command("behaviours")(guarded(behaviours))
+compare_effects.register(app)
+compare_versions.register(app)
 
 
 def show(standings: list[Standing]) -> None:
     """A table of the probes, each value with those that have it; then what changed."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from ..compare.words import by_probe, by_value, complaint, counted
@@ -88,8 +88,7 @@ def show(standings: list[Standing]) -> None:
     for name, facts in by_probe([one.fact for one in standings]).items():
         answers = [f"{value}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items()]
         table.add_row(name, "\n".join(answers))
-    width: Any = min(os.get_terminal_size().columns, WIDTH) if Console().is_terminal else WIDTH
-    Console(width=width, highlight=False, markup=False).print(table)
+    table_console().print(table)
     for one in standings:
         if not one.holds:
             print(complaint(one))

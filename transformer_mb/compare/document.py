@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .facts import Fact, Probe
-from .probes import TOPICS, probes
+from .probes import TOPICS, every_probe, probes
+from .surprises import SURPRISES
 from .words import by_probe, by_value
 
 HEAD = """# What frameworks do by default
@@ -36,13 +37,24 @@ def short_table(facts: Sequence[Fact]) -> str:
 def document(facts: Sequence[Fact]) -> str:
     found = by_probe(facts)
     versions = "; ".join(dict.fromkeys(f"{fact.framework} {fact.version}" for fact in facts))
-    parts = [HEAD.format(versions=versions)]
+    parts = [HEAD.format(versions=versions), *_surprises(found)]
     for topic in TOPICS:
         listed = [probe for probe in probes(topic) if probe.name in found]
         if listed:
             parts.append(f"## {topic.replace('_', ' ').capitalize()}\n")
             parts += [_section(probe, found[probe.name]) for probe in listed]
     return "\n".join(parts)
+
+
+def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
+    """Those of ``SURPRISES`` that were measured; none for a run of other probes."""
+    rows = []
+    for number, name in enumerate((name for name in SURPRISES if name in found), 1):
+        answers = [f"{_cell(value)}: {', '.join(frameworks)}" for value, frameworks in by_value(found[name]).items()]
+        sources = ", ".join(every_probe()[name][1].sources) or "not found described elsewhere"
+        rows.append(f"| {number} | {name} | {'; '.join(answers)} | {_cell(SURPRISES[name])} | {sources} |")
+    heading = ["## Ten facts that surprise\n", "| | fact | who does it how | why it surprises | sources |"]
+    return ["\n".join([*heading, "| --- | --- | --- | --- | --- |", *rows, ""])] if rows else []
 
 
 def _section(probe: Probe, facts: Sequence[Fact]) -> str:

@@ -91,7 +91,7 @@ def _process(
     settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
     gateway = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
     try:
-        version = gateway.receive()
+        version = _version(gateway, column)
         for probe in probes:
             try:
                 gateway.send(probe.name)
@@ -101,3 +101,13 @@ def _process(
                 return
     finally:
         gateway.stop()
+
+
+def _version(gateway: Gateway, column: WorkerSpec) -> str:
+    """What the process tells first."""
+    try:
+        return gateway.receive()
+    except WorkerError as error:
+        if "No module named 'transformer_mb" in str(error):
+            raise WorkerError(f"{str(error).removesuffix('.')}; {column.install}") from None
+        raise

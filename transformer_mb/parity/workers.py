@@ -43,6 +43,12 @@ class WorkerSpec:
     def backend(self) -> str:
         return self.label.partition("@")[0]
 
+    @property
+    def install(self) -> str:
+        """The sentence that says how its interpreter gets this package."""
+        source = Path(__file__).parents[2]
+        return f"install it with `{self.python or sys.executable} -m pip install --editable '{source}[{self.backend}]'`."
+
     def __post_init__(self) -> None:
         """Refuse what ssh, a shell or the file system would read as something else than a name."""
         for option, pattern in SAFE.items():
@@ -92,7 +98,7 @@ class Worker:
             wrong = [name for name, kind in GREETING.items() if not isinstance(greeting[name], kind)]
         except WorkerError as error:
             if "No module named 'transformer_mb" in str(error):
-                raise WorkerError(f"{str(error).removesuffix('.')}; {self._install()}") from None
+                raise WorkerError(f"{str(error).removesuffix('.')}; {self.spec.install}") from None
             raise
         except (ValueError, KeyError, TypeError) as error:
             raise WorkerError(f"The worker of {self.spec.label} must greet with {', '.join(GREETING)}, got {error}.") from None
@@ -102,15 +108,9 @@ class Worker:
             )
         if greeting["digest"] != source_digest():
             raise WorkerError(
-                f"The worker of {self.spec.label} holds another transformer_mb than this process: {self._install()}"
+                f"The worker of {self.spec.label} holds another transformer_mb than this process: {self.spec.install}"
             )
         return greeting
-
-    def _install(self) -> str:
-        source = Path(__file__).parents[2]
-        return (
-            f"install it with `{self.spec.python or sys.executable} -m pip install --editable '{source}[{self.spec.backend}]'`."
-        )
 
     @property
     def dead(self) -> str | None:

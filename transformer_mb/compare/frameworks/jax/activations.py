@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax
 import numpy as np
 from flax import nnx
-from jax.experimental import enable_x64
+
+from .float64 import enable_x64
 
 ABSENT = dict.fromkeys(("gelu_layer", "leaky_relu_layer"), "flax nnx has the function of jax.nn, and no layer.")
 

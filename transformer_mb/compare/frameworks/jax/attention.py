@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from .float64 import enable_x64
+
 ABSENT = {"encoder": "JAX and Flax have no layer for a whole encoder."}
 
 
@@ -17,7 +19,7 @@ def attention(
 ) -> np.ndarray:
     attend: Any = jax.jit(jax.nn.dot_product_attention, static_argnames="is_causal")
     # JAX computes in float32 whatever comes, unless it is told that there is float64.
-    with jax.experimental.enable_x64(queries.dtype == np.float64):
+    with enable_x64(queries.dtype == np.float64):
         return np.asarray(attend(queries, keys, values, mask=None if mask is None else mask[None, None], is_causal=causal))
 
 

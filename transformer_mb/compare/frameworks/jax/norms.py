@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jax.experimental import enable_x64
+
+from .float64 import enable_x64
 
 
 def layer_norm(X: np.ndarray) -> np.ndarray:

@@ -1,0 +1,107 @@
+"""Installed versions of one framework beside each other."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_mb.cli.main import main
+from transformer_mb.compare.facts import Fact
+from transformer_mb.compare.versions import tables
+from transformer_mb.compare.versions.causes import CAUSES
+from transformer_mb.compare.versions.measuring import Comparison, Version, check_columns
+from transformer_mb.compare.versions.page import page
+from transformer_mb.compare.versions.records import read_comparison
+from transformer_mb.compare.versions.speed import FIGURES
+from transformer_mb.errors import ConfigError
+from transformer_mb.parity.workers import WorkerSpec
+
+ROOT = Path(__file__).parents[2]
+RESULTS = [ROOT / "benchmarks" / "results" / f"versions_{name}.json" for name in ("jax", "torch")]
+
+
+def comparison(**values):
+    """Two columns; by probe the values of both."""
+    labels = ("a@old", "a")
+    facts = [Fact(name, label, "", value) for name, pair in values.items() for label, value in zip(labels, pair, strict=True)]
+    columns = [Version(label, {"a": label}, dict.fromkeys(FIGURES, 1.0)) for label in labels]
+    return Comparison(tuple(columns), tuple(facts))
+
+
+def test_what_differs_comes_first_and_refusals_after_it():
+    found = comparison(
+        **{
+            "gelu function": ("raises AttributeError", "tanh"),
+            "layer norm epsilon": (1e-5, 1e-5 * (1 + 1e-9)),
+            "matmul of float32": (1e-7, 2e-7),
+            "layer norm at mean 1000": (1e-5, 1e-1),
+            "relu of NaN": ("NaN", "zero"),
+            "Adam weight decay": (None, "into the gradient"),
+        }
+    )
+    assert list(found.different()) == ["relu of NaN", "Adam weight decay", "gelu function"]
+    assert tables.summary(found) == "6 probes of a@old, a: 3 differ, 3 are the same"
+    assert tables.behaviours(found)[0] == ("relu of NaN", "NaN", "zero")
+    assert tables.behaviours(found)[1] == ("Adam weight decay", "has none", "into the gradient")
+
+
+def test_probes_with_the_same_answers_share_a_row():
+    found = comparison(**{"relu of NaN": ("NaN", "zero"), "dropout of all": ("NaN", "zero")})
+    assert tables.behaviours(found) == [("relu of NaN; dropout of all", "NaN", "zero")]
+
+
+def test_columns_are_two_of_one_framework():
+    for labels in ([], ["torch"], ["torch", "jax"], ["torch@old", "numpy"]):
+        with pytest.raises(ConfigError, match="must be given at least two columns of one framework, got"):
+            check_columns([WorkerSpec(label) for label in labels])
+    check_columns([WorkerSpec("torch@old"), WorkerSpec("torch")])
+
+
+def test_the_command_finds_nothing_where_nothing_differs(tmp_path, capsys):
+    """One version twice; the columns keep their order, and the files say what the screen does."""
+    command = ["compare", "versions", f"numpy@twin={sys.executable}", "numpy", "--only", "variance*|a sum of*"]
+    files = ["--json", str(tmp_path / "v.json"), "--markdown", str(tmp_path / "v.md")]
+    assert main([*command, "--cases", "optimizer step: sgd*", *files]) == 0
+    out = capsys.readouterr().out
+    assert "numpy@twin, numpy: 0 differ" in out and max(map(len, out.splitlines())) <= 100
+    found = read_comparison(tmp_path / "v.json")
+    assert [one.label for one in found.versions] == ["numpy@twin", "numpy"] and not found.different()
+    for one in found.versions:
+        assert set(one.speed) == set(FIGURES) and all(figure > 0.0 for figure in one.speed.values())
+        assert set(one.cells) == {"passed"} and 0.0 <= one.closest < 1.0 and one.reason == ""
+    assert (tmp_path / "v.md").read_text() == page([found])
+
+
+def test_the_command_refuses_other_columns(capsys):
+    assert main(["compare", "versions", "numpy"]) == 2
+    assert "at least two columns of one framework, got numpy" in capsys.readouterr().err
+    assert main(["compare", "versions", "no_such@old=python", "numpy"]) == 2
+    assert "must name some of" in capsys.readouterr().err
+
+
+def test_an_interpreter_without_this_package_is_told_how_to_get_it(tmp_path, capsys):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+    python.chmod(0o755)
+    assert main(["compare", "versions", f"numpy@bare={python}", "numpy", "--only", "variance*"]) == 1
+    err = capsys.readouterr().err
+    assert "No module named 'transformer_mb'; install it with" in err and "pip install --editable" in err
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ConfigError, match="must be what `compare versions --json` writes"):
+        read_comparison(tmp_path / "other.json")
+
+
+def test_the_document_is_the_committed_runs():
+    assert (ROOT / "docs" / "VERSIONS.md").read_text() == page([read_comparison(path) for path in RESULTS])
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_two_versions_differ_in_more_than_what_one_of_them_lacks(path):
+    found = read_comparison(path)
+    both = [facts for facts in found.different().values() if not any(str(fact.value).startswith("raises") for fact in facts)]
+    assert set(CAUSES[path.stem.removeprefix("versions_")]) <= set(found.different())
+    assert both and "/" not in json.dumps([one.packages for one in found.versions])

@@ -1,0 +1,19 @@
+"""The screen that tables of several columns are drawn on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDEST = 100  # columns, where the terminal is wider or nobody says how wide it is
+
+
+def table_console() -> Console:
+    """As wide as the terminal, as rich finds it, and no wider than can be read; text is shown as it is."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
+    return console

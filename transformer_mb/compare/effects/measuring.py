@@ -1,0 +1,116 @@
+"""Trains every pair of arms, seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from statistics import median
+from typing import Any
+
+from ...errors import ConfigError
+from ...registry import get_backend
+from .intervals import FEWEST, Moved, moved, require_scipy
+from .switches import CONTROL, EFFECTS, Arm, Effect
+from .training import STEPS, Outcome, moved_logits, trained
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one swap did.
+
+    Args:
+        base, swapped: held-out losses in nats per token, by seed. loss: how far they lie apart.
+        logits: by how much the logits move on the trained weights, as a share of them; None where the swap is none of the
+            forward pass. The median of the seeds.
+    """
+
+    effect: Effect
+    base: tuple[float, ...]
+    swapped: tuple[float, ...]
+    loss: Moved
+    logits: float | None
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that were measured, the largest effect first, and on what."""
+
+    found: tuple[Found, ...]
+    seeds: tuple[int, ...]
+    steps: int
+    backend: str
+    version: str
+
+    def bites(self, one: Found) -> bool:
+        """Whether its interval lies beside the control's: it moves the loss more than rounding does."""
+        control = next(other.loss for other in self.found if other.effect.name == CONTROL)
+        return one.loss.low > control.high or one.loss.high < control.low
+
+
+def chosen(only: str = "*") -> list[Effect]:
+    """The effects whose names match a pattern, or one of several with | between; the control is always among them.
+
+    Raises: ConfigError where none does.
+    """
+    patterns = [part.strip() for part in only.split("|")]
+    found = [effect for effect in EFFECTS if any(fnmatchcase(effect.name, one) for one in patterns)]
+    if not found:
+        names = ", ".join(effect.name for effect in EFFECTS)
+        raise ConfigError(f"--only must match the name of an effect, got {only!r}. Effects: {names}.")
+    return found + [effect for effect in EFFECTS if effect.name == CONTROL and effect not in found]
+
+
+def effects(
+    seeds: int | Iterable[int] = 12,
+    only: str = "*",
+    backend: str = "numpy",
+    steps: int = STEPS,
+    told: Callable[[str], None] = lambda text: None,
+) -> Study:
+    """Swap one default at a time and train: the same seeds on both sides.
+
+    Args:
+        seeds: how many, or which: of initial weights, data order and dropout.
+        only: a pattern of effects' names; | between several. backend: trains, in float32.
+        steps: of each training. told: is told which training ends.
+    Raises: ConfigError, naming what was expected and what was got, or that scipy is missing.
+    """
+    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if len(numbers) < FEWEST or len(set(numbers)) < len(numbers):
+        raise ConfigError(f"seeds must be at least {FEWEST} different ones, got {seeds!r}.")
+    require_scipy()
+    listed = chosen(only)
+    training, wide = get_backend(backend, dtype="float32"), get_backend(backend, dtype="float64")
+    outcomes = _outcomes(training, listed, numbers, steps, told)
+    found = [_found(wide, effect, outcomes, numbers) for effect in listed]
+    found.sort(key=lambda one: -abs(one.loss.mean))
+    return Study(tuple(found), numbers, steps, training.name, training.version())
+
+
+def _outcomes(
+    backend: Any, listed: Sequence[Effect], seeds: Sequence[int], steps: int, told: Callable[[str], None]
+) -> dict[tuple[str, int], Outcome]:
+    """Every arm trained once for each seed."""
+    arms = {arm.key: arm for effect in listed for arm in (effect.base, effect.swapped)}
+    outcomes = {}
+    for seed in seeds:
+        for key, arm in arms.items():
+            outcomes[key, seed] = trained(backend, arm, seed, steps)
+            told(f"{len(outcomes)} of {len(arms) * len(seeds)} trainings")
+    return outcomes
+
+
+def _found(backend: Any, effect: Effect, outcomes: dict[tuple[str, int], Outcome], seeds: Sequence[int]) -> Found:
+    base = [outcomes[effect.base.key, seed] for seed in seeds]
+    losses, swapped = _losses(base), _losses(outcomes[effect.swapped.key, seed] for seed in seeds)
+    logits = [_logits(backend, effect.base, effect.swapped, one) for one in base] if effect.forward else []
+    return Found(effect, losses, swapped, moved(losses, swapped), median(logits) if logits else None)
+
+
+def _losses(outcomes: Iterable[Outcome]) -> tuple[float, ...]:
+    return tuple(outcome.loss for outcome in outcomes)
+
+
+def _logits(backend: Any, base: Arm, swapped: Arm, outcome: Outcome) -> float:
+    return moved_logits(backend, outcome.weights, base, swapped)

@@ -1,0 +1,80 @@
+"""docs/EFFECTS.md: what bites comes first, from the JSON of a run."""
+
+from __future__ import annotations
+
+from .measuring import Found, Study
+from .switches import CONTROL
+from .training import BATCH, SHOWN, WARMUP
+
+HEAD = """# What a framework's other default does to a small model
+
+Measured by `transformer-mb compare effects`. Each line swaps one default for another framework's, with all else equal, and
+trains D2L's model (two layers of width 32) on the built-in corpus: {steps} steps of {batch} pairs, Adam at 0.005 with all
+gradients clipped together to a norm of 1, {warmup} steps of warm-up and then linearly to zero; {seeds} seeds, each of initial
+weights, order and dropout at once. Backend {backend} {version}, float32. Where it is SGD's default, SGD trains: momentum 0.9 at
+0.2, or plain at the rates that are swapped and unclipped; lines on GELU, RMS norms and weight decay have these on both sides.
+
+**Loss moved** is the held-out loss ({shown} unseen pairs, nats per token) with the swapped default less the loss with the
+other one, paired by seed, in units of the seeds' standard deviation (that of the first one's losses): 1 is as much as another
+seed does. Beside it Student's 95 % interval of the mean; it takes the deviation as known, and is for each line by itself: of
+twenty that do nothing, one leaves zero out. **Logits moved** is what the swap does to the logits of the trained weights, as a
+share of their root mean square, in float64: what comes of moving a trained model to a framework with the other default.
+
+The line *{control}* begins with every weight one float32 higher. What moves the loss no more than that cannot be
+told from rounding; bold is what does, its interval lying beside the control's.
+
+A loss that sinks says nothing for a default: what helps this model in its first {steps} steps may harm another one later.
+
+This page is apart from [BEHAVIOURS.md](BEHAVIOURS.md), which says who has which default: that one is measured on the
+frameworks, this one on one model of ours, and holds for models like it. The names in the last column are its sections.
+
+"""
+COLUMNS = ("what is swapped", "loss moved", "95 % interval", "logits moved", "from", "to", "probes")
+
+
+def page(study: Study) -> str:
+    head = HEAD.format(
+        control=CONTROL,
+        steps=study.steps,
+        batch=BATCH,
+        warmup=WARMUP,
+        shown=SHOWN,
+        seeds=len(study.seeds),
+        backend=study.backend,
+        version=study.version,
+    )
+    rows = [" | ".join(("", *_cells(one, study.bites(one)), "")).strip() for one in study.found]
+    titles = " | ".join(("", *COLUMNS, "")).strip()
+    return head + "\n".join([titles, "|" + " --- |" * len(COLUMNS), *rows]) + "\n" + _losses(study)
+
+
+def _cells(one: Found, bites: bool) -> tuple[str, ...]:
+    effect = one.effect
+    name = f"*{effect.name}*" if effect.name == CONTROL else effect.name
+    mark = "**" if bites else ""
+    probes = ", ".join(effect.probes) or "none"
+    return (name, f"{mark}{signed(one.loss.mean)}{mark}", interval(one), share(one), effect.one, effect.other, probes)
+
+
+def interval(one: Found) -> str:
+    return f"{signed(one.loss.low)} to {signed(one.loss.high)}"
+
+
+def signed(number: float) -> str:
+    """To two digits: an effect may be of many deviations, or of a millionth of one."""
+    return "0" if number == 0.0 else f"{number:+.2g}"
+
+
+def share(one: Found) -> str:
+    """The share of the logits that moved, in words."""
+    return "as they were" if one.logits is None else f"{one.logits:.1e}" if one.logits else "0"
+
+
+def _losses(study: Study) -> str:
+    means = [
+        f"| {one.effect.name} | {sum(one.base) / len(one.base):.4f} | {sum(one.swapped) / len(one.swapped):.4f} "
+        f"| {one.loss.deviation:.4f} |"
+        for one in study.found
+    ]
+    titles = "| what is swapped | loss with the first | with the other | the seeds' standard deviation |"
+    return "\n".join(["", "The losses themselves, means of the seeds:", "", titles, "| --- | --- | --- | --- |", *means]) + "\n"

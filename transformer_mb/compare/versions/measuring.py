@@ -1,0 +1,133 @@
+"""Measures several installed versions of one framework, each in a process with its own interpreter."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, WorkerError
+from ...parity.cells import FAILED, PASSED, SURPRISING
+from ...parity.closest import closest
+from ...parity.matrix import run_matrix
+from ...parity.outcome import Outcome
+from ...parity.selection import Selection
+from ...parity.workers import WorkerSpec
+from ...processes.ending import TIMEOUT
+from ...processes.gateway import Gateway, require_execnet
+from ..facts import Fact, same
+from ..probes import every_probe
+from ..survey import behaviours, chosen
+from ..words import by_probe
+from . import speed
+
+CELLS = "stepwise *|optimizer step*|greedy tokens*"  # training and decoding: few models, so that little is compiled
+
+
+@dataclass(frozen=True)
+class Version:
+    """One column: what is installed there, and what was measured.
+
+    Args:
+        label: ``torch`` or ``torch@old``. packages: versions by name, with the interpreter's own.
+        speed: milliseconds by the names of ``speed.FIGURES``, or why there are none.
+        cells: how many cells of the parity matrix have which status; closest: the largest share of a limit.
+        reason: why the first cell that failed did; empty where none did.
+    """
+
+    label: str
+    packages: Mapping[str, str]
+    speed: Mapping[str, float | str]
+    cells: Mapping[str, int] = field(default_factory=dict)
+    closest: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Versions of one framework, and the facts of each."""
+
+    versions: tuple[Version, ...]
+    facts: tuple[Fact, ...]
+
+    def different(self) -> dict[str, list[Fact]]:
+        """The facts that are not the same in all columns, by probe: values that both have first, refusals after them."""
+        found = {name: facts for name, facts in by_probe(self.facts).items() if differs(facts)}
+        return dict(sorted(found.items(), key=lambda item: any(_refused(fact) for fact in item[1])))
+
+    @property
+    def probes(self) -> int:
+        return len(by_probe(self.facts))
+
+
+def differs(facts: Sequence[Fact]) -> bool:
+    """Whether the values of one probe are more than one fact; those that are only noted never are."""
+    kind = every_probe()[facts[0].probe][1].kind
+    return any(not same(kind, facts[0].value, fact.value) for fact in facts[1:])
+
+
+def _refused(fact: Fact) -> bool:
+    return isinstance(fact.value, str) and fact.value.startswith("raises")
+
+
+def check_columns(columns: Sequence[WorkerSpec]) -> None:
+    """Raises ConfigError where they are not two or more of one framework."""
+    labels = ", ".join(column.label for column in columns)
+    if len(columns) < 2 or len({column.backend for column in columns}) > 1:
+        raise ConfigError(f"compare versions must be given at least two columns of one framework, got {labels or 'none'}.")
+
+
+def versions(
+    columns: Sequence[WorkerSpec],
+    only: str = "*",
+    cases: str = CELLS,
+    timeout: float = TIMEOUT,
+    told: Callable[[str], None] = lambda text: None,
+) -> Comparison:
+    """The behaviors, a little speed figure and a choice of the parity matrix's cells for each column.
+
+    Args:
+        columns: at least two of one framework, ``WorkerSpec("torch@old", "/path/to/python"), WorkerSpec("torch")``. The
+            interpreter needs this package beside its own version of the framework.
+        only: a pattern of probes' names. cases: one of cells' ids. told: is told what begins.
+    Raises:
+        ConfigError: other columns, or no such probe. ParityError: no such cell. WorkerError: a process could not begin.
+    """
+    check_columns(columns)
+    chosen(only)
+    require_execnet()
+    told("behaviours")
+    facts = behaviours(columns, only, timeout=timeout)
+    told("speed")
+    quick = {column.label: _speed(column, timeout) for column in columns}
+    told("cells of the parity matrix")
+    outcome, _ = run_matrix(columns, Selection(cases=cases), timeout=timeout)
+    return Comparison(tuple(_version(column, *quick[column.label], outcome) for column in columns), tuple(facts))
+
+
+def _speed(column: WorkerSpec, timeout: float) -> tuple[dict[str, str], dict[str, float | str]]:
+    """One column after the other, so that none slows another."""
+    with tempfile.TemporaryDirectory() as folder:
+        address, stderr = column.address(Path(folder)), Path(folder) / "stderr"
+        gateway = Gateway(column.label, address, speed.__name__, (column.backend,), stderr, timeout)
+        try:
+            packages = json.loads(gateway.receive())
+            try:
+                return packages, json.loads(gateway.receive())
+            except WorkerError as error:
+                return packages, dict.fromkeys(speed.FIGURES, str(error))
+        finally:
+            gateway.stop()
+
+
+def _version(column: WorkerSpec, packages: Mapping[str, str], figures: Mapping[str, float | str], outcome: Outcome) -> Version:
+    results = [result for result in outcome.results if result.backend == column.label]
+    statuses = [result.status for result in results]
+    cells = {status: statuses.count(status) for status in sorted(set(statuses))}
+    nearest: Any = next(iter(closest(one for one in results if one.status == PASSED)), None)
+    failed = [result for result in results if result.status in (FAILED, SURPRISING)]
+    reason = f"{failed[0].cell.id}: {failed[0].reason}" if failed else ""
+    return Version(column.label, packages, figures, cells, nearest and nearest.share, reason)
