@@ -98,7 +98,7 @@ MASKS = (
         question="And when the layer is asked for its weights too?",
         meaning="Looking at the weights takes another path through the layer, and can change its output.",
         setting="`need_weights=False` in torch, `return_attention_scores=False` in Keras.",
-        sources=("keras-team/keras#23038",),
+        sources=("keras-team/keras#23038", "pytorch/pytorch#160064", "pytorch/pytorch#41508"),
     ),
     Probe(
         name="attention layer without any key, dropout",

@@ -158,6 +158,7 @@ PROBES = (
         question="What is the learning rate of SGD, unless told?",
         meaning="The same script with another default trains ten times as fast or slowly.",
         setting="`lr` in torch, `learning_rate` elsewhere.",
+        sources=("pytorch/pytorch#114467",),
     ),
     Probe(
         name="Adam weight decay",
