@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..processes.ending import TIMEOUT
-from . import options
+from . import compare_runs, options
 from .reporting import guarded, write_json
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def behaviours(
 
 
 app.command("behaviours")(guarded(behaviours))
+app.command(compare_runs.NAME)(guarded(compare_runs.command))
 
 
 def show(standings: list[Standing]) -> None:

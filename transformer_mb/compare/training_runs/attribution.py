@@ -2,17 +2,24 @@
 
 From the injected training one switch is turned to the framework's own (``added``), and from the native training one is turned
 back (``removed``). A part that acts by itself shows in the first; one that acts only in company, in the second.
+
+A switch is named when it moves the metric beyond doubt, within the margin or not: what is asked here is where a difference
+comes from, and several causes that are each within the margin make one that is not.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .planted import planted
 from .run import Asked, Run
+from .statistics import LEVEL
 from .switches import INJECTED, NATIVE, SWITCHES
-from .verdicts import DIFFERENT, MARGIN, lines
+from .verdicts import DIFFERENT, MARGIN, Line, lines
 
+NEGLIGIBLE = 0.01  # of a seed deviation: rounding that always goes one way is certain too, and no cause
 ADDED, REMOVED = "added", "removed"
 METRIC = "mean log loss"  # every step counts, so that it has the least noise
 
@@ -23,7 +30,8 @@ class Effect:
 
     Attributes:
         way: ``added`` to the injected training, or ``removed`` from the native one.
-        difference, low, high, p, detectable: as of a Line, in units of the reference's seed deviation.
+        difference, low, high, p, sign_flip, detectable: as of a Line, in units of the reference's seed deviation.
+        moves: whether the shift is certain, and its whole interval more than a hundredth of that deviation.
     """
 
     column: str
@@ -34,12 +42,20 @@ class Effect:
     low: float | None
     high: float | None
     p: float | None
+    sign_flip: float | None
     detectable: float | None
+    moves: bool
 
 
 def own_switches(without: Mapping[str, str]) -> frozenset[str]:
     """Those that a framework has something of its own for."""
     return NATIVE - set(without)
+
+
+def with_planted(without: Mapping[str, str], name: str | None) -> dict[str, str]:
+    """A planted epsilon is as if the framework's own were this."""
+    epsilon = planted(name).norm_epsilon is not None
+    return {switch: reason for switch, reason in without.items() if not (epsilon and switch == "epsilon")}
 
 
 def states(without: Mapping[str, str]) -> list[frozenset[str]]:
@@ -76,18 +92,28 @@ def effects(column: str, runs: Sequence[Run], reference: Sequence[float], margin
             low=line.low,
             high=line.high,
             p=line.p,
+            sign_flip=line.sign_flip,
             detectable=line.detectable,
+            moves=_moves(line),
         )
         for (switch, way), line in zip(moved, judged, strict=True)
     ]
 
 
+def _moves(line: Line) -> bool:
+    if line.low is None or line.high is None or line.p is None or line.sign_flip is None:
+        return line.verdict == DIFFERENT  # not a number
+    certain = line.p <= LEVEL and line.sign_flip <= LEVEL
+    return certain and (line.low > NEGLIGIBLE or line.high < -NEGLIGIBLE)
+
+
 def named(found: Sequence[Effect]) -> list[str]:
-    """The switches that are different in either direction, the largest first."""
+    """The switches that move the metric in either direction, the largest first."""
     largest: dict[str, float] = {}
     for effect in found:
-        if effect.verdict == DIFFERENT:
-            largest[effect.switch] = max(largest.get(effect.switch, 0.0), abs(effect.difference or 0.0))
+        if effect.moves:
+            size = math.inf if effect.difference is None else abs(effect.difference)
+            largest[effect.switch] = max(largest.get(effect.switch, 0.0), size)
     return sorted(largest, key=largest.__getitem__, reverse=True)
 
 

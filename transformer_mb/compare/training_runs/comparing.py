@@ -72,7 +72,8 @@ def runs(
         check_planted(name)
 
     def plan(label: str) -> Plan:
-        def asked(without: Reasons) -> list[Asked]:
+        def asked(reasons: Reasons) -> list[Asked]:
+            without = attribution.with_planted(reasons, harm.get(label))
             own = attribution.own_switches(without) if native else INJECTED
             if attribute and label != reference:
                 return attribution.asked(without, chosen, harm.get(label))
@@ -86,6 +87,7 @@ def runs(
         done, without = train_in_processes(plans, job, timeout, told, threads)
     else:
         done, without = train_here(plans, job, told)
+    without = {label: attribution.with_planted(reasons, harm.get(label)) for label, reasons in without.items()}
     return compared(done, without, reference, chosen, native, attribute, margin, job, perf_counter() - began)
 
 

@@ -61,10 +61,12 @@ class Paired:
     def needed(self, margin: float, family: int) -> int | None:
         """How many pairs decide four times in five, if the mean and the spread are those of these pairs; None: too many."""
         counts = np.arange(self.count + 1, MOST_SEEDS + 1)
-        error, power = self._error(counts), _quantile(1 - POWER, counts)
-        same = error * (_quantile(LEVEL, counts) + power) <= margin - abs(self.mean)
-        different = error * (_quantile(LEVEL / (2 * family), counts) + power) <= abs(self.mean)
-        decided = counts[same | different]
+        error, quantile = np.maximum(self._error(counts), 1e-300), _quantile(LEVEL, counts)
+        inside = [stats().t.cdf((margin + side * self.mean) / error - quantile, counts - 1) for side in (-1, 1)]
+        same = sum(inside) - 1.0 >= POWER
+        different = self._error(counts) * (_quantile(LEVEL / (2 * family), counts) + _quantile(1 - POWER, counts))
+        flips = 2.0 ** (1 - np.minimum(counts, 99)) <= LEVEL  # fewer signs cannot say it
+        decided = counts[same | ((different <= abs(self.mean)) & flips)]
         return int(decided[0]) if len(decided) else None
 
     def _error(self, count: Any) -> Any:
