@@ -25,7 +25,9 @@ def test_a_difference_by_hand():
     assert math.isclose(found.unit, math.sqrt(2.5)) and math.isclose(found.mean, 3 / math.sqrt(2.5))
     assert math.isclose(found.deviation, 1.0)
     half = 2.131846786 / math.sqrt(5)  # the t table: 4 degrees of freedom, 5 % beyond
-    assert math.isclose(found.low, found.mean - half, rel_tol=1e-8) and math.isclose(found.high, found.mean + half, rel_tol=1e-8)
+    assert math.isclose(found.low, found.mean - half, rel_tol=1e-8) and math.isclose(
+        found.high, found.mean + half, rel_tol=1e-8
+    )
     assert found.sign_flip == 2 / 2**5  # all signs alike, or all turned
 
 
@@ -45,6 +47,18 @@ def test_signs_are_all_tried():
     """Of three differences the sum 6 has two signs out of eight as far out, 1 + 2 - 3 = 0 has all."""
     assert sign_flip(np.array([1.0, 2.0, 3.0])) == 2 / 8
     assert sign_flip(np.array([1.0, 2.0, -3.0])) == 1.0
+
+
+@pytest.mark.parametrize("count", [5, 8, 12])
+def test_the_signs_are_those_of_scipy(count):
+    differences = np.random.default_rng(count).normal(0.5, size=count)
+    theirs = scipy.stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert sign_flip(differences) == pytest.approx(theirs.pvalue, abs=1e-12)
+
+
+def test_of_many_pairs_some_signs_are_drawn():
+    rng = np.random.default_rng(0)
+    assert sign_flip(rng.normal(2.0, size=20)) < 0.001 < 0.05 < sign_flip(rng.normal(0.0, size=20))
 
 
 def test_holm():

@@ -47,12 +47,12 @@ def behaviours(
 
     Exit status: 0 every fact is the expected one or new; 1 a fact changed, or a built-in is gone; 2 the call was wrong.
     """
-    from ..compare.survey import behaviours as measure
-    from ..compare.survey import chosen
     from ..compare.document import document
     from ..compare.expectations import accept as expect
     from ..compare.expectations import earlier, standings
     from ..compare.records import read_facts, record
+    from ..compare.survey import behaviours as measure
+    from ..compare.survey import chosen
     from ..files.whole_file import check_result_file, write_whole
     from .parity_columns import worker_specs
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .survey import behaviours
 from .facts import Fact, Probe
+from .survey import behaviours
 from .training_runs.comparing import runs
 from .training_runs.comparison import Comparison
 from .training_runs.job import TrainingJob

@@ -25,7 +25,11 @@ Plan = Callable[[Reasons], list[Asked]]
 
 
 def train_in_processes(
-    columns: Mapping[str, tuple[WorkerSpec, Plan]], job: TrainingJob, timeout: float, told: Callable[[Run], None], threads: int = 1
+    columns: Mapping[str, tuple[WorkerSpec, Plan]],
+    job: TrainingJob,
+    timeout: float,
+    told: Callable[[Run], None],
+    threads: int = 1,
 ) -> tuple[list[Run], dict[str, Reasons]]:
     """The runs of all columns, and the reasons of each; as many at a time as there are processors.
 
@@ -51,9 +55,7 @@ def train_in_processes(
 def _started(column: WorkerSpec, folder: Path, job: TrainingJob, timeout: float, threads: int) -> Gateway:
     settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
     arguments = (column.backend, column.device, column.label)
-    process = Gateway(
-        column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings
-    )
+    process = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
     try:
         process.send(job.to_json())
     except BaseException:
@@ -74,7 +76,8 @@ def train_here(
 ) -> tuple[list[Run], dict[str, Reasons]]:
     """The same in this process, one after the other; not all frameworks bear each other."""
     prepared = PreparedJob(job)
-    runs, reasons = [], {}
+    runs: list[Run] = []
+    reasons: dict[str, Reasons] = {}
     for label, (column, plan) in columns.items():
         backend = get_backend(column.backend, column.device)
         reasons[label] = without(backend.name, prepared.config.norm_eps)

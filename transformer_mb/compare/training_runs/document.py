@@ -20,8 +20,8 @@ backend with those of {reference} by pairs of one seed. The unit s is the deviat
 - **different**: not the same; the paired t-test finds a difference at 5 % after Holm over the backends, and so does the exact
   permutation of signs.
 - **undecided**: neither, with the number of seeds that would decide if their mean and spread stay as they are.
-- "would see" is the smallest difference that so many seeds find four times in five. "parts at" is the step from which the losses
-  of a pair differ by more than a thousandth: rounding alone, which training amplifies.
+- "would see" is the smallest difference that so many seeds find four times in five. "parts at" is the first step at which the
+  losses of a pair differ by more than a thousandth: rounding alone, which training amplifies.
 - Final loss is the mean of the last tenth of the steps; the threshold is a loss of {threshold:.3f} per token, three quarters of
   the way that {reference} goes; token accuracy and BLEU are of {held_out} held-out pairs, decoded greedily.
 """
@@ -30,7 +30,9 @@ backend with those of {reference} by pairs of one seed. The unit s is the deviat
 def document(found: Comparison) -> str:
     job = found.job
     parts = [
-        HEAD.format(pairs=job["pairs"], name=job["name"], steps=job["steps"], batch_size=job["batch_size"], seeds=len(found.seeds)),
+        HEAD.format(
+            pairs=job["pairs"], name=job["name"], steps=job["steps"], batch_size=job["batch_size"], seeds=len(found.seeds)
+        ),
         _list([f"{line[:1].upper()}{line[1:]}." for line in sentences(found)]),
         *map(_markdown, tables(found)),
         *(["## No part of its own\n", _list(left_out(found))] if left_out(found) else []),

@@ -18,9 +18,9 @@ DERIVED = ("verdicts", "named", "runs")
 def read_comparison(path: Path) -> Comparison:
     """With no ``runs``, whose losses are not in the file. Raises ConfigError for a file that holds no such record."""
     try:
-        content = json.loads(read_regular_text(path, "a comparison of runs"))
+        content = json.loads(read_regular_text(path, "facts"))
         return Comparison(**_fields(content))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path} must be what `compare runs --json` writes, got {type(error).__name__}: {error}.") from None
 
 
@@ -33,4 +33,6 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
 
 def _numbers(row: dict[str, Any]) -> dict[str, Any]:
     """A mean that was no number is null in JSON."""
-    return {name: float("nan") if value is None and name in ("mean", "reference_mean") else value for name, value in row.items()}
+    return {
+        name: float("nan") if value is None and name in ("mean", "reference_mean") else value for name, value in row.items()
+    }

@@ -94,13 +94,16 @@ def _effect(effect: Effect) -> str:
 def sentences(found: Comparison) -> list[str]:
     """What the tables come to, a line each."""
     mode = "each framework's own parts" if found.native else "everything injected"
-    told = [f"{len(found.seeds)} seeds of {found.job['steps']} steps, {mode}; reference {found.reference}; margin {found.margin:g} s"]
+    length = f"{len(found.seeds)} seeds of {found.job['steps']} steps"
+    told = [f"{length}, {mode}; reference {found.reference}; margin {found.margin:g} s"]
     by_verdict: dict[str, list[str]] = {}
     for column in found.columns:
         by_verdict.setdefault(found.verdict(column), []).append(column)
     told += [f"{one}: {', '.join(by_verdict[one])}" for one in (SAME, DIFFERENT, UNDECIDED, NO_VERDICT) if one in by_verdict]
     if found.effects:
-        told += [f"{column} is moved by: {', '.join(found.named(column)) or 'none of its own parts'}" for column in found.columns]
+        told += [
+            f"{column} is moved by: {', '.join(found.named(column)) or 'none of its own parts'}" for column in found.columns
+        ]
     alarms = [share for share in found.alarms.values() if share is not None]
     if alarms:
         told.append(f"{found.reference} split against itself 200 times: called different in at most {max(alarms):.1%} of them")
