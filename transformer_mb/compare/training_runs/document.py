@@ -13,8 +13,12 @@ Measured by `transformer-mb compare runs`: {pairs:,} pairs ({name}), {steps} ste
 """
 HOW = """## How to read this
 
-A seed gives every backend the same order of the pairs, and what is injected: {switches}. Each line compares the runs of a
-backend with those of {reference} by pairs of one seed. The unit s is the deviation of {reference}'s own runs from seed to seed.
+A seed gives every backend the same order of the pairs. Four parts are injected, the same in all of them, or with `--native`
+each framework's own:
+
+{switches}
+Each line compares the runs of a backend with those of {reference} by pairs of one seed. The unit s is the deviation of
+{reference}'s own runs from seed to seed.
 
 - **same**: the 90 % interval of the difference lies within {margin:g} s on both sides (two one-sided tests at 5 %).
 - **different**: not the same; the paired t-test finds a difference at 5 % after Holm over the backends, and so does the exact
@@ -24,6 +28,8 @@ backend with those of {reference} by pairs of one seed. The unit s is the deviat
   losses of a pair differ by more than a thousandth: rounding alone, which training amplifies.
 - Final loss is the mean of the last tenth of the steps; the threshold is a loss of {threshold:.3f} per token, three quarters of
   the way that {reference} goes; token accuracy and BLEU are of {held_out} held-out pairs, decoded greedily.
+- Costs are medians, of one thread per backend, with as many backends at a time as there are processors; user time is the
+  processor's.
 """
 
 
@@ -37,7 +43,7 @@ def document(found: Comparison) -> str:
         *map(_markdown, tables(found)),
         *(["## No part of its own\n", _list(left_out(found))] if left_out(found) else []),
         HOW.format(
-            switches="; ".join(meanings()),
+            switches=_list([f"{meaning}." for meaning in meanings()]),
             reference=found.reference,
             margin=found.margin,
             threshold=found.threshold,
