@@ -30,7 +30,7 @@ SMALL = replace(
 )
 SHORT = replace(SMALL, steps=30, warmup_steps=5)
 HARMFUL = ("learning rate x1.3", "epsilon-hat of 1e-4", "no label smoothing", "transposed W_v")
-SEEDS = range(6)
+SEEDS = range(7)
 
 
 @pytest.fixture(scope="module")
