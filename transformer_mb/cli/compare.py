@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..processes.ending import TIMEOUT
-from . import compare_effects, compare_versions, options
+from . import compare_effects, compare_runs, compare_versions, options
 from .reporting import guarded, write_json
 from .tables import table_console
 
@@ -73,8 +73,8 @@ def behaviours(
 
 
 app.command("behaviours")(guarded(behaviours))
-compare_effects.register(app)
-compare_versions.register(app)
+for module in (compare_effects, compare_runs, compare_versions):
+    app.command(module.NAME)(guarded(module.command))
 
 
 def show(standings: list[Standing]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
-from .reporting import guarded, write_json
+from .reporting import write_json
 from .tables import table_console
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SEEDS, FEWEST, STEPS = 12, 8, 100
 
+NAME = "effects"
 Only = Annotated[str, typer.Option("--only", help="Effects by name; * is any text; separate several with |.")]
 Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the tables as Markdown.", show_default=False)]
 
@@ -65,7 +66,3 @@ def show(study: Study) -> None:
         f"Loss moved: of held-out pairs after {study.steps} steps, in units of the standard deviation of {len(study.seeds)} "
         f"seeds; backend {study.backend} {study.version}"
     )
-
-
-def register(app: typer.Typer) -> None:
-    app.command("effects")(guarded(command))

@@ -9,12 +9,13 @@ import typer
 
 from ..processes.ending import TIMEOUT
 from . import options
-from .reporting import guarded, write_json
+from .reporting import write_json
 from .tables import table_console
 
 if TYPE_CHECKING:
     from ..compare.versions import Comparison
 
+NAME = "versions"
 Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="NAME, or NAME@LABEL=INTERPRETER.", show_default=False)]
 Only = Annotated[str, typer.Option("--only", help="Probes by name; * is any text; separate several with |.")]
 Cases = Annotated[str | None, typer.Option("--cases", help="Cells of the parity matrix by id.", show_default=False)]
@@ -71,7 +72,3 @@ def show(comparison: Comparison) -> None:
         table.add_section()
     table_console().print(table)
     print(tables.summary(comparison))
-
-
-def register(app: typer.Typer) -> None:
-    app.command("versions")(guarded(command))

@@ -1,8 +1,11 @@
-"""What frameworks do of their own accord: measured facts about their built-in layers, optimizers and numbers."""
+"""What frameworks do of their own accord, measured; and the same training in all of them over seeds."""
 
 from __future__ import annotations
 
 from .facts import Fact, Probe
 from .survey import behaviours
+from .training_runs.comparing import runs
+from .training_runs.comparison import Comparison
+from .training_runs.job import TrainingJob
 
-__all__ = ["Fact", "Probe", "behaviours"]
+__all__ = ["Comparison", "Fact", "Probe", "TrainingJob", "behaviours", "runs"]

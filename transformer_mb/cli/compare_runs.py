@@ -1,0 +1,114 @@
+"""``transformer-mb compare runs``: the same training on several backends over seeds."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..processes.ending import TIMEOUT
+from . import options
+
+if TYPE_CHECKING:
+    from ..compare.training_runs.comparison import Comparison
+
+NAME = "runs"
+WIDTH = 100
+SEEDS = re.compile(r"(?P<count>\d{1,4})|(?P<first>\d{1,6})-(?P<last>\d{1,6})")
+
+Names = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
+Seeds = Annotated[str, typer.Option("--seeds", help="How many, or a range such as 0-11; 5 for a verdict, 30 to publish.")]
+Native = Annotated[
+    bool, typer.Option("--native/--injected", help="Own initializers, dropout, Adam and epsilon; or ours in all of them.")
+]
+Attribute = Annotated[bool, typer.Option("--attribute", help="With --native: also name which own part makes a difference.")]
+Margin = Annotated[float, typer.Option("--margin", help="Seed deviations that are no difference.")]
+Reference = Annotated[str, typer.Option("--reference", help="What the others are compared with.")]
+Data = Annotated[
+    Path | None, typer.Option("--data", help="SOURCE TAB TARGET lines; else the demo's corpus.", show_default=False)
+]
+Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the tables as Markdown.")]
+
+
+def command(
+    backends: Names = None,
+    seeds: Seeds = "12",
+    native: Native = False,
+    attribute: Attribute = False,
+    margin: Margin = 1.25,
+    reference: Reference = "numpy",
+    data: Data = None,
+    json_file: options.JsonFile = None,
+    markdown: Markdown = None,
+    force: options.Force = False,
+    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one run may take.")] = TIMEOUT,
+) -> None:
+    """Train the same job on every backend over seeds, and judge the differences by the seeds' noise.
+
+    Exit status: 0 nothing is different, or --native; 1 a backend is different; 2 the call was wrong.
+    """
+    from ..compare.training_runs.comparing import runs
+    from ..compare.training_runs.document import document
+    from ..compare.training_runs.job import built_in_job, job_of_file
+    from ..compare.training_runs.verdicts import DIFFERENT
+    from ..files.whole_file import check_result_file, write_whole
+    from .parity_columns import worker_specs
+    from .reporting import write_json
+
+    columns, chosen = worker_specs(backends, ("float32",)), parsed_seeds(seeds)
+    check_result_file(json_file, force, never=(data,))
+    check_result_file(markdown, force, never=(data, json_file))
+    found = runs(
+        columns,
+        chosen,
+        native=native,
+        attribute=attribute,
+        margin=margin,
+        reference=reference,
+        job=built_in_job() if data is None else job_of_file(data),
+        timeout=timeout,
+        told=lambda run: print(f"{run.column}, seed {run.seed}: {run.user_seconds:.1f} s", file=sys.stderr, flush=True),
+    )
+    show(found)
+    write_json(json_file, found.to_dict())
+    if markdown is not None:
+        write_whole(markdown, document(found))
+    if not native and DIFFERENT in map(found.verdict, found.columns):
+        raise typer.Exit(1)
+
+
+def parsed_seeds(text: str) -> list[int]:
+    """``12`` is 0 to 11, as ``0-11`` is. Raises ConfigError."""
+    from ..errors import ConfigError
+
+    match = SEEDS.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f"--seeds must be a number of seeds such as 12, or a range such as 0-11, got {text!r}.")
+    if match["count"]:
+        return list(range(int(match["count"])))
+    return list(range(int(match["first"]), int(match["last"]) + 1))
+
+
+def show(found: Comparison) -> None:
+    """The tables, then what they come to."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..compare.training_runs.words import left_out, sentences, tables
+
+    width: Any = min(os.get_terminal_size().columns, WIDTH) if Console().is_terminal else WIDTH
+    console = Console(width=width, highlight=False, markup=False)
+    for one in tables(found):
+        shown = Table(box=box.SIMPLE_HEAD, title=one.title, title_justify="left", padding=(0, 1, 0, 0))
+        for number, head in enumerate(one.head):
+            shown.add_column(head, justify="right" if number in one.numbers else "left")
+        for row in one.rows:
+            shown.add_row(*row)
+        console.print(shown)
+    for line in [*left_out(found), *sentences(found)]:
+        console.print(line)

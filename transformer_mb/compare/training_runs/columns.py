@@ -1,0 +1,91 @@
+"""Trains in every column, each framework in a process of its own for all of its runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ...parity.workers import WorkerSpec
+from ...processes.environment import SETTINGS
+from ...processes.gateway import Gateway, require_execnet
+from ...registry import get_backend
+from . import worker
+from .job import TrainingJob
+from .own_parts import without
+from .prepared import PreparedJob
+from .run import Asked, Run
+from .runner import Runner
+
+Reasons = Mapping[str, str]  # by switch, why it makes no difference to a framework
+Plan = Callable[[Reasons], list[Asked]]
+
+
+def train_in_processes(
+    columns: Mapping[str, tuple[WorkerSpec, Plan]],
+    job: TrainingJob,
+    timeout: float,
+    told: Callable[[Run], None],
+    threads: int = 1,
+) -> tuple[list[Run], dict[str, Reasons]]:
+    """The runs of all columns, and the reasons of each; as many at a time as there are processors.
+
+    Raises: WorkerError for a process that could not begin, ended, or took more than ``timeout`` seconds for a run.
+    """
+    require_execnet()
+    reasons: dict[str, Reasons] = {}
+
+    def train(label: str) -> list[Run]:
+        column, plan = columns[label]
+        with tempfile.TemporaryDirectory() as folder:
+            process = _started(column, Path(folder), job, timeout, threads)
+            try:
+                reasons[label] = json.loads(process.receive())
+                return [_told(run, told) for run in _runs(process, plan(reasons[label]))]
+            finally:
+                process.stop()
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [run for found in pool.map(train, columns) for run in found], reasons
+
+
+def _started(column: WorkerSpec, folder: Path, job: TrainingJob, timeout: float, threads: int) -> Gateway:
+    settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
+    arguments = (column.backend, column.device, column.label)
+    process = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
+    try:
+        process.send(job.to_json())
+    except BaseException:
+        process.stop()
+        raise
+    return process
+
+
+def _runs(process: Gateway, asked: Sequence[Asked]) -> Iterator[Run]:
+    for one in asked:
+        process.send(json.dumps({"seed": one.seed, "own": sorted(one.own), "planted": one.planted}))
+        fields = json.loads(process.receive())
+        yield Run(**{**fields, "own": tuple(fields["own"]), "losses": tuple(fields["losses"])})
+
+
+def train_here(
+    columns: Mapping[str, tuple[WorkerSpec, Plan]], job: TrainingJob, told: Callable[[Run], None]
+) -> tuple[list[Run], dict[str, Reasons]]:
+    """The same in this process, one after the other; not all frameworks bear each other."""
+    prepared = PreparedJob(job)
+    runs: list[Run] = []
+    reasons: dict[str, Reasons] = {}
+    for label, (column, plan) in columns.items():
+        backend = get_backend(column.backend, column.device)
+        reasons[label] = without(backend.name, prepared.config.norm_eps)
+        runner = Runner(backend, label, prepared)
+        runs += [_told(runner.run(asked), told) for asked in plan(reasons[label])]
+    return runs, reasons
+
+
+def _told(run: Run, told: Callable[[Run], None]) -> Run:
+    told(run)
+    return run

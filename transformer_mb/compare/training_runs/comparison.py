@@ -1,0 +1,139 @@
+"""What a comparison of runs found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from .attribution import Effect, named
+from .run import METRICS, Run
+from .self_control import self_control
+from .verdicts import DIFFERENT, NO_VERDICT, SAME, UNDECIDED, Line, lines
+
+TO_GO = 0.25  # of the way from the first loss to the last, which the threshold leaves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a column's training costs here, apart from the verdicts: medians over its runs.
+
+    Attributes:
+        first_step: seconds of the first of all steps. tokens_per_second, decoded_per_second, peak_memory, checkpoint: as of a
+            Run. user_seconds: processor time of a run.
+        parts: the step from which the losses of a pair differ by more than a thousandth, median over the seeds; one more than
+            there are: never. None of the reference, and where the pairs do not begin alike.
+    """
+
+    column: str
+    version: str
+    first_step: float | None
+    tokens_per_second: float
+    decoded_per_second: float
+    peak_memory: int
+    checkpoint: int
+    user_seconds: float
+    parts: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The same job in several columns over seeds.
+
+    Attributes:
+        job: what was trained (``TrainingJob.described``). native: whether with each framework's own parts.
+        threshold: the loss per token that is three quarters of the reference's way from its first to its last.
+        lines: a verdict for each metric and column. costs: of every column, the reference's first.
+        without: by column, the switches that make no difference to it, with the reasons.
+        alarms: by metric, how often the reference's own halves are called different; None of fewer than 12 seeds.
+        effects: of an attribution, else empty. runs: all of them. seconds: of the whole comparison.
+    """
+
+    job: Mapping[str, Any]
+    native: bool
+    reference: str
+    seeds: tuple[int, ...]
+    margin: float
+    threshold: float
+    lines: tuple[Line, ...]
+    costs: tuple[Cost, ...]
+    without: Mapping[str, Mapping[str, str]]
+    alarms: Mapping[str, float | None]
+    effects: tuple[Effect, ...]
+    runs: tuple[Run, ...]
+    seconds: float
+
+    @property
+    def columns(self) -> list[str]:
+        """Their labels, without the reference's."""
+        return [cost.column for cost in self.costs if cost.column != self.reference]
+
+    def verdict(self, column: str) -> str:
+        """Of all metrics together: different where one is, else undecided where one is."""
+        found = {line.verdict for line in self.lines if line.column == column}
+        return next(one for one in (DIFFERENT, UNDECIDED, NO_VERDICT, SAME) if one in found)
+
+    def named(self, column: str) -> list[str]:
+        """The switches that an attribution makes responsible, the largest effect first."""
+        return named([effect for effect in self.effects if effect.column == column])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As --json writes it, without the losses of single steps."""
+        return _finite(
+            {
+                **{name: value for name, value in vars(self).items() if name not in ("lines", "costs", "effects", "runs")},
+                "verdicts": {column: self.verdict(column) for column in self.columns},
+                "named": {column: self.named(column) for column in self.columns if self.effects},
+                "lines": [asdict(line) for line in self.lines],
+                "costs": [asdict(cost) for cost in self.costs],
+                "effects": [asdict(effect) for effect in self.effects],
+                "runs": [run.recorded(self.threshold) for run in self.runs],
+            }
+        )
+
+
+def threshold_of(runs: Sequence[Run]) -> float:
+    """From the reference's runs alone."""
+    first, last = median(run.first_loss for run in runs), median(run.final_loss for run in runs)
+    return last + TO_GO * (first - last)
+
+
+def judged(
+    runs: Mapping[str, Sequence[Run]], reference: str, threshold: float, margin: float
+) -> tuple[tuple[Line, ...], dict[str, float | None]]:
+    """The lines of every metric, and the reference's own false alarms; each column's runs in the order of the seeds."""
+    found: list[Line] = []
+    alarms: dict[str, float | None] = {}
+    for metric, measure in METRICS.items():
+        values = {label: [measure(run, threshold) for run in some] for label, some in runs.items()}
+        before = values.pop(reference)
+        found += lines(metric, before, values, margin)
+        alarms |= self_control({metric: before}, margin) if all(map(math.isfinite, before)) else {metric: None}
+    return tuple(found), alarms
+
+
+def cost_of(label: str, runs: Sequence[Run], reference: Sequence[Run], alike: bool) -> Cost:
+    """``alike``: whether the pairs begin with the same weights and masks."""
+    parts = [run.parts_from(other) for run, other in zip(runs, reference, strict=True)] if alike else []
+    return Cost(
+        column=label,
+        version=runs[0].version,
+        first_step=next((run.first_step for run in runs if run.first_step is not None), None),
+        tokens_per_second=median(run.tokens_per_second for run in runs),
+        decoded_per_second=median(run.decoded_per_second for run in runs),
+        peak_memory=max(run.peak_memory for run in runs),
+        checkpoint=runs[0].checkpoint,
+        user_seconds=median(run.user_seconds for run in runs),
+        parts=round(median(parts)) if parts else None,
+    )
+
+
+def _finite(tree: Any) -> Any:
+    """JSON has no NaN and no tuples."""
+    if isinstance(tree, Mapping):
+        return {name: _finite(value) for name, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_finite(value) for value in tree]
+    return None if isinstance(tree, float) and not math.isfinite(tree) else tree

@@ -1,0 +1,96 @@
+"""The job that every backend trains: which sentence pairs, which model, which recipe, how many steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ...errors import DataError
+
+HELD_OUT = 200  # pairs, decoded as one batch
+PAIRS = 3200  # read of a file at most, as many as the built-in corpus has
+EVERY = 10  # of a file every tenth distinct source is held out
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJob:
+    """Small enough for a dozen seeds on six backends, and long enough to learn most of the built-in corpus.
+
+    Model and recipe are the demo's, with two exceptions: dropout and label smoothing, which a comparison of frameworks must
+    not leave out. Every batch has the same shape, so that a framework that compiles does so once.
+
+    Args:
+        pairs: to learn from. held_out: to measure token accuracy and BLEU with.
+        num_hiddens: D; the feed-forward network is twice as wide. num_steps: the width of a batch; longer sentences are cut.
+        steps: updates of the weights. warmup_steps: of the learning rate, which then falls linearly to 0.
+    """
+
+    name: str
+    pairs: tuple[Pair, ...]
+    held_out: tuple[Pair, ...]
+    num_hiddens: int = 64
+    num_layers: int = 2
+    dropout: float = 0.1
+    steps: int = 300
+    warmup_steps: int = 50
+    batch_size: int = 32
+    num_steps: int = 12
+    learning_rate: float = 0.005
+    label_smoothing: float = 0.1
+    clip_norm: float = 1.0
+    min_freq: int = 1
+
+    def __post_init__(self) -> None:
+        for what, pairs, least in (("pairs", self.pairs, self.batch_size), ("held_out", self.held_out, 1)):
+            if len(pairs) < least:
+                raise DataError(f"The {what} of a training job must be at least {least}, got {len(pairs)}.")
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> TrainingJob:
+        fields = json.loads(text)
+        return cls(**{**fields, **{name: _pairs(fields[name]) for name in ("pairs", "held_out")}})
+
+    def described(self) -> dict[str, Any]:
+        """Everything but the sentences, which are counted."""
+        return {**asdict(self), "pairs": len(self.pairs), "held_out": len(self.held_out)}
+
+
+@lru_cache(maxsize=1)
+def built_in_job() -> TrainingJob:
+    """The demo's corpus."""
+    from ...data import demo_pairs
+
+    pairs, unseen = demo_pairs()
+    return TrainingJob(name="built-in corpus", pairs=_pairs(pairs), held_out=_pairs(unseen[:HELD_OUT]))
+
+
+def job_of_file(path: Path) -> TrainingJob:
+    """A file's first pairs; every tenth distinct source is held out, with its first translation.
+
+    Raises: DataError for too few of them.
+    """
+    from ...data import read_pairs
+
+    return split_job(path.name, read_pairs(path, num_examples=PAIRS))
+
+
+def split_job(name: str, pairs: Sequence[Pair]) -> TrainingJob:
+    first: dict[str, str] = {}
+    for source, target in pairs:
+        first.setdefault(source, target)
+    held_out = dict(list(first.items())[EVERY - 1 :: EVERY][:HELD_OUT])
+    learned = [pair for pair in pairs if pair[0] not in held_out]
+    return TrainingJob(name=name, pairs=_pairs(learned), held_out=tuple(held_out.items()), min_freq=2)
+
+
+def _pairs(pairs: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
+    return tuple((source, target) for source, target in pairs)

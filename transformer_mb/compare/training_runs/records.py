@@ -1,0 +1,38 @@
+"""A comparison in a file: what --json wrote, without the single runs' losses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from ...files.regular import read_regular_text
+from .attribution import Effect
+from .comparison import Comparison, Cost
+from .verdicts import Line
+
+DERIVED = ("verdicts", "named", "runs")
+
+
+def read_comparison(path: Path) -> Comparison:
+    """With no ``runs``, whose losses are not in the file. Raises ConfigError for a file that holds no such record."""
+    try:
+        content = json.loads(read_regular_text(path, "facts"))
+        return Comparison(**_fields(content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path} must be what `compare runs --json` writes, got {type(error).__name__}: {error}.") from None
+
+
+def _fields(content: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in content.items() if name not in DERIVED}
+    rows = {"lines": Line, "costs": Cost, "effects": Effect}
+    made = {name: tuple(kind(**_numbers(row)) for row in content[name]) for name, kind in rows.items()}
+    return {**fields, **made, "seeds": tuple(content["seeds"]), "runs": ()}
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    """A mean that was no number is null in JSON."""
+    return {
+        name: float("nan") if value is None and name in ("mean", "reference_mean") else value for name, value in row.items()
+    }

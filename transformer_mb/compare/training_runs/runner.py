@@ -1,0 +1,147 @@
+"""One backend that trains a job as often as it is asked; what its framework compiles, it compiles once."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...backend import Backend
+from ...checkpoint import Checkpoint, write_checkpoint
+from ...config import TransformerConfig
+from ...dropout_masks import dropout_masks
+from ...evaluation import bleu
+from ...initialization import initial_weights
+from ...trainer import Batch, Trainer
+from .own_parts import own_part
+from .planted import Planted, planted
+from .prepared import EXTRA_STEPS, PreparedJob
+from .run import Asked, Run
+from .switches import check_switches
+
+
+class Runner:
+    """Trains and measures.
+
+    Args:
+        backend: where; column: what its runs are called.
+        prepared: the job.
+    """
+
+    def __init__(self, backend: Backend, column: str, prepared: PreparedJob):
+        self.backend, self.column, self.prepared = backend, column, prepared
+        self.kept: list[tuple[Any, Any, Trainer, dict[str, np.ndarray]]] = []
+        self.checkpoint_bytes = 0
+
+    def run(self, asked: Asked) -> Run:
+        """Raises ConfigError for a switch that the framework has nothing of its own for."""
+        began = os.times().user
+        own, changed = check_switches(asked.own), planted(asked.planted)
+        config = self._config(own, changed)
+        model, trainer, compiled = self._trainer(config, own, changed, asked.seed)
+        self.backend.set_weights(model, self._initial_weights(config, own, asked.seed))
+        # Numbers that are not finite are a result here; NumPy would print warnings with paths.
+        with np.errstate(all="ignore"):
+            losses, seconds, tokens = self._train(config, trainer, own, changed, asked.seed)
+            if changed.transposed is not None:
+                self.backend.set_weights(model, changed.evaluated(self.backend.get_weights(model)))
+            measured = self._evaluate(model)
+        return Run(
+            column=self.column,
+            version=self.backend.version(),
+            seed=asked.seed,
+            own=tuple(sorted(own)),
+            losses=tuple(losses),
+            first_step=None if compiled else seconds[0],
+            tokens_per_second=sum(tokens[1:]) / max(sum(seconds[1:]), 1e-9),
+            peak_memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+            checkpoint=self._checkpoint_bytes(config, model),
+            user_seconds=os.times().user - began,
+            **measured,
+        )
+
+    def _config(self, own: frozenset[str], changed: Planted) -> TransformerConfig:
+        if "epsilon" not in own:
+            return self.prepared.config
+        epsilon = own_part(self.backend.name, "norm_epsilon")() if changed.norm_epsilon is None else changed.norm_epsilon
+        return self.prepared.config.replace(norm_eps=epsilon)
+
+    def _initial_weights(self, config: TransformerConfig, own: frozenset[str], seed: int) -> Mapping[str, np.ndarray]:
+        if "init" in own:
+            return own_part(self.backend.name, "initial_weights")(self.backend, config, seed)
+        return initial_weights(config, seed)
+
+    def _trainer(
+        self, config: TransformerConfig, own: frozenset[str], changed: Planted, seed: int
+    ) -> tuple[Any, Trainer, bool]:
+        """A model and its trainer at the start, and whether they are those of an earlier run, whose steps are compiled.
+
+        A framework's own optimizer has no state that could be set back, and its own dropout follows the trainer's seed.
+        """
+        options = changed.trainer_options(self.prepared.options)
+        again = not own & {"dropout", "optimizer"} and changed.epsilon_hat is None
+        for key, model, trainer, start in self.kept:
+            if again and key == (config, options):
+                trainer.load_state_dict(start)
+                return model, trainer, True
+        model = self.backend.create_empty(config)
+        trainer = self.backend.trainer(model, **options, seed=seed)
+        if "optimizer" in own:
+            own_part(self.backend.name, "use_own_adam")(trainer)
+        if again:
+            self.kept[:] = [((config, options), model, trainer, _copied(trainer.state_dict()))]
+        return model, trainer, False
+
+    def _train(
+        self, config: TransformerConfig, trainer: Trainer, own: frozenset[str], changed: Planted, seed: int
+    ) -> tuple[list[float], list[float], list[int]]:
+        """The losses of all steps, the seconds that each took, and its target tokens."""
+        losses, seconds, tokens = [], [], []
+        for count, batch in enumerate(self.prepared.batches(seed), 1):
+            masks = None if "dropout" in own else _masks(config, seed, count - 1, batch)
+            trainer.learning_rate = trainer.options.learning_rate * self.prepared.rate(count)
+            if changed.epsilon_hat is not None:
+                epsilon = changed.adam_epsilon(count, trainer.options.betas[1])
+                own_part(self.backend.name, "set_adam_epsilon")(trainer, epsilon)
+            start = perf_counter()
+            losses.append(float(trainer.step(batch, masks)))
+            seconds.append(perf_counter() - start)
+            tokens.append(batch.num_tokens)
+        return losses, seconds, tokens
+
+    def _evaluate(self, model: Any) -> dict[str, float]:
+        prepared, batch = self.prepared, self.prepared.held_out
+        logits = self.backend.logits(model, batch.source, batch.target_in, batch.source_valid_lens)
+        start = perf_counter()
+        limit = prepared.job.num_steps + EXTRA_STEPS
+        found = self.backend.greedy(model, batch.source, batch.source_valid_lens, limit)
+        seconds = perf_counter() - start
+        return {
+            "token_accuracy": prepared.token_accuracy(logits),
+            "bleu": bleu([prepared.vocabularies[1].decode(ids) for ids in found], prepared.references).value,
+            "decoded_per_second": sum(len(ids) for ids in found) / max(seconds, 1e-9),
+        }
+
+    def _checkpoint_bytes(self, config: TransformerConfig, model: Any) -> int:
+        """Saved once: every run's has the same size."""
+        if not self.checkpoint_bytes:
+            with tempfile.TemporaryDirectory() as folder:
+                saved = Path(folder) / "model"
+                write_checkpoint(saved, Checkpoint(config=config, weights=self.backend.get_weights(model)))
+                self.checkpoint_bytes = sum(path.stat().st_size for path in saved.rglob("*") if path.is_file())
+        return self.checkpoint_bytes
+
+
+def _copied(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.array(value) for name, value in state.items()}
+
+
+def _masks(config: TransformerConfig, seed: int, step: int, batch: Batch) -> dict[str, np.ndarray]:
+    return dropout_masks(config, seed, step, len(batch.target_in), batch.source.shape[1], batch.target_in.shape[1])
