@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..processes.ending import TIMEOUT
 from . import options
+from .tables import table_console
 
 if TYPE_CHECKING:
     from ..compare.training_runs.comparison import Comparison
 
 NAME = "runs"
-WIDTH = 100
 SEEDS = re.compile(r"(?P<count>\d{1,4})|(?P<first>\d{1,6})-(?P<last>\d{1,6})")
 
 Names = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
@@ -96,13 +95,11 @@ def parsed_seeds(text: str) -> list[int]:
 def show(found: Comparison) -> None:
     """The tables, then what they come to."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from ..compare.training_runs.words import left_out, sentences, tables
 
-    width: Any = min(os.get_terminal_size().columns, WIDTH) if Console().is_terminal else WIDTH
-    console = Console(width=width, highlight=False, markup=False)
+    console = table_console()
     for one in tables(found):
         shown = Table(box=box.SIMPLE_HEAD, title=one.title, title_justify="left", padding=(0, 1, 0, 0))
         for number, head in enumerate(one.head):
