@@ -82,7 +82,7 @@ def _quantile(beyond: float, count: Any) -> Any:
 def paired(candidate: Sequence[float], reference: Sequence[float]) -> Paired:
     """Of values by seed, in the same order; all finite, at least two."""
     before = np.asarray(reference, np.float64)
-    unit = max(float(before.std(ddof=1)), RESOLUTION * float(np.abs(before).max())) or 1.0
+    unit = float(np.maximum(before.std(ddof=1), RESOLUTION * np.abs(before).max())) or 1.0
     differences = (np.asarray(candidate, np.float64) - before) / unit
     count, mean, deviation = len(before), float(differences.mean()), float(differences.std(ddof=1))
     error = deviation / math.sqrt(count)
