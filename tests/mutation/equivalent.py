@@ -19,6 +19,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (
+        "jax/compiled.py split: if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)): -> if known is None or len(known[(-1)]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):",
         "tensorflow/decoding.py _compile: functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True) -> functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=False)",
         "tensorflow/trainer.py TensorFlowTrainer.__init__: self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True) -> self._compiled = tf.function(self._whole_step, reduce_retracing=True)",
         "jax/attention.py _product: if A.shape[-2] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT: -> if A.shape[-1] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT:",
@@ -45,6 +46,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/decoding.py _log_softmax: return scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True)) -> return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))",
     ),
     "of that shape only the batch, the last two sizes and the number of axes are read": (
+        "jax/encoder.py TransformerEncoder.__call__: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 0, S, S), X)",
         "numpy/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 2, S, S), X)",
         "mxnet/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 2, S, S), X)",
         "paddle/encoder.py TransformerEncoder.forward: mask = None if valid_lens is None else length_mask(valid_lens, (B, 1, S, S), X) -> mask = None if valid_lens is None else length_mask(valid_lens, (B, 0, S, S), X)",
@@ -134,6 +136,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "jax/loss.py MaskedSoftmaxCELoss.__call__: step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0] -> step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., (-1)]",
     ),
     "the value is the default that stands there": (
+        "jax/loss.py MaskedSoftmaxCELoss.__call__: step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0] -> step_losses = -jnp.take_along_axis(log_probs, label[..., None])[..., 0]",
+        "jax/attention.py _softmax_where: return jax.nn.softmax(scores, axis=-1) -> return jax.nn.softmax(scores)",
+        "mxnet/decoding.py BeamDecoder.__init__: with autograd.pause(train_mode=False): -> with autograd.pause():",
         "numpy/framework.py Embedding.backward: sums = np.add.reduceat(gradient.reshape(len(ids), -1)[order], starts, axis=0) -> sums = np.add.reduceat(gradient.reshape(len(ids), -1)[order], starts)",
         "torch/normalization.py LayerNorm.forward: deviation, mean = torch.std_mean(X, dim=axes, correction=1, keepdim=True) -> deviation, mean = torch.std_mean(X, dim=axes, keepdim=True)",
     ),
@@ -163,6 +168,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "jax/dropout.py Dropout.__init__: super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate > 0.0 else None) -> super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate >= 0.0 else None)",
     ),
     "Keras hands the mode on to the layers within": (
+        "tensorflow/decoder.py DecoderBlock.call: X = self.addnorm2(X, Y, training=training) -> X = self.addnorm2(X, Y)",
         "tensorflow/normalization.py AddNorm.call: Z = X + self.dropout(Y, training=training) -> Z = X + self.dropout(Y)",
     ),
     "the gradient is cast in two places, of which one is enough": (
@@ -171,6 +177,15 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "all parameters have one dtype": (
         "tensorflow/trainer.py TensorFlowTrainer._dtype: return next(iter(self.optimizer.slots.values()))[0].dtype -> return next(iter(self.optimizer.slots.values()))[(-1)].dtype",
+    ),
+    "all three are the width of the one input": (
+        "tensorflow/encoder.py EncoderBlock.__init__: key_size, query_size, value_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, dtype=dtype -> key_size, value_size, query_size, num_hiddens, num_heads, chosen.attention_dropout, use_bias, dtype=dtype",
+    ),
+    "of that index only the shape of what it finds is read": (
+        "jax/normalization.py _deviation: count = Z[(0,) * (Z.ndim - len(axes))].size -> count = Z[(1,) * (Z.ndim - len(axes))].size",
+    ),
+    "there is one column, and JAX takes the last one for what lies beyond": (
+        "jax/decoding.py _greedy.advance: return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state -> return step + 1, tokens, finished | (tokens[:, 1] == config.eos_id), generated, state",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}

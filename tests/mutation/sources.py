@@ -31,9 +31,12 @@ FUNCTIONS_LEFT_OUT = {
     "seeded_dropout": "each framework's own random numbers; tests/conformance/test_dropout.py holds it",
     "_are_all_in_one": "Keras' own calls with one list; tests/native/test_tensorflow.py holds them",
     "_named_inputs": "Keras' own calls with names; tests/native/test_tensorflow.py holds them",
+    "untrack": "Keras' own account of a layer's parts; tests/native/test_tensorflow_files.py holds it",
     "compute_output_spec": "shapes that Keras asks for; tests/native/test_tensorflow.py holds them",
 }
 ATTRIBUTES_LEFT_OUT = {
+    "built": "Keras' own account of what it has built; tests/native/test_tensorflow.py holds it",
+    "supports_masking": "Keras' own masks; tests/native/test_tensorflow.py holds them",
     "_allow_non_tensor_positional_args": "Keras' own calls with lists of numbers; tests/native/test_tensorflow.py holds them",
 }
 # By what they are called: arguments, defaults, and the names that an ``or`` gives a default.
@@ -171,7 +174,7 @@ def _left_alone(node: ast.AST) -> bool:
         return isinstance(node.value, ast.Constant) or _left_alone(node.value)  # a docstring, or a check
     if isinstance(node, ast.keyword) and node.arg in KEYWORDS_LEFT_OUT:
         return True
-    return CHECKS.fullmatch(called(node)) is not None
+    return CHECKS.fullmatch(called(node)) is not None or called(node) in FUNCTIONS_LEFT_OUT
 
 
 def sources(backend: str) -> list[Source]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
     "Keras' own masks and its calls with one list are in no cell; tests/native/test_tensorflow*.py hold them": (
+        "tensorflow/model.py EncoderDecoder.call: if self.encoder is None and dec_X is None: -> if self.encoder is not None and dec_X is None:",
         "tensorflow/encoder.py EncoderBlock.call: if mask is not None and mask.shape.rank == 2 and self.compute_mask(X, None) is not None: -> if mask is not None and mask.shape.rank == 3 and self.compute_mask(X, None) is not None:",
         "tensorflow/encoder.py EncoderBlock.call: if mask is not None and mask.shape.rank == 2 and self.compute_mask(X, None) is not None: -> if mask is not None and mask.shape.rank == 2 and self.compute_mask(X, None) is None:",
         "tensorflow/model.py EncoderDecoder._are_all_in_one: listed = isinstance(enc_X, (list, tuple)) and dec_X is None -> listed = isinstance(enc_X, (list, tuple)) or dec_X is None",
@@ -45,9 +46,11 @@ REASONS: dict[str, tuple[str, ...]] = {
         "jax/encoder.py EncoderBlock.__init__: param_dtype: Any = jnp.float32, -> param_dtype: Any = jnp.float16,",
     ),
     "tokens are no cells in formats of two bytes; tests/conformance/test_ties.py holds them": (
+        "jax/decoding.py _beam_step: logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids) -> logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float16)), model.config.suppress_ids)",
         "jax/decoding.py _beam_step: logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids) -> logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.bfloat16)), model.config.suppress_ids)",
     ),
     "a layer's own initial weights are in no cell, which set them; they are the framework's affair": (
+        "jax/embedding.py SequenceEmbedding.__init__: self.embedding.embedding[chosen.padding_id] = 0.0 -> self.embedding.embedding[chosen.padding_id] = 1.0",
         'jax/encoder.py EncoderBlock.__init__: created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)} -> created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": ((nnx.Rngs(0)))}',
         'jax/model.py EncoderDecoder.from_config: created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)} -> created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": ((nnx.Rngs(0)))}',
     ),
@@ -78,6 +81,21 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "nobody looks whether an array that was given is written into; tests/conformance hold that weights and inputs stay": (
         'mxnet/backend.py MXNetBackend._tensor: return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device) -> return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf, self.device)',
+    ),
+    "Keras' own keyword arguments, such as a name, are in no cell; tests/native/test_tensorflow_files.py holds them": (
+        "tensorflow/loss.py MaskedSoftmaxCELoss.__init__: super().__init__(**kwargs) -> super().__init__()",
+    ),
+    "in float16 a product may be as far off as NumPy with every step rounded, which is what this does": (
+        "jax/attention.py _product: dtype = jnp.promote_types(A.dtype, jnp.float32) -> dtype = jnp.promote_types(A.dtype, jnp.float16)",
+    ),
+    "which mode a fresh layer is in, no cell asks; tests/native/test_jax.py and tests/conformance/test_dropout.py hold it": (
+        "jax/decoder.py DecoderBlock.__init__: self.deterministic = False # train() and eval() set it wherever it is, as in nnx.Dropout -> self.deterministic = True # train() and eval() set it wherever it is, as in nnx.Dropout",
+    ),
+    "cells decode with models that are in evaluation mode already; tests/conformance hold that decoding drops nothing": (
+        "jax/decoding.py _greedy: model.eval() -> pass",
+    ),
+    "cells decode 24 rows at a time, more than there are tokens": (
+        "mxnet/decoding.py BeamDecoder.step: return best_tokens(logits.shape[-1], count, partial(_top, logits), partial(_lowest, logits)) -> return best_tokens(logits.shape[-2], count, partial(_top, logits), partial(_lowest, logits))",
     ),
 }
 SURVIVORS = {key: reason for reason, keys in REASONS.items() for key in keys}
