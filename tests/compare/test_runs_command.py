@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.cli.compare_runs import WIDTH, parsed_seeds, show
+from transformer_mb.cli.compare_runs import parsed_seeds, show
 from transformer_mb.cli.main import main
+from transformer_mb.cli.tables import WIDEST
 from transformer_mb.compare.training_runs import job
 from transformer_mb.compare.training_runs.document import document
 from transformer_mb.compare.training_runs.records import read_comparison
@@ -31,7 +32,7 @@ def test_the_command(short, tmp_path, capsys):
     options = [str(part) for pair in files.items() for part in pair]
     assert main(["compare", "runs", "--backends", "torch", "--seeds", "5", *options]) == 0
     shown = capsys.readouterr().out
-    assert max(map(len, shown.splitlines())) <= WIDTH
+    assert max(map(len, shown.splitlines())) <= WIDEST
     assert "5 seeds of 12 steps, everything injected; reference numpy; margin 1.25 s" in shown
     assert "\nsame: torch\n" in shown
     written = json.loads(files["--json"].read_text())
@@ -85,4 +86,4 @@ def test_what_it_refuses(short, options, words, capsys):
 def test_a_wide_table_fits(capsys):
     show(read_comparison(RECORDED))
     shown = capsys.readouterr().out
-    assert max(map(len, shown.splitlines())) <= WIDTH and "…" not in shown
+    assert max(map(len, shown.splitlines())) <= WIDEST and "…" not in shown

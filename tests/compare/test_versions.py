@@ -34,7 +34,7 @@ def test_what_differs_comes_first_and_refusals_after_it():
         **{
             "gelu function": ("raises AttributeError", "tanh"),
             "layer norm epsilon": (1e-5, 1e-5 * (1 + 1e-9)),
-            "matmul of float32": (1e-7, 2e-7),
+            "leaky relu layer": (0.01, 0.01),
             "layer norm at mean 1000": (1e-5, 1e-1),
             "relu of NaN": ("NaN", "zero"),
             "Adam weight decay": (None, "into the gradient"),

@@ -37,6 +37,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "torch/trainer.py TorchTrainer.__init__: self.device = self.tensors[0].device -> self.device = self.tensors[1].device",
     ),
     "the array has two axes, the last being number 1": (
+        "jax/decoding.py _beam_step: _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1])) -> _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[1]))",
         "torch/decoding.py greedy.step: return decoder._logits(tokens).argmax(dim=-1).cpu().numpy() -> return decoder._logits(tokens).argmax(dim=1).cpu().numpy()",
         "paddle/loss.py MaskedSoftmaxCELoss._step_losses: pred = pred - pred.detach().max(axis=-1, keepdim=True) -> pred = pred - pred.detach().max(axis=1, keepdim=True)",
         "paddle/decoding.py BeamDecoder.step.top: total = (logits - best[:, :1]).exp().sum(axis=-1, keepdim=True).log() -> total = (logits - best[:, :1]).exp().sum(axis=1, keepdim=True).log()",
@@ -186,6 +187,9 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "there is one column, and JAX takes the last one for what lies beyond": (
         "jax/decoding.py _greedy.advance: return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state -> return step + 1, tokens, finished | (tokens[:, 1] == config.eos_id), generated, state",
+    ),
+    "it is taken in a compiled decoding loop alone, which has no gradient": (
+        "jax/embedding.py _rows: return jax.lax.dynamic_slice_in_dim(jnp.asarray(table, dtype), start, count) -> return detached(jax.lax.dynamic_slice_in_dim(jnp.asarray(table, dtype), start, count))",
     ),
 }
 EQUIVALENT = {key: reason for reason, keys in REASONS.items() for key in keys}

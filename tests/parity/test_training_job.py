@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.computing import computations, reference
+from transformer_mb.parity.computing import making, reference
 from transformer_mb.parity.plan import Plan, Selection
 from transformer_mb.parity.rows.training import step_request
 from transformer_mb.parity.rows.training_job import Recording, make_job
@@ -26,13 +26,13 @@ def test_weights_and_batches_follow_the_seed(jobs):
 
 def test_what_is_dropped_follows_the_seed(jobs, monkeypatch):
     """In every request of the rows of training."""
-    seeds, draw = set(), computations.dropout_masks
-    monkeypatch.setattr(computations, "dropout_masks", lambda config, seed, *rest: seeds.add(seed) or draw(config, seed, *rest))
+    seeds, draw = set(), making.dropout_masks
+    monkeypatch.setattr(making, "dropout_masks", lambda config, seed, *rest: seeds.add(seed) or draw(config, seed, *rest))
     job = jobs[1]
-    computations._drawn.cache_clear()
+    making._drawn.cache_clear()
     reference.answer(step_request(Recording(job), "float64", 0, job.start))
     reference.answer(job.run("float64", 0, 1, job.start))
-    computations._drawn.cache_clear()
+    making._drawn.cache_clear()
     assert seeds == {1}
 
 
