@@ -29,9 +29,12 @@ def short_table(facts: Sequence[Fact]) -> str:
     found = by_probe([fact for fact in facts if fact.value is not None])
     rows = []
     for name in BITE:
-        answers = [f"{_cell(value)}: {', '.join(frameworks)}" for value, frameworks in by_value(found[name]).items()]
-        rows.append(f"| {name} | {'; '.join(answers)} |")
+        rows.append(f"| {name} | {_answers(found[name])} |")
     return "\n".join(["| what | who does it how |", "| --- | --- |", *rows]) + "\n"
+
+
+def _answers(facts: Sequence[Fact]) -> str:
+    return "; ".join(f"{_cell(value)}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items())
 
 
 def document(facts: Sequence[Fact]) -> str:
@@ -50,9 +53,8 @@ def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
     """Those of ``SURPRISES`` that were measured; none for a run of other probes."""
     rows = []
     for number, name in enumerate((name for name in SURPRISES if name in found), 1):
-        answers = [f"{_cell(value)}: {', '.join(frameworks)}" for value, frameworks in by_value(found[name]).items()]
-        sources = ", ".join(every_probe()[name][1].sources) or "not found described elsewhere"
-        rows.append(f"| {number} | {name} | {'; '.join(answers)} | {_cell(SURPRISES[name])} | {sources} |")
+        sources = ", ".join(every_probe()[name][1].sources)
+        rows.append(f"| {number} | {name} | {_answers(found[name])} | {_cell(SURPRISES[name])} | {sources} |")
     heading = ["## Ten facts that surprise\n", "| | fact | who does it how | why it surprises | sources |"]
     return ["\n".join([*heading, "| --- | --- | --- | --- | --- |", *rows, ""])] if rows else []
 

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import ConfigError
 from ..files.regular import read_regular_text
 from .facts import Fact
+
+Record = TypeVar("Record")
 
 
 def record(facts: Sequence[Fact]) -> dict[str, Any]:
     return {"behaviours": [asdict(fact) for fact in facts]}
 
 
+def facts_of(content: Any) -> list[Fact]:
+    return [Fact(**fact) for fact in content["behaviours"]]
+
+
 def read_facts(path: Path) -> list[Fact]:
-    """Raises ConfigError for a file that holds no such record, OSError for none that can be read."""
+    return read_record(path, "behaviours", facts_of)
+
+
+def read_record(path: Path, command: str, make: Callable[[Any], Record]) -> Record:
+    """What ``compare COMMAND --json`` wrote, made of its content.
+
+    Raises ConfigError for a file that holds no such record, OSError for none that can be read.
+    """
     try:
-        return [Fact(**fact) for fact in json.loads(read_regular_text(path, "facts"))["behaviours"]]
-    except (ValueError, KeyError, TypeError) as error:
+        return make(json.loads(read_regular_text(path, "facts")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{path} must be what `compare behaviours --json` writes, got {type(error).__name__}: {error}."
+            f"{path} must be what `compare {command} --json` writes, got {type(error).__name__}: {error}."
         ) from None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import mean, stdev
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import ConfigError
-from ...extras import install_command
+from ..scipy_stats import stats
 
 LEVEL = 0.95
 FEWEST = 2  # seeds that have a standard deviation
@@ -22,17 +22,6 @@ class Moved(NamedTuple):
     high: float
 
 
-def require_scipy() -> Any:
-    """scipy.stats. Raises ConfigError with the line that installs it."""
-    try:
-        import scipy.stats
-    except ImportError:
-        raise ConfigError(
-            f"Confidence intervals need scipy, which is not installed. Install it with: {install_command('parity')}."
-        ) from None
-    return scipy.stats
-
-
 def moved(base: Sequence[float], swapped: Sequence[float]) -> Moved:
     """Student's t interval of swapped - base, paired by seed.
 
@@ -42,5 +31,5 @@ def moved(base: Sequence[float], swapped: Sequence[float]) -> Moved:
         raise ConfigError(f"Paired losses must be of at least {FEWEST} seeds, got {len(base)} and {len(swapped)}.")
     differences = [after - before for before, after in zip(base, swapped, strict=True)]
     unit = stdev(base)
-    half = require_scipy().t.ppf((1.0 + LEVEL) / 2.0, len(base) - 1) * stdev(differences) / len(base) ** 0.5
+    half = stats().t.ppf((1.0 + LEVEL) / 2.0, len(base) - 1) * stdev(differences) / len(base) ** 0.5
     return Moved(unit, mean(differences) / unit, (mean(differences) - half) / unit, (mean(differences) + half) / unit)

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...registry import get_backend
-from .intervals import FEWEST, Moved, moved, require_scipy
+from ..scipy_stats import stats
+from .intervals import FEWEST, Moved, moved
 from .switches import CONTROL, EFFECTS, Arm, Effect
 from .training import STEPS, Outcome, moved_logits, trained
 
@@ -79,7 +80,7 @@ def effects(
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if len(numbers) < FEWEST or len(set(numbers)) < len(numbers):
         raise ConfigError(f"seeds must be at least {FEWEST} different ones, got {seeds!r}.")
-    require_scipy()
+    stats()
     listed = chosen(only)
     training, wide = get_backend(backend, dtype="float32"), get_backend(backend, dtype="float64")
     outcomes = _outcomes(training, listed, numbers, steps, told)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
-from ...files.regular import read_regular_text
+from ..records import read_record
 from .intervals import Moved
 from .measuring import Found, Study
 from .switches import EFFECTS
@@ -36,22 +34,19 @@ def record(study: Study) -> dict[str, Any]:
 
 
 def read_study(path: Path) -> Study:
-    """Raises ConfigError for a file that holds no such record, OSError for none that can be read."""
+    return read_record(path, "effects", _study)
+
+
+def _study(content: Any) -> Study:
     known = {effect.name: effect for effect in EFFECTS}
-    try:
-        content = json.loads(read_regular_text(path, "facts"))
-        found = [
-            Found(
-                known[one["name"]],
-                tuple(one["base losses"]),
-                tuple(one["swapped losses"]),
-                Moved(**one["loss moved"]),
-                one["logits moved"],
-            )
-            for one in content["effects"]
-        ]
-        return Study(tuple(found), tuple(content["seeds"]), content["steps"], content["backend"], content["version"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(
-            f"{path} must be what `compare effects --json` writes, got {type(error).__name__}: {error}."
-        ) from None
+    found = [
+        Found(
+            known[one["name"]],
+            tuple(one["base losses"]),
+            tuple(one["swapped losses"]),
+            Moved(**one["loss moved"]),
+            one["logits moved"],
+        )
+        for one in content["effects"]
+    ]
+    return Study(tuple(found), tuple(content["seeds"]), content["steps"], content["backend"], content["version"])

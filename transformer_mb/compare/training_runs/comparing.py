@@ -10,13 +10,13 @@ from ...errors import ConfigError
 from ...parity.workers import WorkerSpec
 from ...processes.ending import TIMEOUT
 from ...registry import BUILT_IN, canonical_name, installed
+from ..scipy_stats import stats
 from . import attribution
 from .columns import Plan, Reasons, train_here, train_in_processes
 from .comparison import Comparison, cost_of, judged, threshold_of
 from .job import TrainingJob, built_in_job
 from .planted import planted as check_planted
 from .run import Asked, Run
-from .statistics import stats
 from .switches import INJECTED
 from .verdicts import MARGIN
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
-from ...files.regular import read_regular_text
+from ..records import read_record
 from .attribution import Effect
 from .comparison import Comparison, Cost
 from .verdicts import Line
@@ -16,12 +14,8 @@ DERIVED = ("verdicts", "named", "runs")
 
 
 def read_comparison(path: Path) -> Comparison:
-    """With no ``runs``, whose losses are not in the file. Raises ConfigError for a file that holds no such record."""
-    try:
-        content = json.loads(read_regular_text(path, "facts"))
-        return Comparison(**_fields(content))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{path} must be what `compare runs --json` writes, got {type(error).__name__}: {error}.") from None
+    """With no ``runs``, whose losses are not in the file."""
+    return read_record(path, "runs", lambda content: Comparison(**_fields(content)))
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:

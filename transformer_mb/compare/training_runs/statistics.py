@@ -10,25 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError
-from ...extras import install_command
+from ..scipy_stats import stats
 
 LEVEL = 0.05  # of error
 POWER = 0.8
 RESOLUTION = 1e-6  # a share of a metric below this is the rounding of float32, ten times over
 MOST_EXACT = 16  # pairs whose signs are all tried, 2^16 of them
 MOST_SEEDS = 9999  # that are told as needed
-
-
-def stats() -> Any:
-    """scipy.stats. Raises ConfigError with the line that installs it."""
-    try:
-        import scipy.stats
-    except ImportError:
-        raise ConfigError(
-            f"Verdicts on runs need scipy, which is not installed. Install it with: {install_command('parity')}."
-        ) from None
-    return scipy.stats
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
-from ...files.regular import read_regular_text
-from ..facts import Fact
+from ..records import facts_of, read_record
 from ..records import record as facts_record
 from .measuring import Comparison, Version
 
@@ -19,12 +16,8 @@ def record(comparison: Comparison) -> dict[str, Any]:
 
 
 def read_comparison(path: Path) -> Comparison:
-    """Raises ConfigError for a file that holds no such record, OSError for none that can be read."""
-    try:
-        content = json.loads(read_regular_text(path, "facts"))
-        columns = tuple(Version(**one) for one in content["versions"])
-        return Comparison(columns, tuple(Fact(**fact) for fact in content["behaviours"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(
-            f"{path} must be what `compare versions --json` writes, got {type(error).__name__}: {error}."
-        ) from None
+    return read_record(path, "versions", lambda content: Comparison(_versions(content), tuple(facts_of(content))))
+
+
+def _versions(content: Any) -> tuple[Version, ...]:
+    return tuple(Version(**one) for one in content["versions"])

@@ -48,10 +48,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "rows": (3, 1),
     "source lens": (*LENGTHS, "none"),
     "compat_decode": CHOICES["compat_decode"],
-    **{
-        name: CONFIG[name]
-        for name in ("norm_position", "position", "position_offset", "decoder_num_layers", "decoder_num_heads")
-    },
+    **{name: CONFIG[name] for name in SWITCHES},
 }
 OF_THE_CONFIG = tuple(name for name in SETTINGS if name in CONFIG)
 
