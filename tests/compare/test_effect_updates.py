@@ -104,7 +104,7 @@ def test_of_swaps_that_do_nothing_one_in_twenty_leaves_zero_out():
 def test_without_scipy_the_line_that_installs_it_is_told(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "scipy.stats", None)
     monkeypatch.setitem(__import__("sys").modules, "scipy", None)
-    with pytest.raises(ConfigError, match="Confidence intervals need scipy, which is not installed. Install it with: pip"):
+    with pytest.raises(ConfigError, match="Intervals and tests need scipy, which is not installed. Install it with: pip"):
         moved([1.0, 2.0], [1.0, 2.5])
     with pytest.raises(ConfigError, match="at least 2 seeds, got 1 and 2"):
         moved([1.0], [1.0, 2.0])

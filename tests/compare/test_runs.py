@@ -189,7 +189,7 @@ def test_calls_that_cannot_be(call, words):
 
 def test_without_scipy_the_line_that_installs_it_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    with pytest.raises(ConfigError, match="Verdicts on runs need scipy, which is not installed. Install it with: "):
+    with pytest.raises(ConfigError, match="Intervals and tests need scipy, which is not installed. Install it with: "):
         runs(["torch"], job=SHORT)
 
 
