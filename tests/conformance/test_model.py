@@ -57,3 +57,19 @@ def test_the_same_seed_gives_the_same_model(backend, reference):
         np.testing.assert_array_equal(built[name], expected[name])
         np.testing.assert_array_equal(again[name], expected[name])
     assert any((other[name] != built[name]).any() for name in built)
+
+
+def test_the_arrays_given_stay_the_callers(backend):
+    """No backend writes into what it is given, nor keeps its memory, nor gives its own away."""
+    model = backend.build(CONFIGS["d2l"], seed=1)
+    given = {name: np.array(BATCH[name]) for name in ("source", "target_in", "source_valid_lens")}
+    X, valid_lens = np.ones((2, 3, 6)), np.array([2, 3])
+    logits = backend.logits(model, *given.values())
+    backend.greedy(model, given["source"], given["source_valid_lens"], 3)
+    backend.apply(backend.layer("DotProductAttention", 0.0), X, X, X, valid_lens)
+    expected = logits.copy()
+    for array, before in (*((array, BATCH[name]) for name, array in given.items()), (X, np.ones_like(X)), (valid_lens, [2, 3])):
+        np.testing.assert_array_equal(array, before)
+        array[...] = 1  # an error where a framework has locked it
+    logits[...] = 0.0
+    np.testing.assert_array_equal(backend.logits(model, *(BATCH[name] for name in given)), expected)

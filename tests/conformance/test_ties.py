@@ -77,6 +77,14 @@ def test_all_logits_equal(vocabulary, backend32):
     assert backend32.greedy(model, SOURCE, LENS, STEPS) == [[2] * STEPS] * ROWS
 
 
+def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_name):
+    """Ten tokens of one probability: a tenth, of which two bytes hold three digits."""
+    for dtype in backend.dtypes:
+        chosen = get_backend(backend_name, dtype=dtype)
+        log_probs, _ = first_step(chosen, tied_model(chosen))
+        np.testing.assert_allclose(log_probs, np.log(0.1), rtol=1e-6, err_msg=dtype)
+
+
 @pytest.mark.parametrize(("vocabulary", "groups"), [(13, 2), (13, 5), (40000, 3)])
 def test_groups_of_equal_logits(vocabulary, groups, backend32):
     check_groups(backend32, vocabulary, groups)

@@ -5,52 +5,52 @@
 from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "Keras' own masks and its calls with one list are in no cell; tests/native/test_tensorflow*.py hold them": (
+    "Keras' calls with one list are in no cell; tests/native/test_tensorflow_fit.py::test_X5_a_decoder_or_an_encoder_alone holds them": (
         "tensorflow/model.py EncoderDecoder.call: if self.encoder is None and dec_X is None: -> if self.encoder is not None and dec_X is None:",
     ),
-    "tokens are no cells in formats of two bytes; tests/conformance/test_ties.py holds them": (
+    "tokens are no cells in formats of two bytes; tests/conformance/test_ties.py::test_log_probabilities_have_float32s_digits_in_every_dtype holds their scores": (
         "jax/decoding.py _beam_step: logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids) -> logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float16)), model.config.suppress_ids)",
     ),
     "a layer's own initial weights are in no cell, which set them; they are the framework's affair": (
         "jax/embedding.py SequenceEmbedding.__init__: self.embedding.embedding[chosen.padding_id] = 0.0 -> self.embedding.embedding[chosen.padding_id] = 1.0",
     ),
-    "a framework's own random dropout is in no cell, whose masks are injected; tests/conformance/test_dropout.py holds it": (
+    "cells inject their masks; here torch draws its own, which drops as much and takes twice as long": (
         'torch/dropout.py Dropout.forward: if not self.training or self.p == 0.0 or (self.keep is None and X.device.type != "cpu"): -> if not self.training or self.p == 0.0 or (((self.keep is None))):',
     ),
     "in bfloat16 a norm may be as far off as NumPy with every step rounded, which is what this does": (
         "jax/normalization.py LayerNorm.__call__: Z = X.astype(jnp.promote_types(X.dtype, jnp.float32)) -> Z = X",
     ),
-    "cells do not look at the attention weights that a call leaves behind without being asked for them": (
+    "cells do not look at the attention weights that a prompt leaves behind in a search": (
         "paddle/decoder.py TransformerDecoder._hidden_states: def _hidden_states(self, X: Tensor, state: list[Any], need_weights: bool = False) -> tuple[Tensor, list[Any]]: -> def _hidden_states(self, X: Tensor, state: list[Any], need_weights: bool = True) -> tuple[Tensor, list[Any]]:",
     ),
-    "below 0.47 the formula for larger numbers is off by a rounding of 1, to which GELU adds it; tests/reference/test_erf.py holds the last digit": (
+    "below 0.47 the formula for larger numbers is off by a rounding of 1, to which GELU adds it; tests/reference/test_erf.py::test_every_range holds the last digit": (
         "numpy/activations.py erf: ranges = ((_near, size <= 0.46875), (_middle, (size > 0.46875) & (size <= 4.0)), (_far, (size > 4.0) & (size < ONE))) -> ranges = ((_near, size <= 0.46875), (_middle, (size > 0.46875) | (size <= 4.0)), (_far, (size > 4.0) & (size < ONE)))",
     ),
     "it differs on other devices than the tests have; `make parity` on a GPU would see it": (
         "torch/attention.py DotProductAttention.forward: rate = self.dropout.p if self.training else 0.0 -> rate = self.dropout.p if self.training else 1.0",
     ),
-    "cells make a model for each request and do not look at what a call leaves behind; tests/conformance hold the mode": (
+    "cells make a model for each request and do not look at what a call leaves behind; tests/native/test_paddle.py::test_the_process_stays_as_it_was does": (
         "paddle/backend.py PaddleBackend._creation: paddle.set_default_dtype(before) -> pass",
     ),
-    "nobody looks whether an array that was given is written into; tests/conformance hold that weights and inputs stay": (
+    "no cell asks whether an array that was given can still be written into; tests/conformance/test_model.py::test_the_arrays_given_stay_the_callers does": (
         'mxnet/backend.py MXNetBackend._tensor: return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device) -> return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf, self.device)',
     ),
-    "Keras' own keyword arguments, such as a name, are in no cell; tests/native/test_tensorflow_files.py holds them": (
+    "Keras' own keyword arguments, such as a name, are in no cell; tests/native/test_tensorflow.py::test_a_loss_takes_what_every_keras_layer_takes holds them": (
         "tensorflow/loss.py MaskedSoftmaxCELoss.__init__: super().__init__(**kwargs) -> super().__init__()",
     ),
     "in float16 a product may be as far off as NumPy with every step rounded, which is what this does": (
         "jax/attention.py _product: dtype = jnp.promote_types(A.dtype, jnp.float32) -> dtype = jnp.promote_types(A.dtype, jnp.float16)",
     ),
-    "which mode a fresh layer is in, no cell asks; tests/native/test_jax.py and tests/conformance/test_dropout.py hold it": (
+    "which mode a new layer is in, no cell asks; tests/native/test_jax.py::test_a_new_block_is_in_training_mode does": (
         "jax/decoder.py DecoderBlock.__init__: self.deterministic = False # train() and eval() set it wherever it is, as in nnx.Dropout -> self.deterministic = True # train() and eval() set it wherever it is, as in nnx.Dropout",
     ),
-    "cells decode with models that are in evaluation mode already; tests/conformance hold that decoding drops nothing": (
+    "cells decode with models that are in evaluation mode already; tests/native/test_jax.py::test_decoding_drops_nothing_of_a_model_in_training_mode does not": (
         "jax/decoding.py _greedy: model.eval() -> pass",
     ),
     "cells decode 24 rows at a time, more than there are tokens": (
         "mxnet/decoding.py BeamDecoder.step: return best_tokens(logits.shape[-1], count, partial(_top, logits), partial(_lowest, logits)) -> return best_tokens(logits.shape[-2], count, partial(_top, logits), partial(_lowest, logits))",
     ),
-    "cells replace no attribute of a module between two calls; tests/native/test_jax.py holds that such changes are seen": (
+    "cells replace no attribute of a module between two calls; tests/native/test_jax.py::test_a_changed_attribute_is_seen does": (
         "jax/compiled.py split: if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)): -> if known is None or len(known[0]) != len(attributes) and not all(map(operator.is_, known[0], attributes)):",
     ),
 }

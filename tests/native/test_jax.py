@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -151,6 +152,38 @@ def test_a_training_loop_of_the_book_runs_on_our_model():
         tokens.append(int(token[0, 0]))
     whole, _ = model(source, jnp.array([tokens[:-1]]), valid_lens)
     assert whole.argmax(axis=2)[0].tolist() == tokens[1:]
+
+
+def test_a_new_block_is_in_training_mode():
+    """There the book's block is causal as ours is; in evaluation it has no causal mask."""
+    make = partial(DecoderBlock, 8, 8, 8, 8, [8], 8, 16, 2, 0.0, 0)
+    correct, book = make(), make(compat_decode="d2l")
+    X = normal(1, 2, 3, 8)
+    state = [normal(2, 2, 4, 8), None, [None]]
+    np.testing.assert_array_equal(book(X, state)[0], correct(X, state)[0])
+    book.eval()
+    assert jnp.abs(book(X, state)[0] - correct(X, state)[0]).max() > 1e-3
+
+
+def test_decoding_drops_nothing_of_a_model_in_training_mode():
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(11, 13, dropout=0.5), seed=0)
+    source, valid_lens = np.array([[4, 9, 6, 7, 10], [5, 4, 8, 3, 1]]), np.array([5, 4])
+    expected = [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)]
+    model.train()
+    assert [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)] == expected
+
+
+def test_a_changed_attribute_is_seen():
+    backend = tmb.get_backend("jax")
+    model, book = (backend.build(tmb.presets.d2l(11, 13, compat_decode=compat), seed=0) for compat in ("correct", "d2l"))
+    inputs = np.array([[4, 9, 6]]), np.array([[2, 5, 7]]), np.array([3])
+    correct = backend.logits(model, *inputs)
+    for block in model.decoder.blks:
+        block.compat_decode = "d2l"
+    changed = backend.logits(model, *inputs)
+    np.testing.assert_array_equal(changed, backend.logits(book, *inputs))
+    assert np.abs(changed - correct).max() > 1e-3
 
 
 def test_kept_attention_weights_are_in_nobodys_way():

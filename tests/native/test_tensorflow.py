@@ -115,6 +115,11 @@ def test_rms_norm_is_that_of_keras(eps):
     np.testing.assert_allclose(ours(X), theirs(X), rtol=1e-14, atol=1e-14)
 
 
+def test_a_loss_takes_what_every_keras_layer_takes():
+    loss = MaskedSoftmaxCELoss(label_smoothing=0.1, name="cost", dtype="float64")
+    assert (loss.name, loss.compute_dtype) == ("cost", "float64")
+
+
 def test_a_graph_keeps_no_attention_weights():
     attention, X = MultiHeadAttention(8, 8, 8, 8, 2, 0.0), tf.ones((2, 3, 8))
     attention(X, X, X, need_weights=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..computing.native_dtypes import OUTPUTS
 from ..computing.precision import before_rounding, computed_in, perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
-from .limits import PERTURBED_COPIES, Baseline, judge
+from .limits import JUDGED_AGAIN, MORE_COPIES, PERTURBED_COPIES, Baseline, Judgement, judge
 from .measure import NONE, Errors, errors, gradient_errors, norm, worst_errors
 
 
@@ -53,6 +54,13 @@ MEASURES: dict[str, Callable[[Request, Arrays, Arrays], Errors]] = {
 }
 
 
+class _Draw(NamedTuple):
+    """Of the case or a perturbed copy, by row: NumPy's errors, and how far the exact result is from that of the case."""
+
+    numpy: dict[str, Errors]
+    moved: dict[str, Errors]
+
+
 @dataclass(eq=False)
 class Comparison:
     """An experiment of one request.
@@ -81,32 +89,40 @@ class Comparison:
     def expected(self) -> Mapping[str, np.ndarray]:
         return reference.answer(self.request)
 
-    @cached_property
-    def baselines(self) -> dict[str, Baseline]:
-        """By row. float64 is held to fixed limits, and needs none unless the case is ill-conditioned."""
+    def baseline(self, row: str, copies: int = PERTURBED_COPIES) -> Baseline:
+        """From so many perturbed copies. float64 is held to fixed limits, and needs none unless the case is ill-conditioned."""
         if self.dtype == "float64" and not self.ill_conditioned:
-            return {row: Baseline() for row in self.rows}
-        asked = replace(self.request, dtype=self.judged_in)
-        rounding = self._errors(asked, {name: rounded(np.asarray(a), asked.dtype) for name, a in self.expected.items()})
-        numpy, moved = [self._errors(asked, reference.baseline(asked))], []
-        for number in range(PERTURBED_COPIES if self._copied() else 0):
-            copy = perturbed_copy(asked, number)
-            answer = reference.answer(copy)
-            moved.append(self._errors(asked, answer))
-            numpy.append(self._errors(copy, reference.baseline(copy), answer))
-        baselines = {}
-        for row in self.rows:
-            copied = [] if _from_given_gradients(row) else moved
-            draws = numpy if copied else numpy[:1]
-            copies = worst_errors(each[row] for each in copied) if copied else NONE
-            own = worst_errors(each[row] for each in draws)
-            if self.judged_in not in PLAIN_DTYPES and LADDER[row].measured == "outputs":  # the norm is that of the case alone
-                own, copies = own._replace(norm=numpy[0][row].norm), NONE
-            baselines[row] = Baseline(own, rounding[row], copies)
-        return baselines
+            return Baseline()
+        own = self._draws[0]
+        if _from_given_gradients(row):
+            return Baseline(own.numpy[row], self._rounding[row])
+        draws = [self._draw(number) for number in range(copies)]
+        moved = worst_errors(draw.moved[row] for draw in draws)
+        if self.judged_in not in PLAIN_DTYPES and LADDER[row].measured == "outputs":
+            moved = NONE
+        return Baseline(worst_errors(draw.numpy[row] for draw in [own, *draws]), self._rounding[row], moved)
 
-    def _copied(self) -> bool:
-        return not all(map(_from_given_gradients, self.rows))
+    @cached_property
+    def _asked(self) -> Request:
+        return replace(self.request, dtype=self.judged_in)
+
+    @cached_property
+    def _rounding(self) -> dict[str, Errors]:
+        return self._errors(self._asked, {n: rounded(np.asarray(a), self.judged_in) for n, a in self.expected.items()})
+
+    @cached_property
+    def _draws(self) -> list[_Draw]:
+        """Of the case itself, then of its perturbed copies."""
+        own = self._errors(self._asked, reference.baseline(self._asked))
+        return [_Draw(own, dict.fromkeys(self.rows, NONE))]
+
+    def _draw(self, number: int) -> _Draw:
+        if len(self._draws) < number + 2:
+            copy = perturbed_copy(self._asked, number)
+            answer = reference.answer(copy)
+            numpy = self._errors(copy, reference.baseline(copy), answer)
+            self._draws.append(_Draw(numpy, self._errors(self._asked, answer)))
+        return self._draws[number + 1]
 
     @cached_property
     def judged_in(self) -> str:
@@ -128,9 +144,15 @@ class Comparison:
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got = ask(self.request)
         check_answer(got, self.expected, self.judged_in)
-        off, baselines = self._off(got), self.baselines
-        cells = self.cells(backend)
-        return [judge(cell.row, self.judged_in, off[cell.row], baselines[cell.row]).of(cell, backend) for cell in cells]
+        off = self._off(got)
+        return [self._judged(cell.row, off[cell.row]).of(cell, backend) for cell in self.cells(backend)]
+
+    def _judged(self, row: str, off: Errors) -> Judgement:
+        """What is over its limit by little is judged again by more draws of rounding errors."""
+        judgement = judge(row, self.judged_in, off, self.baseline(row))
+        if judgement.passed or not judgement.share <= JUDGED_AGAIN:
+            return judgement
+        return judge(row, self.judged_in, off, self.baseline(row, MORE_COPIES))
 
 
 def _from_given_gradients(row: str) -> bool:

@@ -1,0 +1,43 @@
+"""The tests that are said to hold what no cell sees: each fails once its mistake is planted."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from mutation.mutants import all_mutants
+from mutation.sources import ROOT
+from mutation.survivors import SURVIVORS
+
+TEST = re.compile(r"tests/[\w/]+\.py::\w+")
+HELD = {key: TEST.findall(reason) for key, reason in SURVIVORS.items() if "tests/" in reason}
+COPIED = ("backends", "transformer_mb", "tests", "examples", "docs", "benchmarks")
+
+
+def test_each_sentence_names_whole_tests():
+    assert all(HELD.values()) and len(HELD) >= 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", HELD)
+def test_the_test_that_a_sentence_names_fails(key, tmp_path):
+    backend = key.partition("/")[0]
+    mutant = next(one for one in all_mutants(backend) if one.key == key)
+    for folder in COPIED:
+        shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    planted = tmp_path / "backends" / mutant.file
+    assert planted.read_text() != mutant.text
+    planted.write_text(mutant.text)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--backend", backend, *HELD[key]],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    print(done.stdout[-400:])
+    assert done.returncode == 1 and re.search(r"\d+ failed", done.stdout) and " error" not in done.stdout.splitlines()[-1]
