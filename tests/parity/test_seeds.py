@@ -14,7 +14,8 @@ from transformer_mb.parity.seeds import DRAWN, Seeds, run_seeds
 from transformer_mb.registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 
 COMPILING = ("tensorflow", "jax")  # every case anew in a new process
-FOUND = Path(__file__).parents[2] / "build" / "parity" / "seeds.json"
+ROOT = Path(__file__).parents[2]
+FOUND = ROOT / "build" / "parity" / "seeds.json"
 
 
 def test_another_seed():
@@ -33,6 +34,22 @@ def test_fifty_seeds():
         FOUND.parent.mkdir(parents=True, exist_ok=True)
         FOUND.write_text(json.dumps(found.to_json(), indent=1) + "\n")
     assert found.failed == [], found.lines(10)
+
+
+def test_the_seeds_of_the_readme_are_those_measured():
+    first, again = json.loads((ROOT / "benchmarks" / "results" / "parity_seeds.json").read_text()).values()
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert [(len(run["seeds"]), f"{run['cells']:,}" in readme) for run in first] == [(50, True), (20, True)]
+    over = [line for run in first for line in run["failed"]]
+    assert len(over) == 5 and "five cells in bfloat16 and float16 came to between 2 and 2.6 times" in readme
+    passed = {
+        f"seed {one['seed']}, {one['backend']}, {one['row']}: {one['case']} [{one['dtype']}]"
+        for run in again
+        for one in run["closest"]
+    }
+    assert {line.partition("]: ")[0] + "]" for line in over} <= passed and not [run["failed"] for run in again if run["failed"]]
+    nearest = max(one["share"] for run in first for one in run["closest"] if one["share"] <= 1.0)
+    assert f"the nearest that is recorded takes {nearest:.3f} of its limit" in readme
 
 
 def result(case, share, backend="torch", row="layer forward", dtype="float32"):
