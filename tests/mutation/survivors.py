@@ -44,7 +44,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "which mode a new layer is in, no cell asks; tests/native/test_jax.py::test_a_new_block_is_in_training_mode does": (
         "jax/decoder.py DecoderBlock.__init__: self.deterministic = False # train() and eval() set it wherever it is, as in nnx.Dropout -> self.deterministic = True # train() and eval() set it wherever it is, as in nnx.Dropout",
     ),
-    "cells decode with models that are in evaluation mode already; tests/native/test_jax.py::test_decoding_drops_nothing_of_a_model_in_training_mode does not": (
+    "whatever starts a search puts the model into evaluation mode already; the line is for those who call this function themselves": (
         "jax/decoding.py _greedy: model.eval() -> pass",
     ),
     "cells decode 24 rows at a time, more than there are tokens": (
