@@ -79,6 +79,7 @@ def test_all_logits_equal(vocabulary, backend32):
 
 def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_name):
     """Ten tokens of one probability: a tenth, of which two bytes hold three digits."""
+    assert {*PLAIN_DTYPES} <= set(backend.dtypes)
     for dtype in backend.dtypes:
         chosen = get_backend(backend_name, dtype=dtype)
         log_probs, _ = first_step(chosen, tied_model(chosen))
