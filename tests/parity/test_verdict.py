@@ -5,7 +5,8 @@ import pytest
 
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.verdict.bands import FLOAT32_RUNS, Band, Curve, band, divergence
-from transformer_mb.parity.verdict.limits import TIMES_NORM, Baseline, judge
+from transformer_mb.parity.verdict.comparison import Comparison
+from transformer_mb.parity.verdict.limits import MORE_COPIES, PERTURBED_COPIES, TIMES_NORM, Baseline, judge
 from transformer_mb.parity.verdict.measure import Errors, error, errors, gradient_errors
 
 EPS32 = 2.0**-23
@@ -203,3 +204,33 @@ def test_a_band_takes_no_more_runs_than_a_curve_needs(strays, runs):
     assert len(counted.divergences) == runs
     every = Curve(curve.divergence, band("float32", *[whole._divergence(number) for number in range(FLOAT32_RUNS)]))
     assert curve.judge().passed == every.judge().passed
+
+
+class Drawn(Comparison):
+    """NumPy errs by 1e-6 in few draws, and by twice that in more."""
+
+    judged_in = "float32"
+
+    def __init__(self):
+        self.asked = []
+
+    def baseline(self, row, copies=PERTURBED_COPIES):
+        self.asked.append(copies)
+        figure = both(1e-6 if copies == PERTURBED_COPIES else 2e-6)
+        return Baseline(figure, both(EPS32), figure)
+
+
+@pytest.mark.parametrize(
+    ("off", "passed", "asked"),
+    [
+        (3.9e-6, True, [PERTURBED_COPIES]),
+        (7.9e-6, True, [PERTURBED_COPIES, MORE_COPIES]),
+        (8.1e-6, False, [PERTURBED_COPIES, MORE_COPIES]),
+        (4.1e-5, False, [PERTURBED_COPIES]),  # ten times the limit: no number of draws helps
+        (np.nan, False, [PERTURBED_COPIES]),
+        (np.inf, False, [PERTURBED_COPIES]),
+    ],
+)
+def test_what_is_over_its_limit_by_little_is_judged_again_by_more_draws(off, passed, asked):
+    drawn = Drawn()
+    assert (drawn._judged("layer forward", both(off)).passed, drawn.asked) == (passed, asked)

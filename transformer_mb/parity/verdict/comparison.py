@@ -93,14 +93,10 @@ class Comparison:
         """From so many perturbed copies. float64 is held to fixed limits, and needs none unless the case is ill-conditioned."""
         if self.dtype == "float64" and not self.ill_conditioned:
             return Baseline()
-        own = self._draws[0]
-        if _from_given_gradients(row):
-            return Baseline(own.numpy[row], self._rounding[row])
-        draws = [self._draw(number) for number in range(copies)]
-        moved = worst_errors(draw.moved[row] for draw in draws)
-        if self.judged_in not in PLAIN_DTYPES and LADDER[row].measured == "outputs":
-            moved = NONE
-        return Baseline(worst_errors(draw.numpy[row] for draw in [own, *draws]), self._rounding[row], moved)
+        draws = self._draws(0 if _from_given_gradients(row) else copies)
+        in_two_bytes = self.judged_in not in PLAIN_DTYPES
+        moved = NONE if in_two_bytes and LADDER[row].measured == "outputs" else worst_errors(draw.moved[row] for draw in draws)
+        return Baseline(worst_errors(draw.numpy[row] for draw in draws), self._rounding[row], moved)
 
     @cached_property
     def _asked(self) -> Request:
@@ -110,19 +106,19 @@ class Comparison:
     def _rounding(self) -> dict[str, Errors]:
         return self._errors(self._asked, {n: rounded(np.asarray(a), self.judged_in) for n, a in self.expected.items()})
 
-    @cached_property
-    def _draws(self) -> list[_Draw]:
-        """Of the case itself, then of its perturbed copies."""
-        own = self._errors(self._asked, reference.baseline(self._asked))
-        return [_Draw(own, dict.fromkeys(self.rows, NONE))]
-
-    def _draw(self, number: int) -> _Draw:
-        if len(self._draws) < number + 2:
+    def _draws(self, copies: int) -> list[_Draw]:
+        """Of the case itself, then of so many of its perturbed copies."""
+        for number in range(len(self._drawn) - 1, copies):
             copy = perturbed_copy(self._asked, number)
             answer = reference.answer(copy)
             numpy = self._errors(copy, reference.baseline(copy), answer)
-            self._draws.append(_Draw(numpy, self._errors(self._asked, answer)))
-        return self._draws[number + 1]
+            self._drawn.append(_Draw(numpy, self._errors(self._asked, answer)))
+        return self._drawn[: copies + 1]
+
+    @cached_property
+    def _drawn(self) -> list[_Draw]:
+        own = self._errors(self._asked, reference.baseline(self._asked))
+        return [_Draw(own, dict.fromkeys(self.rows, NONE))]
 
     @cached_property
     def judged_in(self) -> str:
