@@ -1,40 +1,48 @@
 """The verdict holds whatever the random numbers are."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from transformer_mb.parity.cells import PASSED, Result
 from transformer_mb.parity.closest import closest, sentence
+from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.outcome import Outcome
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.report import to_json
-from transformer_mb.parity.seeds import DRAWN, Seeds, run_seeds
+from transformer_mb.parity.sweeping.folder import SweepFolder
+from transformer_mb.parity.sweeping.sweep import found_in, in_turn, run_missing
+from transformer_mb.parity.sweeping.unit import units_of
 from transformer_mb.parity.verdict.measure import worst
+from transformer_mb.parity.workers import WorkerSpec
+from transformer_mb.processes.ending import TIMEOUT
 from transformer_mb.registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 
+# The rows whose cases each seed draws, which take seconds; trajectories follow the seed too, and take minutes.
+DRAWN = "layer *|model *|cached *|optimizer *|trained *|*tokens: *"
 COMPILING = ("tensorflow", "jax")  # every case anew in a new process
 ROOT = Path(__file__).parents[2]
-FOUND = ROOT / "build" / "parity" / "seeds.json"
+FOUND = ROOT / "build" / "parity" / "seeds"
 
 
 def test_another_seed():
-    found = run_seeds(["numpy", "torch"], [12345], Selection(PLAIN_DTYPES, DRAWN), Seeds())
-    assert found.failed == [] and found.cells > 800
+    columns = [WorkerSpec("numpy"), WorkerSpec("torch")]
+    outcome, _ = run_matrix(columns, replace(Selection(PLAIN_DTYPES, DRAWN), seed=12345))
+    assert outcome.holds and outcome.executed > 800
 
 
 @pytest.mark.long
 def test_fifty_seeds():
-    """Twenty in those that compile. What came closest to its limit is left in a file."""
-    selection, found = Selection(EVERY_DTYPE, DRAWN), Seeds()
-    try:
-        run_seeds([name for name in BUILT_IN if name not in COMPILING], range(50), selection, found)
-        run_seeds(COMPILING, range(20), selection, found)
-    finally:
-        FOUND.parent.mkdir(parents=True, exist_ok=True)
-        FOUND.write_text(json.dumps(found.to_json(), indent=1) + "\n")
-    assert found.failed == [], found.lines(10)
+    """Twenty in those that compile. What was measured is left in a folder, a file per seed, and goes on where it was cut."""
+    selection, folder = Selection(EVERY_DTYPE, DRAWN), SweepFolder(FOUND)
+    quick = [WorkerSpec(name) for name in BUILT_IN if name not in COMPILING]
+    units = units_of(selection, quick, range(50), TIMEOUT)
+    units += units_of(selection, [WorkerSpec(name) for name in COMPILING], range(20), TIMEOUT)
+    assert run_missing(units, folder, in_turn(None), print) == {}
+    findings = found_in(units, folder, {})
+    assert findings.holds and findings.read == 70, json.dumps(findings.to_json(), indent=1)
 
 
 def test_the_seeds_of_the_readme_are_those_measured():
@@ -67,12 +75,3 @@ def test_the_closest_of_each_backend_row_and_dtype():
     assert sentence(RESULTS[2:4]) == ""
     recorded = to_json(Outcome(RESULTS), {})["closest"]
     assert [(one["case"], pytest.approx(one["share"])) for one in recorded] == [("b", 0.7), ("e", 0.2)]
-
-
-def test_what_several_seeds_have_found():
-    found = Seeds()
-    found.add(3, Outcome(RESULTS, planned_cells={"torch": 5}, executed=5))
-    found.add(4, Outcome([result("a", 0.8), result("e", 0.1, "numpy")], planned_cells={"torch": 3}, executed=2))
-    assert [(seed, one.case) for seed, one in found.nearest] == [(4, "a"), (3, "e")]
-    assert found.seeds == [3, 4] and found.cells == 7 and found.failed == ["seed 4: 2 of 3 cells; "]
-    assert [one["seed"] for one in found.to_json()["closest"]] == [4, 3]

@@ -10,6 +10,7 @@ import typer
 
 from ..processes.ending import TIMEOUT
 from . import options
+from .parity_sweep import HERE, Address, Collect, Needs, On, Out, Seeds, Sweeping, WithoutToken
 
 NAME = "parity"
 
@@ -52,12 +53,22 @@ def command(
     every_case: Annotated[bool, typer.Option("--every-case", help="One line per case.")] = False,
     timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = TIMEOUT,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; default: one per core.")] = None,
+    seeds: Seeds = None,
+    out: Out = None,
+    collect: Collect = None,
+    on: On = HERE,
+    address: Address = None,
+    needs: Needs = None,
+    without_token: WithoutToken = False,
 ) -> None:
     """Measure every layer, gradient, step and token of every backend against the float64 reference.
 
     Exit status: 0 all cells passed and all planted mistakes were caught; 1 a cell failed or a mistake was missed, and a
     device, an interpreter, a host or a package that is not there fails its cells; 2 the call was wrong, or selects no
     cell; 130 Ctrl-C, after which the table and all files hold what was executed till then.
+
+    With --seeds the matrix is run for each, and --out keeps a file of each run: the same command goes on where it was ended.
+    The status is 1 too where a run could not be done, or, with --collect, where one that was planned has no file.
 
     Files of earlier results are replaced; a file that holds anything else is not, without --force.
     """
@@ -73,11 +84,25 @@ def command(
     from .parity_files import Files
     from .parity_progress import Progress
     from .parity_screen import show
+    from .parity_sweep import check_json, read_sweep, run_sweep, tell_findings
     from .termination import ended_cleanly
 
+    sweeping = Sweeping(seeds, out, collect, on, address, tuple(needs or ()), without_token)
+    if sweeping.wanted:
+        single = {"--list": list_ids, "--seed": seed, "--junit": junit, "--report": report, "--dump": dump}
+        chosen = {"--backends": backends, "--cases": cases, "--dtype": dtype, "--device": device, "--python": python}
+        flags = {"--every-case": every_case, "--ssh": ssh, "--controls": controls, "--data": data, "--jobs": jobs}
+        given = [option for option, value in [*single.items(), *chosen.items(), *flags.items()] if value]
+        sweeping.check(given, [*single, "--every-case"])
+        check_json(json_file, force, (out, collect, data))
+    if collect is not None:
+        return tell_findings(read_sweep(collect, seeds), json_file)
     dtypes = tuple(names("--dtype", dtype, EVERY_DTYPE, EVERY_DTYPE))
     selection = Selection(dtypes, "|".join(cases) if cases is not None else None, seed, controls, data)
     workers = worker_specs(backends, dtypes, device or [], python or [], ssh or [])
+    if sweeping.wanted:
+        require_execnet()
+        return tell_findings(run_sweep(sweeping, workers, selection, timeout, jobs), json_file)
     plan = Plan(selection, [spec.label for spec in workers])
     plan.check()
     if list_ids:

@@ -70,7 +70,7 @@ class Files:
                 raise ParityError(f"{option} must be a place that can be written, got {given}: {error.strerror}.") from None
 
     def _missed(self, plan: Plan) -> list[tuple[str, Path]]:
-        found = [(option, path) for option, path in self.by_option.items() if _is_missed(path, EARLIER[option])]
+        found = [(option, path) for option, path in self.by_option.items() if is_missed(path, EARLIER[option])]
         if self.report is not None and not (self.report / TABLE).exists():  # curves of ours lie beside a table
             curves = [self.report / CURVES.format(dtype) for dtype in plan.draws]
             found += [("--report", path) for path in curves if path.exists()]
@@ -110,7 +110,7 @@ class Files:
                 save_figure(divergence_figure(dtype, curves, losses, TIMES), report / CURVES.format(dtype))
 
 
-def _is_missed(path: Path, earlier: str) -> bool:
+def is_missed(path: Path, earlier: str) -> bool:
     """Whether something is there that this command has not written: a file that holds anything else."""
     stream = path.absolute().parts[1] in ("dev", "proc")  # /dev/stdout, where a shell has opened whatever it leads to
     if stream or not path.is_file() or not path.stat().st_size:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config import TransformerConfig
+from ..config import RATES, TransformerConfig
 from .computing.messages import Arrays, Request, without_arrays
 
 # path, method, inputs, keyword arguments -> the sublayer's output
@@ -61,7 +61,7 @@ def part_request(request: Request, path: str, method: str | None, inputs: list[A
     arrays = {name: value for name, value in request.arrays.items() if name.startswith("weights.")}
     spec = {
         # A method of a layer runs in whatever mode the model is in: without dropout both are the same.
-        "config": {**request.spec["config"], "dropout": 0.0, "attention_dropout": 0.0, "ffn_dropout": 0.0},
+        "config": {**request.spec["config"], **dict.fromkeys(RATES, 0.0)},
         "path": path,
         "method": method,
         "inputs": without_arrays(inputs, "inputs", arrays),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 TIMEOUT = 600.0  # seconds for one answer; the slowest takes ten on a small machine
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)  # what a process does not do to itself, by a crash for one
 IMPORT_TIMEOUT = 120.0  # seconds to import a framework and say what it offers; the slowest takes ten there
 CAUSES = {
     signal.SIGKILL: ", as the system ends a process when memory runs out",

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import TransformerMBError, WorkerError
+from ..errors import KilledError, TransformerMBError, WorkerError
 from ..files.staging import staged
-from .ending import TIMEOUT, ending, hung
+from .ending import FROM_OUTSIDE, TIMEOUT, ending, hung
 from .messages import Arrays, Message, get, put
 from .parent import end_with_parent
 
@@ -34,14 +34,15 @@ def call(
     *,
     name: str,
     environment: Mapping[str, str] | None = None,
-    timeout: float = TIMEOUT,
+    timeout: float | None = TIMEOUT,
 ) -> Message:
     """Run ``module:function`` on arrays and JSON-like facts; returns its arrays and facts.
 
     Args:
-        name: what a message calls the process.
+        name: what a message calls the process. timeout: in seconds; None waits for as long as it takes.
     Raises:
-        WorkerError: the words of one of our errors that the function raised, or how its process ended.
+        KilledError: something outside ended the process.
+        WorkerError: the words of one of our errors that the function raised, or how else its process ended.
     """
     place = tempfile.gettempdir()
     try:
@@ -56,17 +57,18 @@ def call(
     return arrays, facts
 
 
-def _run(arguments: list[str], folder: Path, environment: Mapping[str, str], timeout: float, name: str) -> None:
+def _run(arguments: list[str], folder: Path, environment: Mapping[str, str], timeout: float | None, name: str) -> None:
     command = [sys.executable, "-P", "-c", START, str(Path(__file__).parents[2]), *arguments]
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
         process = subprocess.run(command, timeout=timeout, cwd=folder, env={**os.environ, **environment}, **streams)
     except subprocess.TimeoutExpired:
-        raise WorkerError(f"The process of {name} {hung(timeout)}.") from None
+        raise WorkerError(f"The process of {name} {hung(timeout or 0.0)}.") from None
     except OSError as error:
         raise WorkerError(f"The process of {name} could not be started: {error}.") from None
     if process.returncode or not (folder / "out.json").is_file():
-        raise WorkerError(f"The process of {name} {ending(process.returncode, process.stderr)}.")
+        kind = KilledError if -process.returncode in FROM_OUTSIDE else WorkerError
+        raise kind(f"The process of {name} {ending(process.returncode, process.stderr)}.")
 
 
 def answer(function: str, folder: str, parent: str, name: str) -> None:

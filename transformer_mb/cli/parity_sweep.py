@@ -1,0 +1,239 @@
+"""``transformer-mb parity --seeds`` and ``--collect``: many runs of the matrix, a file each, and what they found together."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..printable import printable
+from .reporting import write_json
+
+if TYPE_CHECKING:
+    from ..parity.selection import Selection
+    from ..parity.sweeping.findings import Findings
+    from ..parity.sweeping.sweep import Engine
+    from ..parity.workers import WorkerSpec
+
+HERE, RAY = "local", "ray"
+SHOWN = 25  # failures and nearest results; --json has all
+
+Seeds = Annotated[
+    str | None, typer.Option("--seeds", help="Run once for each of 0-49, or of 0,3,7-9, into --out.", show_default=False)
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="A folder for --seeds, a file per run; what it holds is not run again.")
+]
+Collect = Annotated[
+    Path | None,
+    typer.Option("--collect", help="Run nothing; tell what such a folder holds, --seeds at least."),
+]
+On = Annotated[str, typer.Option("--on", metavar="local|ray", help="Where the runs of --seeds are done.")]
+Address = Annotated[
+    str | None, typer.Option("--address", help="A running Ray cluster, HOST:PORT or auto; else one is started.")
+]
+Needs = Annotated[
+    list[str] | None,
+    typer.Option("--needs", help="Of a node, for --on ray: GPU=1, memory=BYTES, or NAME=AMOUNT of a resource of your cluster."),
+]
+WithoutToken = Annotated[
+    bool, typer.Option("--without-token", help="Take a Ray cluster on which whoever reaches it runs any program.")
+]
+
+
+@dataclass(frozen=True)
+class Sweeping:
+    """What was asked for of a sweep, as the command line has it."""
+
+    seeds: str | None = None
+    out: Path | None = None
+    collect: Path | None = None
+    on: str = HERE
+    address: str | None = None
+    needs: tuple[str, ...] = ()
+    without_token: bool = False
+
+    @property
+    def wanted(self) -> bool:
+        return self != Sweeping()
+
+    def check(self, given: Sequence[str], only_here: Sequence[str]) -> None:
+        """Refuse options that do not go together.
+
+        Args:
+            given: options of a single run that were given. only_here: those of them that a sweep has no place for.
+        Raises: ParityError.
+        """
+        from ..errors import ParityError
+
+        if self.collect is not None:
+            if others := [*given, *self._named("out", "on", "address", "needs", "without_token")]:
+                raise ParityError(f"--collect must come with --seeds, --json and --force alone, got {', '.join(others)}.")
+            if not self.collect.is_dir():
+                raise ParityError(f"--collect must be the folder of a sweep, got {self.collect}, which is no folder.")
+            return
+        if self.seeds is None or self.out is None:
+            raise ParityError(f"A sweep needs --seeds and --out, got {', '.join(self._named(*vars(self)))}.")
+        if self.on not in (HERE, RAY):
+            raise ParityError(f"--on must be {HERE} or {RAY}, got {self.on!r}.")
+        if self.on == HERE and (rays := self._named("address", "needs", "without_token")):
+            raise ParityError(f"{', '.join(rays)} must come with --on {RAY}.")
+        if alone := [option for option in given if option in only_here]:
+            raise ParityError(f"{', '.join(alone)} must be of a single run, got --seeds {self.seeds} beside it.")
+
+    def _named(self, *names: str) -> list[str]:
+        nothing = vars(Sweeping())
+        return [f"--{name.replace('_', '-')}" for name in names if vars(self)[name] != nothing[name]]
+
+
+def seeds_of(text: str) -> list[int]:
+    """``0-3,7`` as 0, 1, 2, 3, 7. Raises ParityError."""
+    from ..errors import ParityError
+
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise ParityError(f"--seeds must be numbers, or ranges such as 0-49, with commas between them, got {text!r}.")
+        found |= dict.fromkeys(range(first, last + 1))
+    return list(found)
+
+
+def check_json(path: Path | None, force: bool, never: Sequence[Path | None]) -> None:
+    """Raises ParityError for a file that is no earlier result of a sweep, OSError for one that cannot be written."""
+    from ..errors import ParityError
+    from ..files.whole_file import check_apart, check_writable
+    from .parity_files import is_missed
+
+    check_apart(path, never)
+    check_writable(path)
+    if path is not None and not force and is_missed(path, r'{\s*"units":'):
+        raise ParityError(
+            f"--json must be new, or hold an earlier result of a sweep, but {path} does not; --force replaces it."
+        )
+
+
+def read_sweep(folder: Path, seeds: str | None) -> Findings:
+    from ..errors import ParityError
+    from ..parity.sweeping.folder import SweepFolder
+    from ..parity.sweeping.sweep import collected
+
+    findings = collected(SweepFolder(folder), seeds_of(seeds) if seeds else ())
+    if not findings.units:
+        raise ParityError(f"--collect must be the folder of a sweep, got {folder}, which holds no unit.")
+    return findings
+
+
+def run_sweep(
+    asked: Sweeping, workers: Sequence[WorkerSpec], selection: Selection, timeout: float, jobs: int | None
+) -> Findings:
+    """Run what ``--out`` does not hold yet, and read it all."""
+    from ..files.whole_file import check_writable
+    from ..parity.plan import Plan
+    from ..parity.sweeping.folder import SweepFolder
+    from ..parity.sweeping.sweep import found_in, missing, run_missing
+    from ..parity.sweeping.unit import units_of
+    from .termination import ended_cleanly
+
+    assert asked.out is not None and asked.seeds is not None
+    check_writable(asked.out / "units" / "a file")
+    folder, units = SweepFolder(asked.out), units_of(selection, workers, seeds_of(asked.seeds), timeout)
+    new = missing(units, folder)
+    _tell(f"{len(units)} units, {len(units) - len(new)} of them in {asked.out} already")
+    unable: dict[str, str] = {}
+    if new:
+        if selection.cases is not None:
+            Plan(new[0].selection, [spec.label for spec in workers]).check()
+        with ended_cleanly(), _engine(asked, workers, jobs) as engine:
+            unable = run_missing(units, folder, engine, _tell)
+    return found_in(units, folder, unable)
+
+
+def _engine(asked: Sweeping, workers: Sequence[WorkerSpec], jobs: int | None) -> AbstractContextManager[Engine]:
+    if asked.on == HERE:
+        from ..parity.sweeping.sweep import in_turn
+
+        return nullcontext(in_turn(jobs))
+    from ..parity.sweeping.on_ray import on_ray
+
+    return on_ray(asked.address, _needs(asked.needs, workers), jobs, asked.without_token)
+
+
+def _needs(given: Sequence[str], workers: Sequence[WorkerSpec]) -> dict[str, float]:
+    """By resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
+    from ..errors import ParityError
+
+    on_a_gpu = any((spec.device or "").startswith(("cuda", "gpu")) for spec in workers)
+    needs: dict[str, float] = {"GPU": 1.0} if on_a_gpu else {}
+    for one in given:
+        match = re.fullmatch(r"\s*(.+?)\s*=\s*(\d*\.?\d+(?:e[+-]?\d+)?)\s*", one)
+        if match is None or match[1] == "CPU" or not float(match[2]):
+            raise ParityError(f"--needs must be NAME=AMOUNT, above 0, and --jobs says how many CPUs, got {one!r}.")
+        needs[match[1]] = float(match[2])
+    return needs
+
+
+def _tell(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)
+
+
+def tell_findings(findings: Findings, json_file: Path | None) -> None:
+    """The report, and an exit status of 1 where it is not all well."""
+    from rich.console import Console
+
+    write_json(json_file, findings.to_json())
+    if findings.nearest:
+        console = Console(width=None if Console().is_terminal else 160)
+        console.print(_table(findings))
+    print("\n".join(map(printable, _lines(findings))))
+    if not findings.holds:
+        raise typer.Exit(1)
+
+
+def _table(findings: Findings) -> Any:
+    """Rows of the ladder; columns with their versions; in each cell the share of the limit, its seed, and the least."""
+    from rich.table import Table
+
+    from ..parity.ladder import LADDER
+
+    labels = list(findings.versions)
+    headings = [f"{label} {findings.versions[label][0]}" for label in labels]
+    table = Table("row", "dtype", *headings, title="Closest share of the limit: its seed, and the least of any seed")
+    for row, dtype in ((one.name, dtype) for one in LADDER.values() for dtype in one.dtypes):
+        cells = [findings.nearest.get((label, row, dtype)) for label in labels]
+        if any(cells):
+            table.add_row(row, dtype, *(f"{one.share:.2f} ({one.seed}; {one.lowest:.2f})" if one else "-" for one in cells))
+    return table
+
+
+def _lines(findings: Findings) -> list[str]:
+    lines = [
+        f"{one.share:.2f} seed {one.seed}, {one.result.backend}, {one.result.cell.id}: {one.result.reason}"
+        for one in findings.ordered[:SHOWN]
+    ]
+    failures = [
+        f"FAILED seeds {_few(sorted(one.seeds))}, {backend}, {one.cells} cells ({one.first}): {reason}"
+        for (backend, reason), one in findings.failures.items()
+    ]
+    lines += failures[:SHOWN]
+    if len(failures) > SHOWN:
+        lines.append(f"... and {len(failures) - SHOWN} more reasons; --json has them all")
+    lines += [f"FAILED {line}" for line in findings.incomplete]
+    lines += [f"NOT EXECUTED {line}" for line in findings.missed]
+    retried = f", {findings.retried} of them after a retry" if findings.retried else ""
+    return [
+        *lines,
+        f"{findings.read} of {findings.units} units read{retried}: {findings.cells:,} cells over {len(findings.seeds)} seeds, "
+        f"{findings.failed} failed",
+    ]
+
+
+def _few(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds[:5])) + (f" and {len(seeds) - 5} more" if len(seeds) > 5 else "")
