@@ -1,0 +1,26 @@
+"""Several processes: their gradients are summed over plain connections.
+
+MXNet's own key-value store needs a scheduler and a server besides, and half a minute after a worker has ended it still waits
+for it (measured).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from mxnet import np as mnp
+
+from transformer_mb.distributed import Place, Processes
+from transformer_mb.distributed.star import Star
+
+from .weights import to_device
+
+
+class MXNetProcesses(Star):
+    def reduce(self, gradients: mnp.ndarray) -> mnp.ndarray:
+        """Of one vector of all parameters, by way of the host."""
+        return to_device(np.array(self.sum_arrays(gradients.asnumpy())), gradients.ctx)
+
+
+def join(place: Place, shard: bool = False) -> Processes:
+    """Meet the other processes; to be called before anything else of the framework."""
+    return MXNetProcesses(place, shard)

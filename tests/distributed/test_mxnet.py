@@ -1,0 +1,7 @@
+"""Two processes of MXNet."""
+
+from distributed.checks import TwoProcesses
+
+
+class TestMXNet(TwoProcesses):
+    backend = "mxnet"

@@ -1,0 +1,7 @@
+"""Two processes of Paddle."""
+
+from distributed.checks import TwoProcesses
+
+
+class TestPaddle(TwoProcesses):
+    backend = "paddle"

@@ -1,0 +1,72 @@
+"""Which of several processes this is, as whoever started it says in the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import DistributedError
+
+# rank, size, rank on this machine; the first row whose rank and size are both there counts.
+VARIABLES = {
+    "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    "Paddle": ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "PADDLE_RANK_IN_NODE"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
+}
+ADDRESS, PORT, TIMEOUT = "MASTER_ADDR", "MASTER_PORT", "TRANSFORMER_MB_TIMEOUT"
+AGENT = "TORCHELASTIC_RUN_ID"  # torchrun itself listens at MASTER_PORT
+DEFAULT_PORT = 29500  # torchrun's
+DEFAULT_TIMEOUT = 300.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """One process among ``size``.
+
+    Attributes:
+        rank, local_rank: among all, and on this machine.
+        address, port: where rank 0 listens.
+        timeout: seconds to wait for another process, at the beginning and in every exchange.
+    """
+
+    rank: int
+    size: int
+    address: str
+    port: int
+    local_rank: int = 0
+    timeout: float = DEFAULT_TIMEOUT
+
+    @classmethod
+    def of_one(cls) -> Place:
+        """Of a process that is alone."""
+        return cls(rank=0, size=1, address="", port=0)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Place:
+        """As torchrun, Slurm, Open MPI or Paddle's launcher say; raises DistributedError for what is missing or no number."""
+        given = os.environ if environment is None else environment
+        row = next((row for row in VARIABLES.values() if row[0] in given and row[1] in given), None)
+        if row is None:
+            rows = ", or ".join(f"{rank} and {size} ({name})" for name, (rank, size, _) in VARIABLES.items())
+            raise DistributedError(
+                f"One of several processes is told its rank and their number as {rows}, but neither is there."
+            )
+        rank, size, local_rank = (_number(given, name, 0 if name == row[2] else None) for name in row)
+        if not 0 <= rank < size:
+            raise DistributedError(f"{row[0]} must be from 0 to below {row[1]}, got {rank} and {size}.")
+        if size > 1 and not given.get(ADDRESS):
+            raise DistributedError(f"{ADDRESS} must be the address of rank 0's machine, got none.")
+        port = _number(given, PORT, DEFAULT_PORT) + (1 if AGENT in given else 0)
+        timeout = _number(given, TIMEOUT, int(DEFAULT_TIMEOUT))
+        return cls(rank, size, given.get(ADDRESS, ""), port, local_rank, float(timeout))
+
+
+def _number(given: Mapping[str, str], name: str, default: int | None) -> int:
+    text = given.get(name, "")
+    if not text and default is not None:
+        return default
+    if not text.isdecimal():
+        raise DistributedError(f"{name} must be a whole number, got {text!r}.")
+    return int(text)

@@ -1,0 +1,248 @@
+"""Sums over processes by plain TCP connections, each to rank 0: for the few numbers on which they agree, in every backend.
+
+And for the whole gradient where a framework brings no collectives (NumPy), or none that ends when a process does (MXNet).
+Rank 0 adds in the order of the ranks, so that the sum has the same bits however fast each of them is.
+
+A connection is closed by the system when a process ends, whatever the way. That is how the others know, when the
+framework's own collective would wait for minutes or for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import sys
+import threading
+from contextlib import suppress
+from math import inf
+from time import monotonic, sleep
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import BackendError, ConfigError, DistributedError
+from .place import Place
+from .processes import Processes
+
+HELLO = struct.Struct("!8sII")  # a mark, rank and size
+MARK = b"tmb-sum1"
+LENGTH = struct.Struct("!Q")
+HELLO_TIMEOUT = 5.0  # seconds for a connection to say which rank it is: anything may find an open port
+GRACE = 5.0  # seconds in which a process that has lost another may end by itself, in its own words
+PAUSE = 0.1  # between two attempts to reach rank 0
+LOOK_EVERY = 1.0  # seconds between two looks at whether a step takes too long
+
+
+class Star(Processes):
+    """Processes connected by way of rank 0.
+
+    Raises DistributedError, naming who did not come or has ended. BackendError, ConfigError: weights cannot be kept in parts
+    with this framework, or by one process alone.
+    """
+
+    shards: ClassVar[bool] = False  # whether the framework can keep the weights in parts
+
+    def __init__(self, place: Place, shard: bool = False):
+        if shard and not self.shards:
+            framework = type(self).__name__.removesuffix("Processes")
+            raise BackendError(f"shard must be used with torch or jax, which keep weights in parts, got {framework}.")
+        if shard and place.size == 1:
+            raise ConfigError("shard must be used in several processes (--processes, --distributed), got one.")
+        super().__init__(place.rank, place.size, shard)
+        self.place = place
+        self._leaving = False
+        self._given_up = False
+        self._lost = ""
+        self._deadline = inf
+        self._peers: dict[int, socket.socket] = self._accept() if self.rank == 0 else self._connect()
+        for peer in self._peers.values():
+            peer.settimeout(place.timeout)
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        threading.Thread(target=self._watch, daemon=True).start()
+        self._begin()
+
+    @property
+    def lost(self) -> str:
+        return self._lost
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        self._deadline = inf  # the connections have a time of their own
+        return self.sum_arrays(np.asarray(values, np.float64))
+
+    def sum_arrays(self, array: np.ndarray) -> np.ndarray:
+        """An array of the same shape and dtype in every process."""
+        if self.rank:
+            self._send(0, array)
+            return self._receive(0, array)
+        total = array.copy()
+        for peer in self._peers:
+            total += self._receive(peer, array)
+        for peer in self._peers:
+            self._send(peer, total)
+        return total
+
+    def listen(self) -> tuple[socket.socket, list[tuple[str, int]]]:
+        """A socket that listens at a free port, for the framework's own meeting, and where those of all processes are.
+
+        It listens at the IPv4 address at which the others reach this process, and at no other.
+        """
+        own = next(iter(self._peers.values())).getsockname()[0]
+        server = socket.create_server((own, 0), backlog=self.size)
+        rows = self.gather(np.array([*own.split("."), server.getsockname()[1]], np.float64)).astype(int).tolist()
+        return server, [(".".join(map(str, address)), port) for *address, port in rows]
+
+    def free_addresses(self) -> list[tuple[str, int]]:
+        """A free port of each process, for a framework that listens by itself."""
+        server, addresses = self.listen()
+        server.close()
+        # Before that another process's framework would be connected to this socket, and be cut off when it closes.
+        self.barrier()
+        return addresses
+
+    def expect(self) -> None:
+        self._deadline = monotonic() + self.place.timeout
+
+    def leave(self, lost: bool = False) -> None:
+        self._leaving, self._given_up = True, self._given_up or lost
+
+    def close(self) -> None:
+        self.leave()
+        self.barrier()
+        for peer in self._peers.values():
+            peer.close()
+        self._end()
+
+    def _begin(self) -> None:
+        """Start the framework's own collectives, where it has them."""
+
+    def _end(self) -> None:
+        """Stop them."""
+
+    def _accept(self) -> dict[int, socket.socket]:
+        place, end = self.place, monotonic() + self.place.timeout
+        peers: dict[int, socket.socket] = {}
+        with _listen(place) as server:
+            while len(peers) < self.size - 1:
+                server.settimeout(max(0.01, end - monotonic()))
+                try:
+                    peer, _ = server.accept()
+                except TimeoutError:
+                    absent = ", ".join(str(rank) for rank in range(1, self.size) if rank not in peers)
+                    raise DistributedError(
+                        f"All {self.size} processes must come to {place.address}:{place.port} within {place.timeout:g} "
+                        f"seconds, but these ranks did not: {absent}."
+                    ) from None
+                if (rank := self._greeted(peer, peers)) is not None:
+                    peers[rank] = peer
+        peers = dict(sorted(peers.items()))
+        for peer in peers.values():
+            peer.sendall(MARK)
+        return peers
+
+    def _greeted(self, peer: socket.socket, known: dict[int, socket.socket]) -> int | None:
+        """The rank that a connection says it is; None for a stranger."""
+        peer.settimeout(HELLO_TIMEOUT)
+        try:
+            mark, rank, size = HELLO.unpack(_exactly(peer, HELLO.size))
+        except OSError:
+            mark = b""
+        if mark != MARK:
+            peer.close()
+            return None
+        if size != self.size or not 0 < rank < size or rank in known:
+            raise DistributedError(
+                f"Each of {self.size} processes must have a rank of its own, but one came as rank {rank} of {size}."
+            )
+        return rank
+
+    def _connect(self) -> dict[int, socket.socket]:
+        place, end = self.place, monotonic() + self.place.timeout
+        while True:
+            try:
+                peer = socket.create_connection((place.address, place.port), timeout=max(0.01, end - monotonic()))
+                peer.sendall(HELLO.pack(MARK, self.rank, self.size))
+                peer.settimeout(max(0.01, end - monotonic()))
+                if _exactly(peer, len(MARK)) == MARK:
+                    return {0: peer}
+            except OSError as error:
+                if monotonic() + PAUSE >= end:
+                    raise DistributedError(
+                        f"Rank 0 must answer at {place.address}:{place.port} within {place.timeout:g} seconds, as soon as all "
+                        f"{self.size} processes are there, but: {error.strerror or error}."
+                    ) from None
+            sleep(PAUSE)
+
+    def _send(self, rank: int, array: np.ndarray) -> None:
+        try:
+            self._peers[rank].sendall(LENGTH.pack(array.nbytes) + np.ascontiguousarray(array).tobytes())
+        except OSError as error:
+            raise self._gone(rank, error) from None
+
+    def _receive(self, rank: int, like: np.ndarray) -> np.ndarray:
+        try:
+            (length,) = LENGTH.unpack(_exactly(self._peers[rank], LENGTH.size))
+            if length != like.nbytes:
+                raise DistributedError(
+                    f"All processes must make the same step, but of rank {rank} came {length} bytes and not {like.nbytes}."
+                )
+            return np.frombuffer(_exactly(self._peers[rank], length), like.dtype).reshape(like.shape)
+        except OSError as error:
+            raise self._gone(rank, error) from None
+
+    def _gone(self, rank: int, error: OSError) -> DistributedError:
+        how = f"did not answer within {self.place.timeout:g} seconds" if isinstance(error, TimeoutError) else "has ended"
+        self._lost = f"rank {rank} of {self.size} {how}"
+        self._given_up = True
+        return DistributedError(f"{self._lost[0].upper()}{self._lost[1:]}, so that {self} cannot go on.")
+
+    def _watch(self) -> None:
+        """End this process where another one has ended, or stands still, and the framework's collective waits for it."""
+        poll = select.poll()
+        ranks = {peer.fileno(): rank for rank, peer in self._peers.items()}
+        for number in ranks:
+            poll.register(number, select.POLLRDHUP)
+        while not (closed := poll.poll(1000.0 * LOOK_EVERY)) and monotonic() < self._deadline:
+            pass
+        if self._leaving and not self._given_up:
+            return
+        if closed:
+            self._lost = f"rank {ranks.get(closed[0][0])} of {self.size} has ended"
+            sleep(GRACE)
+        else:
+            self._lost = f"a step did not end within {self.place.timeout:g} seconds"
+        if not self._leaving:
+            with suppress(OSError, ValueError, RuntimeError):
+                print(f"Error: {self} cannot go on: {self._lost}.", file=sys.stderr, flush=True)
+        if self._given_up or not self._leaving:  # the end of a framework, JAX's for one, may wait for the lost process too
+            os._exit(1)
+
+
+def _listen(place: Place) -> socket.socket:
+    """At the address where it is this machine's own; else, as for a name that stands for several machines, everywhere."""
+    for address in (place.address, ""):
+        try:
+            return socket.create_server((address, place.port), backlog=place.size)
+        except OSError as error:
+            if address == "" or error.errno in BUSY:
+                raise DistributedError(
+                    f"Rank 0 must be able to listen at {place.address}:{place.port}, but: {error.strerror}."
+                ) from None
+    raise AssertionError
+
+
+BUSY = (98, 13)  # the port is taken, or not for this user
+
+
+def _exactly(peer: socket.socket, count: int) -> bytearray:
+    """So many bytes; raises ConnectionError where the other side closes before."""
+    received = bytearray(count)
+    view: Any = memoryview(received)
+    while view:
+        got = peer.recv_into(view)
+        if not got:
+            raise ConnectionResetError("the connection was closed")
+        view = view[got:]
+    return received
