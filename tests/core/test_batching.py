@@ -186,7 +186,7 @@ def test_wrong_arguments(pairs, options, words):
 def test_sources_to_translate_come_by_length_and_return_in_order():
     vocabulary = Vocabulary.from_tokens([["a", "b"]])
     sentences = [["a"] * n for n in (5, 1, 9, 0, 1, 20)]
-    batches = source_batches(sentences, vocabulary, 2)
+    batches = source_batches([vocabulary.ids(sentence) for sentence in sentences], vocabulary, 2)
     assert [batch.indices.tolist() for batch in batches] == [[3, 1], [4, 0], [2, 5]]
     assert [batch.source.shape for batch in batches] == [(2, 8), (2, 8), (2, 24)]
     assert batches[0].source.tolist() == [[EOS, *[PAD] * 7], [4, EOS, *[PAD] * 6]]
@@ -197,16 +197,16 @@ def test_sources_to_translate_come_by_length_and_return_in_order():
 
 
 def test_sources_at_a_fixed_width_are_cut_and_others_refused():
-    vocabulary = Vocabulary.from_tokens([["a", "b"]])
-    (batch,) = source_batches([["b"], ["a"] * 9], vocabulary, 2, num_steps=3)
+    vocabulary, sentences = Vocabulary.from_tokens([["a", "b"]]), [[5], [4] * 9]
+    (batch,) = source_batches(sentences, vocabulary, 2, num_steps=3)
     assert batch.source.tolist() == [[5, EOS, PAD], [4, 4, 4]]
     with pytest.raises(TokenError, match=r"The source sentence 2 must be at most 8 tokens long .* but it has 10"):
-        source_batches([["b"], ["a"] * 9], vocabulary, 2, max_len=8)
-    (batch,) = source_batches([["b"], ["a"] * 9], vocabulary, 2, max_len=8, truncate=True)
+        source_batches(sentences, vocabulary, 2, max_len=8)
+    (batch,) = source_batches(sentences, vocabulary, 2, max_len=8, truncate=True)
     assert batch.source.shape == (2, 8) and batch.source_valid_lens.tolist() == [2, 8]
 
 
 def test_results_that_do_not_fit_the_batches_are_refused():
-    batches = source_batches([["a"], ["b"]], Vocabulary.from_tokens([["a", "b"]]), 1)
+    batches = source_batches([[4], [5]], Vocabulary.from_tokens([["a", "b"]]), 1)
     with pytest.raises(ValueError, match="shorter"):
         restore_order(batches, ["one"])

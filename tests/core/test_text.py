@@ -40,9 +40,15 @@ def test_detokenized_text_gives_the_tokens_again(name):
     pipeline = text_pipeline(name)
     tokens = pipeline.encode("Wait... do you cost 3.5, \xa0 or 4?! L'eau.")
     assert pipeline.encode(pipeline.detokenize(tokens)) == tokens
-    assert "  " not in pipeline.detokenize(tokens)
+    assert name == "characters" or "  " not in pipeline.detokenize(tokens)
+
+
+def test_characters_lose_nothing():
+    text = "  L'été,\t\u2581 \u0301 "
+    pipeline = text_pipeline("characters")
+    assert pipeline.encode(text) == list(text) and pipeline.detokenize(list(text)) == text
 
 
 def test_an_unknown_pipeline_is_named_with_those_that_exist():
-    with pytest.raises(DataError, match="must be one of d2l, words, got 'sentencepiece'"):
+    with pytest.raises(DataError, match="must be one of d2l, words, characters, got 'sentencepiece'"):
         text_pipeline("sentencepiece")

@@ -75,7 +75,7 @@ def test_the_json_form_is_an_object_of_three_fields():
         (fields(tokens=[*SPECIALS, ["a"]]), "Every token of a vocabulary must be a string, but token 4 is ['a']"),
         (fields(tokens=[*SPECIALS, "a", "a"]), "must differ, but 'a' has the ids 4 and 5"),
         (fields(pipeline=3), "pipeline must be a str, got 3"),
-        (fields(pipeline="bpe"), "must be one of d2l, words, got 'bpe'"),
+        (fields(pipeline="bpe"), "must be one of d2l, words, characters, got 'bpe'"),
         (fields(special=[]), "special must be a dict, got []"),
         (fields(special={"unk": 0}), "must be unk, pad, bos, eos, got 'unk'"),
         (fields(special={"unk": 0, "pad": 1, "bos": 2, "eos": 5}), "eos must be from 0 to 4, got 5"),

@@ -8,30 +8,42 @@ From text to a training step::
     for batch in batches.epoch(0):
         trainer.step(batch)
 
-Only NumPy and the standard library are imported here.
+Only NumPy and the standard library are imported here; subwords load ``tokenizers`` or ``sentencepiece`` when they are used.
 """
 
+from .bad_lines import BadLines
 from .batching import Batches, EncodedPairs, SourceBatch, encode_pairs, pair_ids, restore_order, source_batches
+from .corpus_files import CorpusFiles
 from .demo_corpus import demo_pairs, demo_sentences
 from .padding import BUCKET_WIDTHS
-from .readers import Pairs, read_lines, read_pairs
+from .readers import Pairs, iterate_pairs, read_lines, read_pairs
+from .subword_training import train_subwords
+from .subwords import SubwordVocabulary
 from .text import TEXT_PIPELINES, TextPipeline, preprocess_nmt, text_pipeline, tokenize
+from .token_cache import TokenCache
+from .tokenizing import TokenizedPairs, tokenized
 from .vocabulary import SPECIAL_TOKENS, Vocabulary, build_vocabularies
 
 __all__ = [
     "BUCKET_WIDTHS",
     "SPECIAL_TOKENS",
     "TEXT_PIPELINES",
+    "BadLines",
     "Batches",
+    "CorpusFiles",
     "EncodedPairs",
     "Pairs",
     "SourceBatch",
+    "SubwordVocabulary",
     "TextPipeline",
+    "TokenCache",
+    "TokenizedPairs",
     "Vocabulary",
     "build_vocabularies",
     "demo_pairs",
     "demo_sentences",
     "encode_pairs",
+    "iterate_pairs",
     "pair_ids",
     "preprocess_nmt",
     "read_lines",
@@ -40,4 +52,6 @@ __all__ = [
     "source_batches",
     "text_pipeline",
     "tokenize",
+    "tokenized",
+    "train_subwords",
 ]

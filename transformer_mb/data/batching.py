@@ -11,10 +11,13 @@ import numpy as np
 from ..errors import ConfigError, DataError
 from ..random_streams import stream
 from ..trainer import Batch
-from .padding import BUCKET_WIDTHS, Ids, Sentences, check_limits, padded_widths
+from .flat_ids import FlatIds, Ids
+from .padding import BUCKET_WIDTHS, Sentences, batch_plan, check_limits, padded_widths
+from .tokenizing import TokenizedPairs
 from .vocabulary import Vocabulary
 
 Result = TypeVar("Result")
+SIDES = ("source", "target")
 
 
 class EncodedPairs(NamedTuple):
@@ -39,10 +42,12 @@ def encode_pairs(
 ) -> EncodedPairs:
     """D2L 9.5.4: eos is appended, what is longer than ``num_steps`` is cut (eos with it), the rest is padded."""
     ids = pair_ids(pairs, source_vocabulary, target_vocabulary)
-    sources = Sentences([source for source, _ in ids], source_vocabulary.eos_id, source_vocabulary.pad_id, num_steps, True)
-    targets = Sentences([target for _, target in ids], target_vocabulary.eos_id, target_vocabulary.pad_id, num_steps, True)
     rows = np.arange(len(ids))
-    return EncodedPairs(*sources.padded(rows, num_steps), *targets.padded(rows, num_steps))
+    arrays: list[np.ndarray] = []
+    for side, vocabulary in enumerate((source_vocabulary, target_vocabulary)):
+        flat = FlatIds.from_lists([pair[side] for pair in ids])
+        arrays += Sentences(flat, vocabulary.eos_id, vocabulary.pad_id, num_steps, True).padded(rows, num_steps)
+    return EncodedPairs(*arrays)
 
 
 def pair_ids(
@@ -56,7 +61,9 @@ class Batches:
     """A corpus cut into batches anew for each epoch, the order being a function of the seed and the epoch alone.
 
     Args:
-        pairs: (source ids, target ids), without bos and eos; eos is appended to both.
+        pairs: (source ids, target ids), without bos and eos; eos is appended to both. TokenizedPairs are not copied.
+        batch_size: sentence pairs in a batch. batch_tokens, in its place: the most padded positions of one side, which are
+            rows x width, both sides being padded to one width (fairseq's ``--max-tokens``, JoeyNMT's ``batch_type: token``).
         num_steps: the width of every batch, longer sentences being cut, as in D2L. None: sentences of similar
             length come together, padded to the smallest of ``bucket_widths`` that holds them.
         max_len: the longest sentence, eos included, that the model takes; with ``truncate`` longer ones are cut.
@@ -69,10 +76,11 @@ class Batches:
 
     def __init__(
         self,
-        pairs: Sequence[tuple[Ids, Ids]],
-        batch_size: int,
+        pairs: Sequence[tuple[Ids, Ids]] | TokenizedPairs,
+        batch_size: int | None = None,
         seed: int = 0,
         *,
+        batch_tokens: int | None = None,
         num_steps: int | None = None,
         bucket_widths: Sequence[int] = BUCKET_WIDTHS,
         max_len: int | None = None,
@@ -82,27 +90,32 @@ class Batches:
         pad_id: int = 1,
         shuffle: bool = True,
     ):
-        check_limits(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
+        check_limits(batch_size=batch_size, batch_tokens=batch_tokens, num_steps=num_steps, max_len=max_len)
+        if (batch_size is None) == (batch_tokens is None):
+            got = "neither" if batch_size is None else f"{batch_size} and {batch_tokens}"
+            raise ConfigError(f"Either batch_size or batch_tokens must be given, got {got}.")
         if not len(pairs):
             raise ConfigError("Batches need at least one pair of sentences, got none.")
         if num_steps is not None and max_len is not None and num_steps > max_len:
             raise ConfigError(f"num_steps must be at most max_len = {max_len}, got {num_steps}.")
-        for number, pair in enumerate(pairs, start=1):
-            _check_pair(number, pair)
         limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
-        self.batch_size, self.seed, self.start_id, self.shuffle = batch_size, seed, start_id, shuffle
-        self._sources = Sentences([source for source, _ in pairs], eos_id, pad_id, limit, cut, "source of pair")
-        self._targets = Sentences([target for _, target in pairs], eos_id, pad_id, limit, cut, "target of pair")
+        self.batch_size, self.batch_tokens = batch_size, batch_tokens
+        self.seed, self.start_id, self.shuffle = seed, start_id, shuffle
+        sides = (pairs.sources, pairs.targets) if isinstance(pairs, TokenizedPairs) else _sides(pairs)
+        self._sources, self._targets = (
+            Sentences(ids, eos_id, pad_id, limit, cut, f"{name} of pair") for name, ids in zip(SIDES, sides, strict=True)
+        )
         longest = np.maximum(self._sources.lengths, self._targets.lengths)
         self._widths = padded_widths(longest, num_steps, bucket_widths, max_len)
+        self._ends, self._padded = batch_plan(self._widths, batch_size, batch_tokens)
 
     def __len__(self) -> int:
         """Batches in an epoch."""
-        return -(-len(self._widths) // self.batch_size)
+        return len(self._ends)
 
     def __repr__(self) -> str:
-        counts = f"{len(self)} of batch_size {self.batch_size}, num_pairs {self.num_pairs}, num_tokens {self.num_tokens}"
-        return f"Batches({counts})"
+        rule = f"batch_size {self.batch_size}" if self.batch_tokens is None else f"batch_tokens {self.batch_tokens}"
+        return f"Batches({len(self)} of {rule}, num_pairs {self.num_pairs}, num_tokens {self.num_tokens})"
 
     @property
     def num_pairs(self) -> int:
@@ -111,33 +124,53 @@ class Batches:
     @property
     def num_tokens(self) -> int:
         """Target tokens in an epoch, eos included and padding not."""
-        return int(self._targets.lengths.sum())
+        return int(self._targets.lengths.sum(dtype=np.int64))
+
+    @property
+    def num_positions(self) -> int:
+        """Positions of one side in an epoch, padding among them."""
+        return int((np.diff(self._ends, prepend=0) * self._padded).sum())
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
         """The different [B, width] of an epoch's batches; they are the same in every epoch."""
-        return sorted({(len(rows), int(self._widths[rows].max())) for rows in self.order(0)})
+        return sorted(set(zip(np.diff(self._ends, prepend=0).tolist(), self._padded.tolist(), strict=True)))
 
     def order(self, epoch: int) -> list[np.ndarray]:
         """Which pairs each batch of an epoch holds."""
+        pairs, places = self._order(epoch)
+        return [self._rows(pairs, place) for place in places]
+
+    def _order(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """All pairs in the order of their widths, and the order in which their batches come."""
         generator = stream(self.seed, "batches", epoch)
         pairs = generator.permutation(self.num_pairs) if self.shuffle else np.arange(self.num_pairs)
-        # Sorted by width after shuffling: each width's sentences are mixed anew, and the last of them that do not
-        # fill a batch go into the next width's, so that one batch at most is smaller than the rest.
+        # Sorted by width after shuffling: each width's sentences are mixed anew.
         pairs = pairs[np.argsort(self._widths[pairs], kind="stable")]
-        batches = [pairs[start : start + self.batch_size] for start in range(0, self.num_pairs, self.batch_size)]
+        places = np.arange(len(self))
         if self.shuffle and self._widths[pairs[0]] != self._widths[pairs[-1]]:
-            batches = [batches[position] for position in generator.permutation(len(batches))]
-        return batches
+            places = generator.permutation(len(self))
+        return pairs, places
+
+    def _rows(self, pairs: np.ndarray, place: int) -> np.ndarray:
+        return pairs[self._ends[place - 1] if place else 0 : self._ends[place]]
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]:
         """The batches of one epoch, from batch number ``start`` on."""
-        for rows in self.order(epoch)[start:]:
-            width = int(self._widths[rows].max())
+        pairs, places = self._order(epoch)
+        for place in places[start:].tolist():
+            rows, width = self._rows(pairs, place), int(self._padded[place])
             source, source_valid_lens = self._sources.padded(rows, width)
             target, target_valid_lens = self._targets.padded(rows, width)
             target_in = np.concatenate([np.full((len(rows), 1), self.start_id), target[:, :-1]], axis=1)
             yield Batch(source, source_valid_lens, target_in, target, target_valid_lens)
+
+
+def _sides(pairs: Sequence[tuple[Ids, Ids]]) -> tuple[FlatIds, FlatIds]:
+    for number, pair in enumerate(pairs, start=1):
+        _check_pair(number, pair)
+    sources, targets = (FlatIds.from_lists([pair[side] for pair in pairs], f"{SIDES[side]} of pair") for side in (0, 1))
+    return sources, targets
 
 
 def _check_pair(number: int, pair: Any) -> None:
@@ -145,13 +178,13 @@ def _check_pair(number: int, pair: Any) -> None:
     sides = () if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") else tuple(pair)
     if len(sides) != 2 or not all(isinstance(side, Sequence | np.ndarray) for side in sides):
         raise DataError(f"Pair {number} must be (source ids, target ids), got {reprlib.repr(pair)}.")
-    for name, side in zip(("source", "target"), sides, strict=True):
+    for name, side in zip(SIDES, sides, strict=True):
         if not len(side):
             raise DataError(f"The {name} of pair {number} must have at least one token, got none.")
 
 
 def source_batches(
-    token_lists: Sequence[Sequence[str]],
+    ids: Sequence[Ids],
     vocabulary: Vocabulary,
     batch_size: int,
     *,
@@ -160,15 +193,14 @@ def source_batches(
     truncate: bool = False,
     bucket_widths: Sequence[int] = BUCKET_WIDTHS,
 ) -> list[SourceBatch]:
-    """Sentences to translate, the shortest first, padded to ``num_steps`` or to one of a few widths.
+    """Sentences to translate as ids without eos, the shortest first, padded to ``num_steps`` or to one of a few widths.
 
     ``num_steps`` cuts longer sentences as D2L does; ``max_len`` refuses them with TokenError, or cuts with
-    ``truncate``. ``restore_order`` puts what was made of the batches into the order of ``token_lists``.
+    ``truncate``. ``restore_order`` puts what was made of the batches into the order of ``ids``.
     """
     check_limits(batch_size=batch_size, num_steps=num_steps, max_len=max_len)
     limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
-    ids = [vocabulary.ids(tokens) for tokens in token_lists]
-    sentences = Sentences(ids, vocabulary.eos_id, vocabulary.pad_id, limit, cut, "source sentence")
+    sentences = Sentences(FlatIds.from_lists(ids), vocabulary.eos_id, vocabulary.pad_id, limit, cut, "source sentence")
     widths = padded_widths(sentences.lengths, num_steps, bucket_widths, max_len)
     order = np.argsort(sentences.lengths, kind="stable")
     chunks = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]

@@ -1,46 +1,41 @@
-"""Sentences of different lengths in one flat array, from which padded batches are gathered without a Python loop."""
+"""Sentences of different lengths, gathered into padded batches of a few widths without a Python loop."""
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Sequence
-from itertools import chain
-from numbers import Integral
-from operator import index
 
 import numpy as np
 
-from ..config import check_sizes
+from ..config import check_sizes, check_whole
 from ..errors import ConfigError, TokenError
-from ..fields import LARGEST
-
-Ids = Sequence[int]
+from .flat_ids import FlatIds
 
 # Few widths, so that a compiled step is compiled few times; each at most half wider than the last, so that little is padding.
 BUCKET_WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
 class Sentences:
-    """Token ids with eos appended.
+    """Sentences with eos appended, from which padded batches are gathered.
 
     Args:
-        ids: one list a sentence, without bos and eos.
+        ids: without bos and eos.
         limit: the longest sentence, eos included; ``truncate`` cuts longer ones (eos with them), else they are refused.
         what: what a message calls a sentence.
     Attributes:
-        lengths: [N] valid lengths, eos included.
+        lengths: [N] int32 valid lengths, eos included.
     """
 
     def __init__(
         self,
-        ids: Sequence[Ids],
+        ids: FlatIds,
         eos_id: int,
         pad_id: int,
         limit: int | None = None,
         truncate: bool = False,
         what: str = "sentence",
     ):
-        full = np.fromiter((len(sentence) + 1 for sentence in ids), np.int64, len(ids))
+        check_whole("eos_id", eos_id)
+        full = ids.lengths + 1
         if limit is not None and not truncate and full.max(initial=0) > limit:
             first = int((full > limit).argmax())
             raise TokenError(
@@ -48,36 +43,23 @@ class Sentences:
                 f"{int((full > limit).sum())} of {len(full)} are too long. num_steps (--num-steps {limit}) cuts them."
             )
         self.lengths = full if limit is None else np.minimum(full, limit)
-        self._starts = np.cumsum(full) - full
-        tokens = chain.from_iterable((*sentence, eos_id) for sentence in ids)
-        try:
-            self._flat = np.fromiter(map(index, tokens), np.int64, int(full.sum()))  # an array would cut fractions off
-        except (TypeError, OverflowError):
-            raise _first_wrong(ids, what) from None
-        if self._flat.min(initial=0) < min(0, eos_id):
-            raise _first_wrong(ids, what)
-        self._pad_id = pad_id
+        self._ids, self._eos_id, self._pad_id = ids, eos_id, pad_id
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def padded(self, rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The sentences ``rows`` [B] as ids [B, width], and their valid lengths [B]."""
-        lengths, steps = self.lengths[rows], np.arange(width)
-        if not len(rows):
-            return np.zeros((0, width), np.int64), lengths
-        positions = self._starts[rows][:, None] + steps  # [B, width]; past a sentence's end they point anywhere
-        ids = self._flat.take(positions, mode="clip")
-        return np.where(steps < lengths[:, None], ids, self._pad_id), lengths
-
-
-def _first_wrong(ids: Sequence[Ids], what: str) -> TokenError:
-    for number, sentence in enumerate(ids, start=1):
-        for token in sentence:
-            if not isinstance(token, Integral) or not 0 <= token < LARGEST:
-                expected = "ids that are whole numbers of at least 0"
-                return TokenError(f"The {what} {number} must hold {expected}, got {reprlib.repr(token)}.")
-    return TokenError("eos_id must be a whole number.")
+        """The sentences ``rows`` [B] as int64 ids [B, width], and their valid lengths [B]."""
+        lengths, steps = self.lengths[rows].astype(np.int64), np.arange(width)
+        starts, ends = self._ids.starts[rows], self._ids.starts[rows + 1]
+        positions = starts[:, None] + steps  # [B, width]; past a sentence's end they point anywhere
+        if self._ids.ids.size:
+            ids = self._ids.ids.take(positions, mode="clip").astype(np.int64)
+        else:
+            ids = np.zeros(positions.shape, np.int64)
+        ids[positions == ends[:, None]] = self._eos_id
+        ids[steps >= lengths[:, None]] = self._pad_id
+        return ids, lengths
 
 
 def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Sequence[int], max_len: int | None) -> np.ndarray:
@@ -86,16 +68,44 @@ def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Seq
     Past the last bucket the widths are its multiples; none is wider than ``max_len``, which the model could not take.
     """
     if num_steps is not None:
-        return np.full(len(lengths), num_steps)
+        return np.full(len(lengths), num_steps, np.min_scalar_type(num_steps))
     table = np.unique(np.asarray(bucket_widths))
     if not table.size or table.dtype.kind not in "iu" or table[0] < 1:
         raise ConfigError(f"bucket_widths must be whole numbers of at least 1, got {bucket_widths!r}.")
     widest = table[-1]
     within = table[np.minimum(np.searchsorted(table, lengths), len(table) - 1)]
     widths = np.where(lengths <= widest, within, -(-lengths // widest) * widest)
-    return widths if max_len is None else np.minimum(widths, max_len)
+    widths = widths if max_len is None else np.minimum(widths, max_len)
+    return widths.astype(np.min_scalar_type(widths.max(initial=0)))  # one for each pair of a corpus of millions
 
 
 def check_limits(**limits: int | None) -> None:
     """Refuse what is no whole number from 1 on; None means that there is no such limit."""
     check_sizes(**{name: limit for name, limit in limits.items() if limit is not None})
+
+
+def batch_plan(widths: np.ndarray, batch_size: int | None, batch_tokens: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Where sentences in the order of their widths are parted into batches: the end of each batch, and its width.
+
+    A batch has ``batch_size`` rows, or as many as keep rows x width at ``batch_tokens``, so that the rows follow from the
+    width and shapes stay few. The last of a width that do not fill a batch go into the next width's: one batch at most is
+    smaller than its width says. Raises ConfigError where not even one sentence of the widest is within ``batch_tokens``.
+    """
+    table, counts = np.unique(widths, return_counts=True)
+    if batch_tokens is not None and table[-1] > batch_tokens:
+        raise ConfigError(
+            f"batch_tokens must be at least {table[-1]}, the longest sentence's padded width, got {batch_tokens}."
+        )
+    ends: list[int] = []
+    padded: list[int] = []
+    end = left = 0
+    for width, count in zip(table.tolist(), counts.tolist(), strict=True):
+        rows = batch_size or (batch_tokens or 0) // width
+        full, left = divmod(left + count, rows)
+        ends += range(end + rows, end + full * rows + 1, rows)
+        padded += [width] * full
+        end += full * rows
+    if left:
+        ends.append(end + left)
+        padded.append(table[-1])
+    return np.array(ends), np.array(padded)

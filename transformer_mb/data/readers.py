@@ -18,31 +18,38 @@ from os import PathLike, fspath
 from typing import Any
 
 from ..errors import ConfigError, DataError
+from .bad_lines import KINDS, BadLines, described
 from .padding import check_limits
 
 Path = str | PathLike[str]
 Pair = tuple[str, str]
+Numbered = tuple[int, Pair | None]
 
 JSON_ENDINGS = (".jsonl", ".json")
 DEFAULT_FIELDS = ("source", "target")
+DROPPED = {kind for kind, (_, fate) in KINDS.items() if fate in (None, "kept")}
 EXCERPT = 60  # characters of a wrong line that a message shows
 
 
 class Pairs(list[Pair]):
-    """(source, target) sentences; ``skipped`` counts the lines that were left out, a side of theirs being blank.
+    """(source, target) sentences; ``bad_lines`` counts what was left out, ``skipped`` those with a blank side.
 
     Raises DataError for what is no pair of texts, by its number.
     """
 
     def __init__(self, lines: Iterable[Pair] = ()):
-        super().__init__()
-        self.skipped = 0
-        for number, line in enumerate(lines, start=1):
-            source, target = _checked(number, line)
-            if source.strip() and target.strip():
-                self.append((source, target))
-            else:
-                self.skipped += 1
+        self.bad_lines = BadLines()
+        numbered = ((number, _checked(number, line)) for number, line in enumerate(lines, start=1))
+        super().__init__(_usable(numbered, ("The pairs", "The pairs"), self.bad_lines))
+
+    @property
+    def skipped(self) -> int:
+        return self.bad_lines.counts["blank"]
+
+
+def checked_pairs(pairs: Iterable[Any]) -> Iterator[Pair]:
+    """(source, target) texts, blank ones too; raises DataError for what is no pair, by its number."""
+    return (_checked(number, pair) for number, pair in enumerate(pairs, start=1))
 
 
 def _checked(number: int, line: Any) -> Pair:
@@ -53,12 +60,25 @@ def _checked(number: int, line: Any) -> Pair:
     return line[0], line[1]
 
 
+def _usable(lines: Iterable[Numbered], names: tuple[str, str], bad_lines: BadLines) -> Iterator[Pair]:
+    """Those that can be trained on, the others being counted or refused; None is a line that has been counted before."""
+    for number, pair in lines:
+        if pair is None:
+            continue
+        source, target = pair
+        if not (source.strip() and target.strip()):
+            bad_lines.counts["blank"] += 1
+        elif bad_lines.accepts(pair, names, number):
+            yield pair
+
+
 def read_pairs(
     path: Path,
     target_path: Path | None = None,
     *,
     num_examples: int | None = None,
     fields: Sequence[str] | None = None,
+    bad_lines: str = "stop",
 ) -> Pairs:
     """(source, target) sentences, as they stand in the file. Lines with a blank side are left out and counted.
 
@@ -69,27 +89,52 @@ def read_pairs(
         num_examples: read only the first N lines.
         fields: the two field names of JSON lines, by default ``("source", "target")``; they are looked up in the
             object itself and in its ``translation`` field.
+        bad_lines: ``stop`` at a line that cannot be trained on, or ``drop`` it (``data.bad_lines`` says what is bad).
+            Parallel files of different lengths are refused in any case: nobody knows which line is missing.
     Raises:
         DataError: naming the file, the line, what was expected there and what is there.
     """
+    pairs, found = Pairs(), BadLines(bad_lines)
+    pairs.extend(iterate_pairs(path, target_path, num_examples=num_examples, fields=fields, bad_lines=found))
+    pairs.bad_lines = found
+    return pairs
+
+
+def iterate_pairs(
+    path: Path,
+    target_path: Path | None = None,
+    *,
+    num_examples: int | None = None,
+    fields: Sequence[str] | None = None,
+    bad_lines: BadLines | None = None,
+) -> Iterator[Pair]:
+    """What ``read_pairs`` gives, one pair at a time; ``bad_lines`` counts. A file of any size needs no memory."""
+    bad_lines = bad_lines or BadLines()
     _check_arguments(path, target_path, num_examples, fields)
     if target_path is not None:
-        pairs = Pairs(islice(_parallel(path, target_path), num_examples))
+        numbered = _parallel(path, target_path, bad_lines)
     else:
         json_lines = _is_json(path)
         names = tuple(DEFAULT_FIELDS if fields is None else fields)
         parse = (lambda line: _from_json(line, names)) if json_lines else _from_columns
-        pairs = Pairs(islice(_parsed(path, parse), num_examples))
-    if not pairs:
-        what = f"holds {pairs.skipped} lines with a blank side and no other" if pairs.skipped else "is empty"
+        numbered = _parsed(path, parse, bad_lines)
+    empty = True
+    for pair in _usable(islice(numbered, num_examples), (fspath(path), fspath(target_path or path)), bad_lines):
+        empty = False
+        yield pair
+    if empty:
+        what, skipped = "is empty", bad_lines.counts["blank"]
+        if skipped:
+            what = f"holds {skipped} lines with a blank side and no other"
+        if set(bad_lines.counts) & DROPPED:
+            what = f"holds no line that can be used ({'; '.join(described(bad_lines.counts, bad_lines.action))})"
         raise DataError(f"{fspath(path)} {what}: it must hold at least one pair of sentences.")
-    return pairs
 
 
 def read_lines(path: Path, *, num_examples: int | None = None) -> list[str]:
     """The lines of a plain text file, empty ones included; raises DataError when it cannot be read."""
     check_limits(num_examples=num_examples)
-    return [line for _, line in islice(_lines(path), num_examples)]
+    return [line or "" for _, line in islice(_lines(path, BadLines()), num_examples)]
 
 
 def _check_arguments(path: Path, target_path: Path | None, num_examples: int | None, fields: Sequence[str] | None) -> None:
@@ -110,19 +155,20 @@ def _is_json(path: Path) -> bool:
     return fspath(path).lower().removesuffix(".gz").endswith(JSON_ENDINGS)
 
 
-def _parsed(path: Path, parse: Callable[[str], Pair]) -> Iterator[Pair]:
+def _parsed(path: Path, parse: Callable[[str], Pair], bad_lines: BadLines) -> Iterator[Numbered]:
     """One pair a line; an empty line is a blank one, unless nothing but such lines follow."""
     empty = 0
-    for number, line in _lines(path):
-        if not line.strip():
+    for number, line in _lines(path, bad_lines):
+        if line is not None and not line.strip():
             empty += 1
             continue
-        yield from repeat(("", ""), empty)
+        yield from repeat((number, ("", "")), empty)
         empty = 0
         try:
-            yield parse(line)
+            yield number, None if line is None else parse(line)
         except DataError as error:
-            raise DataError(f"{fspath(path)}, line {number}: {error}.") from None
+            bad_lines.refuse("no_pair", DataError(f"{fspath(path)}, line {number}: {error}."))
+            yield number, None
 
 
 def _from_columns(line: str) -> Pair:
@@ -158,8 +204,8 @@ def _field(item: dict[str, Any], name: str) -> str:
     return value
 
 
-def _parallel(path: Path, target_path: Path) -> Iterator[Pair]:
-    sources, targets = _lines(path), _lines(target_path)
+def _parallel(path: Path, target_path: Path, bad_lines: BadLines) -> Iterator[Numbered]:
+    sources, targets = _lines(path, bad_lines), _lines(target_path, bad_lines)
     for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
         if source is None or target is None:
             shorter, longer = number - 1, number + sum(1 for _ in (targets if source is None else sources))
@@ -167,19 +213,19 @@ def _parallel(path: Path, target_path: Path) -> Iterator[Pair]:
             raise DataError(
                 f"{fspath(path)} and {fspath(target_path)} must have the same number of lines, got {counts[0]} and {counts[1]}."
             )
-        yield source[1], target[1]
+        yield number, None if source[1] is None or target[1] is None else (source[1], target[1])
 
 
 def _excerpt(text: str) -> str:
     return repr(text if len(text) <= EXCERPT else text[:EXCERPT] + "...")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, bad_lines: BadLines) -> Iterator[tuple[int, str | None]]:
     """Numbered lines from 1, read as they are asked for."""
     name = fspath(path)
     try:
         with _open(name) as file:
-            yield from decoded_lines(file, name)
+            yield from decoded_lines(file, name, bad_lines)
     except FileNotFoundError:
         raise DataError(f"There is no file {name}.") from None
     except IsADirectoryError:
@@ -190,22 +236,49 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def decoded_lines(file: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines from 1 without their ends and without a byte-order mark; raises DataError at one that is no UTF-8."""
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a plain text file from 1, read as they are asked for; raises DataError as ``read_lines`` does."""
+    return ((number, line or "") for number, line in _lines(path, BadLines()))
+
+
+def each_parallel_pair(path: Path, target_path: Path) -> Iterator[Pair]:
+    """Line n of one file with line n of the other, none left out; raises DataError as ``read_pairs`` does."""
+    _check_arguments(path, target_path, None, None)
+    return (pair for _, pair in _parallel(path, target_path, BadLines()) if pair is not None)
+
+
+def each_pair(lines: Iterable[tuple[int, str]], name: str) -> Iterator[Pair]:
+    """Of numbered lines SOURCE TAB TARGET, none left out; raises DataError at one without a tab, empty ones too."""
+    for number, line in lines:
+        try:
+            yield _from_columns(line)
+        except DataError as error:
+            raise DataError(f"{name}, line {number}: {error}.") from None
+
+
+def decoded_lines(file: Iterable[bytes], name: str, bad_lines: BadLines) -> Iterator[tuple[int, str | None]]:
+    """Numbered lines from 1 without their ends and without byte-order marks, which ``cat`` leaves at other lines too.
+
+    One that is no UTF-8 is None where bad lines are dropped; else it raises DataError.
+    """
     offset = 0
     for number, raw in enumerate(file, start=1):
-        start = len(BOM_UTF8) if number == 1 and raw.startswith(BOM_UTF8) else 0
-        yield number, _decoded(name, number, offset + start, raw[start:])
+        line, start = raw.removesuffix(b"\n"), 0
+        if line.startswith(BOM_UTF8):
+            line, start = line[len(BOM_UTF8) :], len(BOM_UTF8)
+            bad_lines.counts["byte_order_mark"] += 1
+        if line.endswith(b"\r"):
+            line = line[:-1]
+            bad_lines.counts["carriage_return"] += 1
+        try:
+            yield number, line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = f"line {number}, byte {offset + start + error.start} of the whole"
+            refused = DataError(f"{name} must be UTF-8 text, but {place}, is not: {error.reason}.")
+            bad_lines.refuse("no_utf8", refused)
+            yield number, None
         offset += len(raw)
 
 
 def _open(name: str) -> BufferedIOBase:
     return gzip.open(name, "rb") if name.lower().endswith(".gz") else open(name, "rb")
-
-
-def _decoded(name: str, number: int, offset: int, raw: bytes) -> str:
-    try:
-        return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        place = f"line {number}, byte {offset + error.start} of the whole"
-        raise DataError(f"{name} must be UTF-8 text, but {place}, is not: {error.reason}.") from None

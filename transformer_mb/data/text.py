@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..errors import DataError
 
-PUNCTUATION = frozenset(",.!?")
+PUNCTUATION = re.compile(r"(?<=[^ ])[,.!?]")  # after the first character, which has nothing before it to be parted from
 # The book splits its file at tabs and line breaks, so that none reaches a sentence. In other text they part words.
 LINE_LAYOUT = str.maketrans("\t\n\r", "   ")
 
 
 @dataclass(frozen=True)
 class TextPipeline:
-    """How text becomes tokens; ``name`` is what a checkpoint stores."""
+    """How text becomes tokens, and tokens text that encodes to them again; ``name`` is what a checkpoint stores."""
 
     name: str
     description: str
     split: Callable[[str], list[str]]
+    detokenize: Callable[[Iterable[str]], str] = " ".join
 
     def encode(self, text: str) -> list[str]:
         """The tokens of one sentence; runs of spaces part them as one space does."""
         return [token for token in self.split(text) if token]
 
-    def detokenize(self, tokens: Iterable[str]) -> str:
-        """The tokens with one space between them, which encodes to the same tokens again."""
-        return " ".join(tokens)
-
 
 def preprocess_nmt(text: str) -> str:
     """D2L 9.5.1: no-break spaces become spaces, lower case, and ``, . ! ?`` get a space before them."""
-    text = text.replace("\u202f", " ").replace("\xa0", " ").lower()
-    before = " " + text  # the first character has nothing before it to be parted from
-    return "".join(
-        f" {char}" if char in PUNCTUATION and previous != " " else char for previous, char in zip(before, text, strict=False)
-    )
+    return PUNCTUATION.sub(r" \g<0>", text.replace("\u202f", " ").replace("\xa0", " ").lower())
 
 
 def tokenize(text: str) -> list[str]:
@@ -52,6 +46,7 @@ TEXT_PIPELINES = {
     for pipeline in (
         TextPipeline("d2l", "the book's English-French preprocessing: lower case, a space before , . ! ?", _d2l),
         TextPipeline("words", "already tokenized text: split at white space, case kept", str.split),
+        TextPipeline("characters", "every character a token", list, "".join),
     )
 }
 

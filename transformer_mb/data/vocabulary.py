@@ -13,7 +13,7 @@ from .text import TextPipeline, text_pipeline
 
 SPECIAL_TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<bos>", "eos": "<eos>"}
 SPECIAL_IDS = {role: number for number, role in enumerate(SPECIAL_TOKENS)}
-FIELDS = ("tokens", "pipeline", "special")
+FIELDS: dict[str, type] = {"tokens": list, "pipeline": str, "special": dict}
 
 
 class Vocabulary:
@@ -21,16 +21,18 @@ class Vocabulary:
 
     Args:
         entries: the tokens in the order of their ids, all different.
-        pipeline: the name of a text pipeline (see ``TEXT_PIPELINES``).
+        pipeline: a text pipeline, or the name of one of ``TEXT_PIPELINES``.
         special: the id of each role ``unk``, ``pad``, ``bos``, ``eos``; by default D2L's 0, 1, 2, 3. Two roles may
             share an id, as in vocabularies of other families.
     Raises:
         DataError: naming what is wrong.
     """
 
-    def __init__(self, entries: Iterable[str], pipeline: str = "words", special: Mapping[str, int] | None = None):
+    def __init__(
+        self, entries: Iterable[str], pipeline: str | TextPipeline = "words", special: Mapping[str, int] | None = None
+    ):
         self.entries = _listed(entries)
-        self.pipeline: TextPipeline = text_pipeline(pipeline)
+        self.pipeline = pipeline if isinstance(pipeline, TextPipeline) else text_pipeline(pipeline)
         self.special = dict(SPECIAL_IDS if special is None else special)
         self._id_of = _numbered(self.entries)
         _check_special(self.special, len(self.entries))
@@ -43,7 +45,11 @@ class Vocabulary:
         Tokens of one frequency keep the order in which they first appear. A special token that occurs in the text
         keeps its own place.
         """
-        counts = Counter(chain.from_iterable(lists))
+        return cls.from_counts(Counter(chain.from_iterable(lists)), min_freq, pipeline)
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], min_freq: int = 1, pipeline: str = "words") -> Vocabulary:
+        """As ``from_tokens``; ``counts``: how often each token occurs, in the order in which they first appear."""
         frequent = [token for token, count in counts.items() if count >= min_freq and token not in SPECIAL_TOKENS.values()]
         frequent.sort(key=counts.__getitem__, reverse=True)
         return cls([*SPECIAL_TOKENS.values(), *frequent], pipeline)
@@ -62,7 +68,7 @@ class Vocabulary:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Vocabulary({len(self)} tokens, pipeline {self.pipeline.name})"
+        return f"{type(self).__name__}({len(self)} tokens, pipeline {self.pipeline.name})"
 
     def ids(self, tokens: Iterable[str]) -> list[int]:
         """The id of each token, ``unk_id`` for those that are not here."""
@@ -78,9 +84,21 @@ class Vocabulary:
                 raise TokenError(f"Token ids must be from 0 to {len(self) - 1}, got {number}.")
         return [self.entries[number] for number in numbers]
 
+    def pieces(self, text: str) -> list[str]:
+        """The tokens of a sentence as they stand in it, whether they are here or not."""
+        return self.pipeline.encode(text)
+
+    def normalized(self, text: str) -> str:
+        """The text as encoding leaves it, lower case for instance: what a perfect model could write."""
+        return self.pipeline.detokenize(self.pieces(text))
+
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence as its pipeline splits it, without bos and eos."""
-        return self.ids(self.pipeline.encode(text))
+        return self.ids(self.pieces(text))
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """The ids of many sentences."""
+        return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of a decoded sentence; pad, bos and eos are left out."""
@@ -94,16 +112,7 @@ class Vocabulary:
     @classmethod
     def from_json(cls, text: str) -> Vocabulary:
         """Read ``to_json`` back; raises DataError that names what is missing, unknown or wrong."""
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"The vocabulary is not JSON: {error}.") from None
-        if not isinstance(fields, dict) or set(fields) != set(FIELDS):
-            got = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
-            raise DataError(f"A vocabulary must be an object with the fields {', '.join(FIELDS)}, got {got or 'none'}.")
-        for name, kind in (("tokens", list), ("pipeline", str), ("special", dict)):
-            if not isinstance(fields[name], kind):
-                raise DataError(f"The vocabulary's {name} must be a {kind.__name__}, got {fields[name]!r:.60}.")
+        fields = read_fields(text)
         return cls(fields["tokens"], fields["pipeline"], fields["special"])
 
     def _fields(self) -> dict[str, Any]:
@@ -115,14 +124,33 @@ def build_vocabularies(
 ) -> tuple[Vocabulary, Vocabulary]:
     """The vocabularies of the two sides of a corpus; ``shared`` makes one of both (``share_embeddings`` needs it)."""
     encode = text_pipeline(pipeline).encode
-    sources, targets = [], []
+    sources: Counter[str] = Counter()
+    targets: Counter[str] = Counter()
     for source, target in pairs:
-        sources.append(encode(source))
-        targets.append(encode(target))
+        sources.update(encode(source))
+        targets.update(encode(target))
     if shared:
-        vocabulary = Vocabulary.from_tokens(chain(sources, targets), min_freq, pipeline)
+        sources.update(targets)
+        vocabulary = Vocabulary.from_counts(sources, min_freq, pipeline)
         return vocabulary, vocabulary
-    return Vocabulary.from_tokens(sources, min_freq, pipeline), Vocabulary.from_tokens(targets, min_freq, pipeline)
+    return Vocabulary.from_counts(sources, min_freq, pipeline), Vocabulary.from_counts(targets, min_freq, pipeline)
+
+
+def read_fields(text: str, *more: str) -> dict[str, Any]:
+    """What a vocabulary's JSON holds, with fields of type str beside the usual ones."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"The vocabulary is not JSON: {error}.") from None
+    names = (*FIELDS, *more)
+    if not isinstance(fields, dict) or set(fields) != set(names):
+        got = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
+        raise DataError(f"A vocabulary must be an object with the fields {', '.join(names)}, got {got or 'none'}.")
+    for name in names:
+        kind = FIELDS.get(name, str)
+        if not isinstance(fields[name], kind):
+            raise DataError(f"The vocabulary's {name} must be a {kind.__name__}, got {fields[name]!r:.60}.")
+    return fields
 
 
 def _listed(entries: Any) -> tuple[Any, ...]:

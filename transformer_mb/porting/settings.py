@@ -11,9 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 from .. import parameters
+from ..checkpoint.files import read_vocabulary
 from ..config import TransformerConfig
+from ..data.subwords import SUFFIXES, SubwordVocabulary
 from ..data.vocabulary import SPECIAL_TOKENS, Vocabulary
-from ..errors import ConfigError, DataError, PortError, WeightsError
+from ..errors import CheckpointError, ConfigError, DataError, PortError, WeightsError
 from ..files.regular import read_regular_text
 from .safety.port_errors import port_errors
 
@@ -21,7 +23,7 @@ VOCABULARIES = ("source_vocabulary", "target_vocabulary")
 # Beside the fields of a TransformerConfig.
 EXTRA = {
     "num_heads": "of encoder and decoder alike",
-    "source_vocabulary": "a file: a canonical vocabulary, or a JSON list of tokens",
+    "source_vocabulary": "a file: a canonical vocabulary, a JSON list of tokens, a tokenizer.json or a SentencePiece .model",
     "target_vocabulary": "likewise",
     "ignore": "names of tensors to leave out, or what such names begin with",
     "linear_layout": "`out_in` or `in_out`, where the container does not tell",
@@ -44,7 +46,8 @@ FIELDS = tuple(field.name for field in dataclasses.fields(TransformerConfig))
 def read_settings(path: Path | None) -> dict[str, Any]:
     """A JSON or TOML file of fields; the config.json of a canonical checkpoint is one. Raises PortError.
 
-    Vocabularies are named by file, relative to this one: a canonical vocabulary, or a JSON list of tokens in D2L's order.
+    Vocabularies are named by file, relative to this one: a canonical vocabulary, a JSON list of tokens in D2L's order, or a
+    tokenizer of subwords.
     """
     if path is None:
         return {}
@@ -188,9 +191,16 @@ def _vocabulary(name: str, given: Any) -> Vocabulary:
     if isinstance(given, Vocabulary):
         return given
     try:
+        if isinstance(given, str) and given.endswith(SUFFIXES["sentencepiece"]):
+            return SubwordVocabulary.from_file(given)
         content = json.loads(read_regular_text(given, "vocabulary")) if isinstance(given, str) else given
         if isinstance(content, list):
             return Vocabulary(content, "d2l", {role: content.index(token) for role, token in SPECIAL_TOKENS.items()})
+        if isinstance(given, str) and isinstance(content, dict) and "model" in content:
+            return SubwordVocabulary.from_file(given)
+        if isinstance(given, str) and isinstance(content, dict) and "tokenizer" in content:
+            with port_errors(CheckpointError):
+                return read_vocabulary(Path(given))
         return Vocabulary.from_json(json.dumps(content))
     except OSError as error:
         raise PortError(f"The {name} {given} cannot be read: {error.strerror or error}.") from None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..data import Vocabulary
+import numpy as np
 
-Ids = Sequence[int]
+from ..data import TokenizedPairs, Vocabulary
+from ..data.bad_lines import described
+from ..data.flat_ids import FlatIds
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class SideCounts:
 @dataclass(frozen=True)
 class CorpusCounts:
     """pairs: those that are trained on; skipped: lines left out, a side of theirs being blank; num_steps: where sentences
-    are cut, None where none is; parameters: numbers that the model learns."""
+    are cut, None where none is; parameters: numbers that the model learns; too_long: pairs dropped as longer than the model
+    takes; bad_lines: other lines with something wrong by kind (``data.bad_lines``), and ``action``, what became of them."""
 
     pairs: int
     skipped: int
@@ -48,6 +51,9 @@ class CorpusCounts:
     parameters: int
     source: SideCounts
     target: SideCounts
+    too_long: int = 0
+    bad_lines: dict[str, int] = field(default_factory=dict)
+    action: str = "stop"
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -56,6 +62,9 @@ class CorpusCounts:
         """In words."""
         left_out = f" ({self.skipped:,} lines with a blank side were skipped)" if self.skipped else ""
         yield f"{self.pairs:,} pairs{left_out}; {self.parameters:,} parameters"
+        yield from described(self.bad_lines, self.action)
+        if self.too_long:
+            yield f"pairs longer than the model takes: {self.too_long:,} dropped"
         for name, side in (("source", self.source), ("target", self.target)):
             unknown = f"{side.unknown_share:.1%} of {side.words:,} words unknown"
             cut = f"{side.cut_share:.1%} of sentences cut to {self.num_steps} tokens" if self.num_steps else "no sentence cut"
@@ -63,20 +72,19 @@ class CorpusCounts:
 
 
 def count_corpus(
-    ids: Sequence[tuple[Ids, Ids]], vocabularies: tuple[Vocabulary, Vocabulary], num_steps: int | None, **known: Any
+    pairs: TokenizedPairs, vocabularies: tuple[Vocabulary, Vocabulary], num_steps: int | None, parameters: int, action: str
 ) -> CorpusCounts:
-    """Count the encoded pairs; ``known``: the counts ``skipped`` and ``parameters``."""
+    """The counts of an encoded corpus."""
+    counts = pairs.counts
     source, target = (
-        _count_side([pair[side] for pair in ids], vocabulary, num_steps) for side, vocabulary in enumerate(vocabularies)
+        _count_side(ids, unknown, vocabulary, num_steps)
+        for ids, unknown, vocabulary in zip((pairs.sources, pairs.targets), counts.unknown, vocabularies, strict=True)
     )
-    return CorpusCounts(pairs=len(ids), num_steps=num_steps, source=source, target=target, **known)
+    bad_lines = {kind: count for kind, count in counts.bad_lines.items() if count and kind != "blank"}
+    skipped = counts.untokenized + counts.bad_lines.get("blank", 0)
+    return CorpusCounts(len(pairs), skipped, num_steps, parameters, source, target, counts.too_long, bad_lines, action)
 
 
-def _count_side(sentences: Sequence[Ids], vocabulary: Vocabulary, num_steps: int | None) -> SideCounts:
-    return SideCounts(
-        vocabulary=len(vocabulary),
-        words=sum(map(len, sentences)),
-        unknown=sum(list(sentence).count(vocabulary.unk_id) for sentence in sentences),
-        sentences=len(sentences),
-        cut=0 if num_steps is None else sum(len(sentence) + 1 > num_steps for sentence in sentences),
-    )
+def _count_side(ids: FlatIds, unknown: int, vocabulary: Vocabulary, num_steps: int | None) -> SideCounts:
+    cut = 0 if num_steps is None else int(np.count_nonzero(ids.lengths + 1 > num_steps))
+    return SideCounts(len(vocabulary), words=len(ids.ids), unknown=unknown, sentences=len(ids), cut=cut)

@@ -7,6 +7,7 @@ canonical name, and the names of what cannot be explained.
 
 from __future__ import annotations
 
+from ...checkpoint.files import TOKENIZERS, VOCABULARIES
 from ..families import Family
 
 EXPORTS = {
@@ -18,7 +19,7 @@ EXPORTS = {
             kind="export",
             runs="proof.reference_runs.onnx:run",
             requires=("onnx", "onnxruntime"),
-            files=("encoder.onnx*", "decoder.onnx*", "source_vocabulary.json", "target_vocabulary.json"),
+            files=("encoder.onnx*", "decoder.onnx*", *VOCABULARIES.values(), *TOKENIZERS),
         ),
         Family(
             name="ctranslate2",
@@ -26,7 +27,7 @@ EXPORTS = {
             kind="export",
             runs="proof.reference_runs.ctranslate2:run",
             requires=("ctranslate2",),
-            files=("config.json", "model.bin", "*vocabulary.json", "*vocabulary.txt", "vmap.txt"),
+            files=("config.json", "model.bin", "*vocabulary.json", "*vocabulary.txt", "vmap.txt", *TOKENIZERS),
             hides=("encoder",),
         ),
     )

@@ -2,8 +2,9 @@
 
 What decoding may never produce is written into the output's bias, since the engine's model knows no such list: its
 ``translate_batch`` then gives our tokens with ``beam_size=1, min_decoding_length=0, max_input_length=0``. With vocabularies it
-ends each source itself (``add_source_eos``), as ``translate`` does. A model without vocabularies gets its ids as tokens,
-``"0"``, ``"1"``, ..., and its sources as they are.
+ends each source itself (``add_source_eos``), as ``translate`` does. The tokenizers of subwords lie beside the model, which
+takes and gives their tokens. A model without vocabularies gets its ids as tokens, ``"0"``, ``"1"``, ..., and its sources as
+they are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...checkpoint.files import write_tokenizer
 from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from .. import worker
@@ -49,6 +51,8 @@ def write(model: PortedModel, folder: Path) -> None:
     settings["add_source_eos"] = adds_source_eos(model)
     weights = {name: np.asarray(value, np.float32) for name, value in model.weights.items()}
     worker.call(WRITER, weights, settings)
+    for side in ("source", "target"):
+        write_tokenizer(folder, side, getattr(model, f"{side}_vocabulary"))
 
 
 def read_back(model: PortedModel, folder: Path) -> tuple[dict[str, np.ndarray], list[str]]:

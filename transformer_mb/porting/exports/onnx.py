@@ -7,7 +7,7 @@ encoder.onnx   ``source`` [B, S], ``source_valid_lens`` [B] (and ``token_types``
 decoder.onnx   ``target`` [B, T] int64, ``past_keys.{i}`` and ``past_values.{i}`` [B, H, P, D/H] of the P steps so far,
                and with an encoder ``source_valid_lens``, ``cross_keys.{i}``, ``cross_values.{i}``
                -> ``logits`` [B, T, V], ``keys.{i}`` and ``values.{i}`` [B, H, P + T, D/H], the next step's past
-vocabularies   ``source_vocabulary.json``, ``target_vocabulary.json``, where the model has them
+vocabularies   ``source_vocabulary.json``, ``target_vocabulary.json``, where the model has them, and tokenizers of subwords
 =============  ==========================================================================================================
 
 A side that the architecture lacks has no file. Everything is float32. The property ``transformer_mb.config`` of each file
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...checkpoint.files import VOCABULARIES, write_text
+from ...checkpoint.files import write_vocabularies
 from ...config import TransformerConfig
 from ..model import PortedModel
 from ..safety.port_errors import system_errors
@@ -55,10 +55,7 @@ def write(model: PortedModel, folder: Path) -> None:
             apart = sum(len(tensor.raw_data) for tensor in built.graph.initializer) > LARGEST
             onnx.save_model(built, folder / name, save_as_external_data=apart, location=f"{name}.data")
             onnx.checker.check_model(folder / name)
-        for side, name in VOCABULARIES.items():
-            vocabulary = getattr(model, f"{side}_vocabulary")
-            if vocabulary is not None:
-                write_text(folder / name, vocabulary.to_json())
+        write_vocabularies(folder, source=model.source_vocabulary, target=model.target_vocabulary)
 
 
 def encoder_graph(model: PortedModel) -> GraphBuilder:

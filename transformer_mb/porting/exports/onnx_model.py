@@ -61,7 +61,7 @@ class OnnxModel:
         batch = len(memory["source_valid_lens"])
         tokens, past = np.full((batch, 1), config.start_id), self._empty(batch)
         finished, generated = np.zeros(batch, bool), []
-        for _ in range(check_max_steps(config, max_steps)):
+        for _ in range(int(check_max_steps(config, max_steps, 1)[0])):
             logits, past = self._step(tokens, memory, past)
             logits[:, :, list(config.suppress_ids)] = -np.inf
             tokens = logits.argmax(axis=-1)

@@ -8,6 +8,7 @@ it and ``[SEP]`` after it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
 def write(model: PortedModel, folder: Path) -> None:
     """What ``BertModel.from_pretrained`` loads; without a pooler it makes one up and says so."""
     config = model.config
-    check_holds(config, NEEDED, "A BERT folder")
+    check_holds(config, {**NEEDED, "embedding_dropout_rate": config.dropout}, "A BERT folder")
     if not config.token_types:
         raise PortError("A BERT folder cannot hold this model: token_types must be at least 1, got 0.")
     fields = {
@@ -158,7 +159,8 @@ def _vocabulary(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | N
     if not ids:
         return None, f"There is no {VOCABULARY} or {TOKENIZER} that lists the tokens: the vocabulary was left out."
     special = {role: ids.get(ROLES[role], config.pad_id) for role in SPECIAL_TOKENS}
-    return vocabulary_of(ids, config.source_vocab_size or 0, special, VOCABULARY)
+    words = partial(Vocabulary, pipeline="words", special=special)
+    return vocabulary_of(ids, config.source_vocab_size or 0, VOCABULARY, words)
 
 
 def _token_ids(folder: Path) -> Mapping[str, int]:

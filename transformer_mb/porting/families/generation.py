@@ -99,6 +99,8 @@ def read_decoding(folder: Path, config: Mapping[str, Any], settings: Mapping[str
         changing["bad_words_ids"] = longer
     notes = _dropped(path, changing, settings)
     chosen = {name: values[name] for name, usual in CHOSEN.items() if values.get(name, usual) != usual}
+    if chosen.get("max_length") == config.get("max_position_embeddings"):
+        chosen.pop("max_length", None)  # all positions are what ours has too
     if chosen:
         notes.append(f"{path.name} sets {_listed(chosen)}: whoever decodes chooses these, and they do not travel.")
     if path.name == GENERATION and (unknown := sorted(set(values) - KNOWN)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -175,8 +175,10 @@ def canonical_weights(tensors: Arrays, names: LayerNames, config: TransformerCon
     return {name: tensors[names.tensor(name)] for name in shapes}
 
 
-def vocabulary_of(ids: Mapping[str, int], size: int, special: Mapping[str, int], file: str) -> tuple[Vocabulary | None, str]:
-    """A vocabulary of subwords by id and "", or None and why there is none."""
+def vocabulary_of(
+    ids: Mapping[str, int], size: int, file: str, made: Callable[[list[str]], Vocabulary]
+) -> tuple[Vocabulary | None, str]:
+    """What is ``made`` of the tokens by id and "", or None and why there is none."""
     entries = [""] * len(ids)
     for token, number in ids.items():
         if type(number) is int and 0 <= number < len(entries):
@@ -184,6 +186,6 @@ def vocabulary_of(ids: Mapping[str, int], size: int, special: Mapping[str, int],
     if len(entries) != size or len(set(entries)) != size:
         return None, f"{file} does not give a token for each of the {size} rows of the embedding: it was left out."
     try:
-        return Vocabulary(entries, "words", special), ""
+        return made(entries), ""
     except DataError as error:
         return None, f"{file} was left out: {error}"

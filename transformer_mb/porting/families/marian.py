@@ -8,13 +8,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...config import TransformerConfig
-from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
+from ...data.vocabulary import Vocabulary
 from ...errors import PortError
 from ...positions import sinusoid_table
 from ..model import NativeFile, PortedModel
@@ -33,8 +34,8 @@ from .hugging_face import (
     write_weights,
 )
 from .marian_names import BIAS, HEAD, NAMES, POSITIONS, SHARED, TABLES
+from .marian_tokenizers import VOCABULARIES, read_alone, read_vocabulary, write_vocabularies
 
-VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 EPS = 1e-5  # no field of config.json
 SIZES = {
     "num_hiddens": "d_model",
@@ -105,9 +106,9 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
 
 
 def write(model: PortedModel, folder: Path) -> None:
-    """What ``MarianMTModel.from_pretrained`` loads. The tokenizer's ``source.spm`` and ``target.spm`` are no part of it."""
+    """What ``MarianMTModel.from_pretrained`` loads, and of subwords what ``AutoTokenizer.from_pretrained`` does."""
     config = model.config
-    check_holds(config, FIXED, "A MarianMT folder")
+    check_holds(config, {**FIXED, "embedding_dropout_rate": config.dropout}, "A MarianMT folder")
     fields = {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -129,13 +130,12 @@ def write(model: PortedModel, folder: Path) -> None:
         **{name: fields[name] for name in ("bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id")},
         **({"bad_words_ids": [[number] for number in config.suppress_ids]} if config.suppress_ids else {}),
         "forced_eos_token_id": config.eos_id,
+        "max_length": config.max_len,
     }
     write_object(folder / CONFIG, fields)
     write_object(folder / GENERATION, generation)
     write_weights(folder, _foreign_weights(model))
-    for vocabulary, name in ((model.source_vocabulary, VOCABULARY), (model.target_vocabulary, TARGET_VOCABULARY)):
-        if vocabulary is not None and (name == VOCABULARY or not config.share_embeddings):
-            write_object(folder / name, {token: number for number, token in enumerate(vocabulary.entries)})
+    write_vocabularies(folder, model)
 
 
 def _foreign_weights(model: PortedModel) -> dict[str, np.ndarray]:
@@ -221,16 +221,21 @@ def _check_ties(fields: Fields, config: TransformerConfig) -> None:
 
 
 def _vocabularies(folder: Path, config: TransformerConfig) -> tuple[Vocabulary | None, Vocabulary | None, str]:
-    """Both or none, and why. Text must come as SentencePiece pieces with spaces between them."""
-    if not (folder / VOCABULARY).is_file():
-        return None, None, f"There is no {VOCABULARY}: the vocabularies were left out."
-    names = [VOCABULARY, TARGET_VOCABULARY if (folder / TARGET_VOCABULARY).is_file() else VOCABULARY]
-    sizes = (config.source_vocab_size or 0, config.target_vocab_size or 0)
+    """Both or none, and why. Without tokenizers text must come as pieces with spaces between them."""
+    roles = {"pad": config.pad_id, "bos": config.start_id, "eos": config.eos_id}
+    sizes = {"source": config.source_vocab_size or 0, "target": config.target_vocab_size or 0}
+    if not (folder / VOCABULARIES["source"]).is_file():
+        alone = read_alone(folder, roles)
+        if alone is not None and {len(alone)} == set(sizes.values()):
+            return alone, alone, ""
+        return None, None, f"There is no {VOCABULARIES['source']}: the vocabularies were left out."
+    shared = not (folder / VOCABULARIES["target"]).is_file()
     both = []
-    for name, size in zip(names, sizes, strict=True):
+    for side, size in sizes.items():
+        name = VOCABULARIES["source" if shared else side]
         ids = read_object(folder / name)
-        special = {"unk": ids.get("<unk>", config.pad_id), "pad": config.pad_id, "bos": config.start_id, "eos": config.eos_id}
-        vocabulary, problem = vocabulary_of(ids, size, {role: special[role] for role in SPECIAL_TOKENS}, name)
+        special = {"unk": ids.get("<unk>", config.pad_id), **roles}
+        vocabulary, problem = vocabulary_of(ids, size, name, partial(read_vocabulary, folder, side, shared, special=special))
         if vocabulary is None:
             return None, None, problem
         both.append(vocabulary)

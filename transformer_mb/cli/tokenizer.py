@@ -1,0 +1,56 @@
+"""``transformer-mb tokenizer train``: subword vocabularies from a corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .reporting import guarded
+
+NAME = "tokenizer"
+app = typer.Typer(help="Train subword vocabularies.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _tokenizer() -> None:
+    """Train subword vocabularies."""
+
+
+def train(
+    data: options.Data,
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="A folder for source.json and target.json, or shared.json.", parser=options.named_path),
+    ],
+    target: options.Target = None,
+    fields: options.Fields = None,
+    num_examples: options.NumExamples = None,
+    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Tokens of each vocabulary, from 260 on.")] = 8000,
+    model: Annotated[str, typer.Option("--model", metavar="bpe|unigram", help="How text is cut into subwords.")] = "bpe",
+    shared: Annotated[bool, typer.Option("--shared", help="One vocabulary for both sides.")] = False,
+    force: options.Force = False,
+) -> None:
+    """Train subword vocabularies on sentence pairs, for `train --tokenizer`: of bytes, so that no text loses anything."""
+    from ..data.readers import iterate_pairs
+    from ..data.subword_training import train_subwords
+    from ..errors import DestinationError
+    from ..files.whole_file import check_result_file, write_whole
+
+    sides = {"shared": slice(2)} if shared else {"source": slice(1), "target": slice(1, 2)}
+    for name in ("shared", "source", "target"):
+        if name not in sides and (out / f"{name}.json").exists():
+            raise DestinationError(f"{out} must hold shared.json, or source.json and target.json, but {name}.json is there.")
+    for name in sides:
+        check_result_file(out / f"{name}.json", force, never=(data, target))
+    split = fields.split(",") if fields else None
+    for name, side in sides.items():
+        pairs = iterate_pairs(data, target, num_examples=num_examples, fields=split)
+        vocabulary = train_subwords((text for pair in pairs for text in pair[side]), vocab_size, model)
+        write_whole(out / f"{name}.json", vocabulary.content.decode())
+        print(f"{out / f'{name}.json'}: {len(vocabulary):,} tokens")
+
+
+app.command("train")(guarded(train))

@@ -1,0 +1,113 @@
+"""The two libraries that split text into subwords, behind one pair of functions: text to pieces, pieces to text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from ..errors import DataError
+from ..extras import install_command
+
+SPACE = "\u2581"  # how SentencePiece writes a space
+# What the four roles are called in tokenizers of the field; our own name first. A decoder may start with <pad>, and a
+# vocabulary of all bytes needs no <unk>.
+NAMES = {
+    "unk": ("<unk>", "[UNK]", "<pad>", "[PAD]"),
+    "pad": ("<pad>", "[PAD]"),
+    "bos": ("<bos>", "<s>", "[BOS]", "[CLS]", "<pad>", "[PAD]"),
+    "eos": ("<eos>", "</s>", "[EOS]", "[SEP]"),
+}
+LANGUAGE = re.compile(r">>[^<>]+<<")  # what MarianMT's models of several languages want at the beginning
+
+
+@dataclass(frozen=True)
+class SubwordModel:
+    """A tokenizer's file, read.
+
+    Attributes:
+        entries: its tokens in the order of their ids; special: the ids of the roles ``unk``, ``pad``, ``bos``, ``eos``.
+        split: text to pieces, which are entries or unknown. join: pieces to text; it never raises for entries.
+    """
+
+    entries: tuple[str, ...]
+    special: dict[str, int]
+    split: Callable[[str], list[str]]
+    join: Callable[[Iterable[str]], str]
+
+
+def library(name: str) -> Any:
+    """A package of the extra ``text``; raises DataError where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise DataError(f"Subwords need the package {name}, which is not installed: {install_command('text')}.") from None
+
+
+def read_tokenizers(content: bytes) -> SubwordModel:
+    """A tokenizer.json of Hugging Face ``tokenizers``. Special tokens are not recognized inside a text. Raises DataError."""
+    try:
+        tokenizer = library("tokenizers").Tokenizer.from_buffer(content)
+        entries = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
+    except (DataError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
+        raise DataError(f"A tokenizer.json was expected, which tokenizers does not find here: {error!s:.200}.") from None
+    if None in entries:
+        raise DataError(f"The ids of a tokenizer must be 0, 1, 2, ..., but no token has the id {entries.index(None)}.")
+    tokenizer.encode_special_tokens = True
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    decoder = tokenizer.decoder
+    special = {role: _first(role, names, entries) for role, names in NAMES.items()}
+
+    def split(text: str) -> list[str]:
+        return tokenizer.encode(text, add_special_tokens=False).tokens
+
+    def join(pieces: Iterable[str]) -> str:
+        return " ".join(pieces) if decoder is None else decoder.decode(list(pieces))
+
+    return SubwordModel(tuple(entries), special, split, join)
+
+
+def _first(role: str, names: tuple[str, ...], entries: list[str]) -> int:
+    for name in names:
+        with suppress(ValueError):
+            return entries.index(name)
+    raise DataError(f"A tokenizer must have a token for {role}, called {' or '.join(names)}, got none of them.")
+
+
+def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -> SubwordModel:
+    """A SentencePiece .model, with its own normalization. Raises DataError.
+
+    ``entries``: the tokens by id where another list says them, as MarianMT's vocab.json does; its pieces are looked up there.
+    """
+    processor = library("sentencepiece").SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(content)
+        own = [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
+        outer_spaces = processor.decode(processor.encode(" a ")) == " a "
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise DataError(f"A SentencePiece model was expected, which the library does not find here: {error!s:.200}.") from None
+    roles = {role: getattr(processor, f"{role}_id")() for role in NAMES}
+    for role, name in (("pad", "<pad>"), ("bos", "<s>"), ("eos", "</s>")):
+        if roles[role] < 0:  # a model may be trained without
+            roles[role] = own.index(name) if name in own else len(own)
+            own += [] if name in own else [name]
+    languages = {entry for entry in entries or () if LANGUAGE.fullmatch(entry)}
+
+    def split(text: str) -> list[str]:
+        code = LANGUAGE.match(text) if languages else None
+        if code and code[0] in languages:
+            return [code[0], *processor.encode(text[code.end() :], out_type=str)]
+        return processor.encode(text, out_type=str)
+
+    def join(pieces: Iterable[str]) -> str:
+        # Pieces of another model's that share the list come as they are.
+        text = processor.decode_pieces(list(pieces)).replace(SPACE, " ")
+        return text if outer_spaces else text.strip()  # a model that drops them where it reads has none to write
+
+    return SubwordModel(tuple(own) if entries is None else entries, roles, split, join)

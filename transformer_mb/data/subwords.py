@@ -1,0 +1,141 @@
+"""Vocabularies of subwords: Hugging Face ``tokenizers`` (BPE, unigram) and SentencePiece models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataError
+from ..files.regular import LARGEST, read_regular_file
+from .subword_models import read_sentencepiece, read_tokenizers
+from .text import TextPipeline
+from .vocabulary import Vocabulary, read_fields
+
+# How a tokenizer's file ends by the kind of it; the first ending is the one that we write.
+SUFFIXES = {"tokenizers": (".json",), "sentencepiece": (".model", ".spm")}
+BOTH = ("source", "target")
+
+
+class SubwordVocabulary(Vocabulary):
+    """Subwords by id, and the tokenizer that makes them of raw text and text of them.
+
+    What ``transformer-mb tokenizer train`` makes is of bytes and loses nothing: ``decode(encode(text)) == text`` for any
+    Unicode text. A SentencePiece model, or another tokenizer.json, normalizes text as it was trained to, which may lose
+    something: runs of spaces, wide forms of letters, characters that it does not know. A special token's name inside a text is
+    text. Ids that are together no UTF-8 decode to U+FFFD.
+
+    Args:
+        kind: ``tokenizers`` (a tokenizer.json) or ``sentencepiece`` (a .model).
+        content: the file.
+        entries: tokens by id; None: as the tokenizer numbers them. Only those of ``sentencepiece`` may be others.
+        special: as in Vocabulary; None: by their usual names, such as <pad> and </s>.
+    Raises:
+        DataError: naming what is wrong, or the package that is not installed.
+    """
+
+    def __init__(
+        self, kind: str, content: bytes, entries: Sequence[str] | None = None, special: Mapping[str, int] | None = None
+    ):
+        if kind not in SUFFIXES:
+            raise DataError(f"The kind of a tokenizer must be one of {', '.join(SUFFIXES)}, got {kind!r}.")
+        self.kind, self.content = kind, bytes(content)
+        if kind == "sentencepiece":
+            model = read_sentencepiece(self.content, None if entries is None else tuple(entries))
+        else:
+            model = read_tokenizers(self.content)
+        if entries is not None and tuple(entries) != model.entries:
+            raise DataError("The tokens of a vocabulary must be those of its tokenizer, got others.")
+        pipeline = TextPipeline(kind, f"subwords of {kind}", model.split, model.join)
+        super().__init__(model.entries, pipeline, model.special if special is None else special)
+        roles = set(self.special.values())
+        self._id_in_text = {token: number for number, token in enumerate(self.entries) if number not in roles}
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> SubwordVocabulary:
+        """A tokenizer.json, or a SentencePiece .model; raises DataError."""
+        name = fspath(path)
+        kinds = [kind for kind, suffixes in SUFFIXES.items() if name.endswith(suffixes)]
+        if not kinds:
+            endings = " or ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
+            raise DataError(f"The name of a tokenizer must end in {endings}, got {name}.")
+        try:
+            content = read_regular_file(name, LARGEST["vocabulary"])
+        except OSError as error:
+            raise DataError(f"The tokenizer {name} cannot be read: {error.strerror or error}.") from None
+        try:
+            return cls(kinds[0], bytes(content))
+        except DataError as error:
+            raise DataError(f"The tokenizer {name} cannot be used. {error}") from None
+
+    @property
+    def suffix(self) -> str:
+        """How the name of the tokenizer's file ends."""
+        return SUFFIXES[self.kind][0]
+
+    def normalized(self, text: str) -> str:
+        """The text itself: translations of raw text are compared with raw text."""
+        return text
+
+    def pieces(self, text: str) -> list[str]:
+        """The subwords of a text; raises DataError for half of a surrogate pair, which is no text."""
+        try:
+            if isinstance(text, str):
+                return super().pieces(text)
+        except (TypeError, UnicodeError, RuntimeError):  # what the libraries make of it
+            pass
+        got = repr(text) if isinstance(text, str) else type(text).__name__
+        raise DataError(f"A text must be a str of Unicode characters, got {got:.80}.")
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without bos and eos."""
+        return [self._id_in_text.get(piece, self.unk_id) for piece in self.pieces(text)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids; the special tokens are left out."""
+        silent = set(self.special.values())
+        return self.pipeline.detokenize(self.tokens(number for number in ids if number not in silent))
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "tokenizer": hashlib.sha256(self.content).hexdigest()}
+
+
+def vocabulary_of(text: str, read: Callable[[str], bytes]) -> Vocabulary:
+    """A vocabulary of either kind from its JSON; ``read`` gives the tokenizer's file, whose name ends as said. DataError."""
+    try:
+        kind = json.loads(text)["pipeline"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        kind = None  # the next line says what is wrong
+    if not isinstance(kind, str) or kind not in SUFFIXES:
+        return Vocabulary.from_json(text)
+    fields, content = read_fields(text, "tokenizer"), read(SUFFIXES[kind][0])
+    if (found := hashlib.sha256(content).hexdigest()) != fields["tokenizer"]:
+        raise DataError(f"Its tokenizer must be the file with the SHA-256 {fields['tokenizer']:.64}, got one with {found}.")
+    return SubwordVocabulary(kind, content, fields["tokens"], fields["special"])
+
+
+def read_tokenizers_of(path: str | PathLike[str]) -> tuple[SubwordVocabulary, SubwordVocabulary]:
+    """Source's and target's: a file for both, or a folder with ``shared``, or ``source`` and ``target``, .json or .model.
+
+    Raises DataError.
+    """
+    place = Path(path)
+    if not place.is_dir():
+        shared = SubwordVocabulary.from_file(place)
+        return shared, shared
+    found = {name: _in_folder(place, name) for name in ("shared", *BOTH)}
+    if (found["shared"] is None) == (found["source"] is None) or (found["source"] is None) != (found["target"] is None):
+        there = ", ".join(file.name for file in found.values() if file) or "none of them"
+        raise DataError(f"{place} must hold shared.json, or source.json and target.json (or .model), got {there}.")
+    if found["shared"]:
+        return read_tokenizers_of(found["shared"])
+    source, target = (SubwordVocabulary.from_file(file) for name in BOTH if (file := found[name]))
+    return source, target
+
+
+def _in_folder(folder: Path, name: str) -> Path | None:
+    places = (folder / f"{name}{suffix}" for suffixes in SUFFIXES.values() for suffix in suffixes)
+    return next((place for place in places if place.is_file()), None)

@@ -1,0 +1,88 @@
+"""What makes tokens of text in a MarianMT folder, as ``transformers.AutoTokenizer`` reads it.
+
+SentencePiece: ``source.spm`` and ``target.spm`` beside vocab.json, which numbers the pieces of both; with two vocabularies
+target_vocab.json numbers those of the target. A tokenizer of the library ``tokenizers``: ``tokenizer.json``, which appends the
+end token; with two vocabularies the target's lies in the folder ``target`` (``AutoTokenizer.from_pretrained(folder,
+subfolder="target")``), since one such file has one vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...data.subword_models import library
+from ...data.subwords import SubwordVocabulary
+from ...data.vocabulary import Vocabulary
+from ...errors import DataError
+from ...files.regular import LARGEST, read_regular_file
+from ..model import PortedModel
+from ..safety.port_errors import port_errors, system_errors
+from .hugging_face import write_object
+
+VOCABULARIES = {"source": "vocab.json", "target": "target_vocab.json"}
+TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+TARGET = "target"  # the folder of its tokenizer, where there are two
+
+
+def read_vocabulary(folder: Path, side: str, shared: bool, entries: list[str], special: Mapping[str, int]) -> Vocabulary:
+    """A vocabulary that takes raw text where the folder holds what makes tokens of it, else one of words.
+
+    ``shared``: vocab.json speaks of both sides. Raises DataError for tokens that cannot be, PortError for a tokenizer.
+    """
+    files = {
+        "sentencepiece": folder / f"{side}.spm",
+        "tokenizers": folder / TOKENIZER if shared or side == "source" else folder / TARGET / TOKENIZER,
+    }
+    for kind, file in files.items():
+        if file.is_file():
+            with port_errors(DataError), system_errors(f"{file} cannot be read"):
+                content = bytes(read_regular_file(file, LARGEST["vocabulary"]))
+                return SubwordVocabulary(kind, content, entries, special)
+    return Vocabulary(entries, "words", special)
+
+
+def read_alone(folder: Path, special: Mapping[str, int]) -> SubwordVocabulary | None:
+    """What transformers saves of one tokenizer for both sides: tokenizer.json, and no vocab.json. Raises PortError."""
+    file = folder / TOKENIZER
+    if not file.is_file():
+        return None
+    with port_errors(DataError), system_errors(f"{file} cannot be read"):
+        vocabulary = SubwordVocabulary("tokenizers", bytes(read_regular_file(file, LARGEST["vocabulary"])))
+        return SubwordVocabulary("tokenizers", vocabulary.content, None, {**vocabulary.special, **special})
+
+
+def write_vocabularies(folder: Path, model: PortedModel) -> None:
+    """Tokens by id, and the tokenizers where both sides have one of the same kind."""
+    source, target = model.source_vocabulary, model.target_vocabulary
+    shared = source is None or target is None or source.entries == target.entries
+    for name, vocabulary in ((VOCABULARIES["source"], source), (VOCABULARIES["target"], None if shared else target)):
+        if vocabulary is not None:
+            write_object(folder / name, {token: number for number, token in enumerate(vocabulary.entries)})
+    if not isinstance(source, SubwordVocabulary) or not isinstance(target, SubwordVocabulary) or source.kind != target.kind:
+        return
+    if source.kind == "sentencepiece":
+        (folder / "source.spm").write_bytes(source.content)
+        (folder / "target.spm").write_bytes(target.content)
+        _write_config(folder, source, model, {"tokenizer_class": "MarianTokenizer", "separate_vocabs": not shared})
+        return
+    for place, vocabulary in ((folder, source), (folder / TARGET, target))[: 1 if shared else 2]:
+        place.mkdir(exist_ok=True)
+        (place / TOKENIZER).write_bytes(_ending(vocabulary))
+        _write_config(place, vocabulary, model, {"tokenizer_class": "PreTrainedTokenizerFast"})
+
+
+def _ending(vocabulary: SubwordVocabulary) -> bytes:
+    """The tokenizer.json with the end token after each text."""
+    tokenizers = library("tokenizers")
+    tokenizer, end = tokenizers.Tokenizer.from_buffer(vocabulary.content), vocabulary.entries[vocabulary.eos_id]
+    pieces = {"single": ["$A", end], "pair": ["$A", "$B", end]}
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(**pieces, special_tokens=[(end, vocabulary.eos_id)])
+    return tokenizer.to_str(pretty=True).encode()
+
+
+def _write_config(folder: Path, vocabulary: SubwordVocabulary, model: PortedModel, fields: dict[str, Any]) -> None:
+    named = {f"{role}_token": vocabulary.entries[vocabulary.special[role]] for role in vocabulary.special}
+    more = {"model_max_length": model.config.max_len, "split_special_tokens": True, "clean_up_tokenization_spaces": False}
+    write_object(folder / TOKENIZER_CONFIG, {**fields, **named, **more})

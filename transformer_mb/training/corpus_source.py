@@ -1,0 +1,69 @@
+"""Where a training's sentence pairs come from: objects in Python, small files in memory, or large ones through a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..data import CorpusFiles, Pairs, TokenCache, TokenizedPairs, Vocabulary, build_vocabularies, read_pairs, tokenized
+
+# Bytes of text. What is smaller is tokenized within seconds, and a small job shall leave no folder beside its checkpoint.
+IN_MEMORY = 64 * 2**20
+FEW = 100_000  # first lines that are read into memory, however long the file
+
+
+class CorpusSource:
+    """Sentence pairs as text, and how they become ids.
+
+    Attributes:
+        action: what becomes of bad lines, ``stop`` or ``drop``.
+    """
+
+    def __init__(self, pairs: Pairs | CorpusFiles, cache: TokenCache | None = None):
+        self.pairs, self.cache = pairs, cache
+
+    @classmethod
+    def of(
+        cls,
+        given: Pairs | None,
+        data: Mapping[str, Any],
+        num_examples: int | None,
+        folder: Path | None,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> CorpusSource:
+        """``given``, or the files that ``[data]`` names.
+
+        Their ids go to the folder ``cache``; without it those of files of at least 64 MiB to one beside the checkpoint's
+        ``folder``, and others are in memory, as where there is no checkpoint. ``tell`` hears how far a long reading is.
+        """
+        if given is not None:
+            return cls(given)
+        paths = data["source"], data.get("target")
+        how = {"num_examples": num_examples, "fields": data.get("fields"), "bad_lines": data.get("bad_lines", "stop")}
+        files, cache = CorpusFiles(*paths, **how, tell=tell), data.get("cache")
+        few = files.size < IN_MEMORY or (num_examples is not None and num_examples <= FEW)
+        if not cache and few:
+            return cls(read_pairs(*paths, **how))
+        if not cache and folder is not None:
+            cache = folder.with_name(f"{folder.name}.cache")
+        return cls(files, TokenCache(Path(cache), files) if cache else None)
+
+    @property
+    def action(self) -> str:
+        return self.pairs.bad_lines.action
+
+    def vocabularies(self, pipeline: str, min_freq: int, shared: bool) -> tuple[Vocabulary, Vocabulary]:
+        """Of words; see ``build_vocabularies``."""
+
+        def made() -> tuple[Vocabulary, Vocabulary]:
+            return build_vocabularies(self.pairs, pipeline, min_freq, shared=shared)
+
+        return made() if self.cache is None else self.cache.vocabularies((pipeline, min_freq, shared), made)
+
+    def tokenized(self, vocabularies: tuple[Vocabulary, Vocabulary], num_steps: int | None, max_len: int) -> TokenizedPairs:
+        """Where bad lines are dropped and nothing cuts them, sentences longer than the model takes are dropped too."""
+        longest = max_len - 1 if self.action == "drop" and num_steps is None else None
+        if self.cache is not None:
+            return self.cache.tokenized(vocabularies, longest)
+        return tokenized(self.pairs, vocabularies, longest)
