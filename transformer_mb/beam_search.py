@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .call_checks import check_between
 from .config import check_sizes
+from .coverage import Coverage
 from .errors import ConfigError, NotFiniteError
 
 LARGEST_LENGTH_PENALTY = 10.0  # far above what anybody uses; the powers of the longest sequences stay finite numbers
@@ -17,8 +18,8 @@ LARGEST_LENGTH_PENALTY = 10.0  # far above what anybody uses; the powers of the 
 class ScoredIds(NamedTuple):
     """A finished hypothesis; ids without the first token and, in what a search returns, without eos.
 
-    log_probability: of all its tokens, eos included. score: the same after the length penalty, by which hypotheses are
-    ordered.
+    log_probability: of all its tokens, eos included, a prefix not. score: the same after the length penalty, and with the
+    coverage penalty; by it hypotheses are ordered.
     """
 
     ids: list[int]
@@ -40,47 +41,67 @@ class BeamSession(Protocol):
         """Row r continues from what was row ``rows[r]``."""
         ...
 
+    def attention(self) -> np.ndarray:
+        """[rows, S]: what the last step attended to, where the session was started for it.
+
+        The last decoder block's cross-attention, its mean over the heads.
+        """
+        ...
+
 
 def beam_search(
     session: BeamSession,
-    batch: int,
+    limits: np.ndarray,
     beam: int,
-    max_steps: int,
     length_penalty: float,
     first_tokens: np.ndarray,
     eos_id: int,
     n_best: int = 1,
+    forced: np.ndarray | None = None,
 ) -> list[list[ScoredIds]]:
     """The ``n_best`` best hypotheses found for each source, the best first; fewer where there are no more.
 
-    They are without ``first_tokens`` [B], which are fed at first, and without eos.
+    They are at most ``limits`` [B] long, begin with what is ``forced`` [B, steps] (-1 from where on a row is free), and are
+    without ``first_tokens`` [B], which are fed at first, and without eos.
 
-    A hypothesis of n tokens (eos counted) scores log p / ((5 + n) / 6) ** length_penalty (Wu et al. 2016,
-    equation 14). log p only falls, so an open hypothesis ends no higher than its log p at the longest length's
-    penalty: a source is done when the last of its finished ones is not below that.
+    A hypothesis of n tokens (eos counted, those forced not) scores log p / ((5 + n) / 6) ** length_penalty, and what a
+    Coverage adds (Wu et al. 2016, equation 14). log p only falls, and coverage adds nothing above 0, so an open hypothesis
+    ends no higher than its log p at the longest length's penalty: a source is done when the last of its finished ones is
+    not below that. Open hypotheses are ordered by log p alone.
 
     Of candidates with equal scores that of the better-ranked hypothesis comes first, then that with the lower id (as the
     session's step orders them). Of finished ones with equal scores the better is that which ended first.
     """
     check_search(beam, length_penalty, n_best)
+    batch = len(limits)
     rows = np.arange(batch)[:, None]
+    forced = np.full((batch, 1), -1) if forced is None else forced
+    given = (forced >= 0).sum(axis=1)
+    penalties = _penalties(limits, length_penalty)
+    longest = penalties[limits - given]
     scores = np.full((batch, beam), -np.inf)
     scores[:, 0] = 0.0  # all rows of a source start equal, so only one of them may branch
     tokens = np.repeat(first_tokens[:, None], beam, axis=1)
     history = np.zeros((batch, beam, 0), dtype=np.int64)
     finished = Finished(batch, n_best)
-    for length in range(1, max_steps + 1):
+    for length in range(1, int(limits.max()) + 1):
         # Of a row's beam + 1 best tokens one may be eos, so that beam of them go on.
         log_probs, ids = session.step(tokens.reshape(-1), beam + 1)
         width = ids.shape[1]
         candidates = (scores.reshape(-1, 1) + log_probs).reshape(batch, beam * width)
-        ids = ids.reshape(batch, beam * width)
-        ended = (ids == eos_id) | (length == max_steps)
-        finished.add(np.where(ended, candidates, -np.inf), _penalty(length, length_penalty), ids, history)
+        ids = np.array(ids).reshape(batch, beam * width)  # a copy, to force tokens in
+        for row in np.flatnonzero(length <= given):  # one hypothesis, which has no choice
+            candidates[row], candidates[row, 0], ids[row, 0] = -np.inf, 0.0, forced[row, length - 1]
+        ended = (ids == eos_id) | (limits == length)[:, None]
+        ended_scores = np.where(ended, candidates, -np.inf)
+        if ended.any():
+            covered = session.scores().reshape(batch, beam) if isinstance(session, Coverage) else np.zeros((batch, beam))
+            divided = ended_scores / penalties[np.maximum(length - given, 0)][:, None]
+            finished.add(ended_scores, divided + covered.repeat(width, axis=1), ids, history)
         candidates[ended] = -np.inf
         kept = np.argsort(-candidates, axis=1, kind="stable")[:, :beam]
         scores, tokens, parents = candidates[rows, kept], ids[rows, kept], kept // width
-        if (finished.lowest >= scores[:, 0] / _penalty(max_steps, length_penalty)).all():
+        if (finished.lowest >= scores[:, 0] / longest).all():
             break
         history = np.concatenate([history[rows, parents], tokens[..., None]], axis=2)
         session.reorder((parents + rows * beam).reshape(-1))
@@ -88,40 +109,51 @@ def beam_search(
 
 
 def greedy_search(
-    session: BeamSession, batch: int, max_steps: int, length_penalty: float, first_tokens: np.ndarray, eos_id: int
+    session: BeamSession,
+    limits: np.ndarray,
+    length_penalty: float,
+    first_tokens: np.ndarray,
+    eos_id: int,
+    forced: np.ndarray | None = None,
 ) -> list[list[ScoredIds]]:
     """The most probable token at each step, scored as in ``beam_search``: one hypothesis for each source."""
     check_search(1, length_penalty, 1)
-    tokens = first_tokens
-    total = np.zeros(batch)
+    batch = len(limits)
+    forced = np.full((batch, int(limits.max())), -1) if forced is None else forced
+    tokens, given = first_tokens, (forced >= 0).sum(axis=1)
+    total, covered = np.zeros(batch), np.zeros(batch)
     generated: list[list[int]] = [[] for _ in range(batch)]
     running = np.ones(batch, dtype=bool)
-    for _ in range(max_steps):
+    for length in range(1, int(limits.max()) + 1):
         log_probs, ids = session.step(tokens, 1)
-        tokens = ids[:, 0]
-        total[running] += log_probs[running, 0]
+        free = length > given
+        tokens = np.where(free, ids[:, 0], forced[:, length - 1])
+        total[running & free] += log_probs[running & free, 0]
+        if isinstance(session, Coverage):
+            covered[running] = session.scores()[running]
         for row in np.flatnonzero(running):
             generated[row].append(int(tokens[row]))
-        running &= tokens != eos_id
+        running &= (tokens != eos_id) & (length < limits)
         if not running.any():
             break
-    scored = zip(generated, total.tolist(), strict=True)
-    paths = [ScoredIds(path, value / _penalty(len(path), length_penalty), value) for path, value in scored]
+    lengths = np.array([len(path) for path in generated]) - given
+    scores = total / _penalties(limits, length_penalty)[lengths] + covered
+    rows = zip(generated, scores.tolist(), total.tolist(), strict=True)
+    paths = [ScoredIds(*row) for row in rows]
     return _without_eos([[path] if np.isfinite(path.log_probability) else [] for path in paths], eos_id)
 
 
 def check_search(beam: Any, length_penalty: Any, n_best: Any) -> None:
     """Refuse what no search can be made with; every caller asks here. Raises ConfigError."""
     check_sizes(beam=beam, n_best=n_best)
-    is_number = isinstance(length_penalty, Real) and not isinstance(length_penalty, bool)
-    if not is_number or not 0.0 <= length_penalty <= LARGEST_LENGTH_PENALTY:
-        raise ConfigError(f"length_penalty must be from 0 to {LARGEST_LENGTH_PENALTY:g}, got {length_penalty!r:.80}.")
+    check_between("length_penalty", length_penalty, 0.0, LARGEST_LENGTH_PENALTY)
     if n_best > beam:
         raise ConfigError(f"n_best must be from 1 to the beam's {beam}, got {n_best}.")
 
 
-def _penalty(length: int, length_penalty: float) -> float:
-    return float(((5.0 + length) / 6.0) ** length_penalty)
+def _penalties(limits: np.ndarray, length_penalty: float) -> np.ndarray:
+    """What log p is divided by, by the number of tokens; none have 1 too."""
+    return np.array([((5.0 + max(length, 1)) / 6.0) ** length_penalty for length in range(int(limits.max()) + 1)], float)
 
 
 def _without_eos(hypotheses: Sequence[Sequence[ScoredIds]], eos_id: int) -> list[list[ScoredIds]]:
@@ -141,9 +173,9 @@ class Finished:
         self.lowest = np.full(batch, -np.inf)
         self.hypotheses: list[list[ScoredIds]] = [[] for _ in range(batch)]
 
-    def add(self, log_probs: np.ndarray, penalty: float, ids: np.ndarray, history: np.ndarray) -> None:
+    def add(self, log_probs: np.ndarray, scores: np.ndarray, ids: np.ndarray, history: np.ndarray) -> None:
         """Candidates [B, beam * width]: those of one row next to each other, -inf where not finished."""
-        scores, width = log_probs / penalty, ids.shape[1] // history.shape[1]
+        width = ids.shape[1] // history.shape[1]
         for b in np.flatnonzero(scores.max(axis=1) > self.lowest):
             for winner in np.argsort(-scores[b], kind="stable")[: self.n_best]:
                 if not scores[b, winner] > self.lowest[b]:

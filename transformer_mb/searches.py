@@ -1,4 +1,4 @@
-"""Decoding as every backend offers it: greedily, by beam search, and with scores."""
+"""Decoding as every backend offers it: greedily, by beam search, by drawing, and with scores."""
 
 from __future__ import annotations
 
@@ -9,21 +9,31 @@ import numpy as np
 
 from .beam_search import BeamSession, ScoredIds, beam_search, check_search, greedy_search
 from .call_checks import check_side
+from .config import TransformerConfig
+from .coverage import Coverage, check_coverage_penalty
 from .decoding import DecodingInputs, decoding_inputs
+from .errors import ConfigError
+from .sampling import Sampling, Truncation
 
 
 class Searches(ABC):
-    """What a backend computes natively (``run_greedy``, ``start_beam``), and the calls that are made of it."""
+    """What a backend computes natively (``run_greedy``, ``run_sample``, ``start_beam``), and the calls that are made of it."""
 
     @abstractmethod
     def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
         """Generated ids [B, steps], of equal logits the lowest id; everything from eos on is ignored by the caller."""
 
     @abstractmethod
-    def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
-        """A cached decoding of ``beam`` rows for each source or prompt."""
+    def run_sample(self, model: Any, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
+        """The same, drawn; a row's draws depend on its ``inputs.seeds`` and the number of the step alone."""
 
-    def greedy(self, model: Any, source: Any, source_valid_lens: Any = None, max_steps: int | None = None) -> list[list[int]]:
+    @abstractmethod
+    def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False) -> BeamSession:
+        """A cached decoding of ``beam`` rows for each source or prompt; ``attend``: its ``attention`` will be asked for."""
+
+    def greedy(
+        self, model: Any, source: Any, source_valid_lens: Any = None, max_steps: Any = None, *, prefixes: Any = None
+    ) -> list[list[int]]:
         """The most probable token at each step; lists of ids without bos and eos, at most ``max_steps`` long.
 
         Of tokens with equal logits that with the lowest id; never one of ``suppress_ids``, whatever ties.
@@ -34,34 +44,62 @@ class Searches(ABC):
                 The lists hold what follows the prompt.
             source_valid_lens: [B] int, how many ids of each row there are; None means all. Rows of different lengths
                 give what each of them gives alone.
-            max_steps: from 1 to max_len; a prompt of n tokens leaves max_len + 1 - n. None means as many as there can be.
+            max_steps: from 1 to max_len, one number or one for each row; a prompt of n tokens leaves max_len + 1 - n. None
+                means as many as there can be.
+            prefixes: for each row a list of ids, perhaps empty, that its target begins with, without bos; shorter than
+                ``max_steps``. The model continues them, and the lists begin with them. Not for a decoder alone.
         Raises:
-            ConfigError: the model has no decoder, or max_steps is no whole number. ShapeError, TokenError: for ids, lengths
-            and steps.
+            ConfigError: the model has no decoder, or max_steps is no whole number. ShapeError, TokenError: for ids, lengths,
+            prefixes and steps.
         """
-        inputs, steps = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps)
-        rows = self.run_greedy(model, inputs, steps).tolist()
-        eos = model.config.eos_id
-        return [row[: row.index(eos)] if eos in row else row for row in rows]
+        inputs, limits = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps, prefixes)
+        return _ended(model.config, self.run_greedy(model, inputs, int(limits.max())), limits)
+
+    def sample(
+        self,
+        model: Any,
+        source: Any,
+        source_valid_lens: Any = None,
+        max_steps: Any = None,
+        sampling: Sampling | None = None,
+        *,
+        rows: Any = None,
+        prefixes: Any = None,
+    ) -> list[list[int]]:
+        """Each token drawn by its probability (see ``Sampling``), of what ``greedy`` takes and as it gives it.
+
+        Args:
+            rows: [B] int, the number of each row, by which and by the seed its tokens are drawn; None: from 0 on.
+        """
+        sampling = Sampling() if sampling is None else sampling
+        if not isinstance(sampling, Sampling):
+            raise ConfigError(f"sampling must be a Sampling, got {sampling!r:.80}.")
+        inputs, limits = self._decoding_inputs(model, "sample", source, source_valid_lens, max_steps, prefixes)
+        inputs = inputs._replace(seeds=sampling.seeds(rows, len(limits)))
+        truncation = sampling.truncation(model.config.target_vocab_size)
+        return _ended(model.config, self.run_sample(model, inputs, int(limits.max()), truncation), limits)
 
     def beam(
         self,
         model: Any,
         source: Any,
         source_valid_lens: Any = None,
-        max_steps: int | None = None,
+        max_steps: Any = None,
         beam: int = 4,
         length_penalty: float = 0.6,
+        *,
+        coverage_penalty: float = 0.0,
+        prefixes: Any = None,
     ) -> list[list[int]]:
         """Beam search (see ``beam_search``, also for ties) of what ``greedy`` takes; lists of ids without bos and eos.
 
         Args:
             beam: hypotheses followed at once, from 1 on. length_penalty: from 0 to 10; more favors longer ones.
+            coverage_penalty: from 0 to 10; more favors those that attended to all of the source (see ``Coverage``).
         """
         check_search(beam, length_penalty, 1)
-        inputs, steps = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps)
-        session = self.start_beam(model, inputs, steps, beam)
-        found = beam_search(session, len(inputs.tokens), beam, steps, length_penalty, inputs.tokens, model.config.eos_id)
+        given = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps, prefixes)
+        found = self._searched(model, *given, beam, length_penalty, 1, coverage_penalty)
         return [hypotheses[0].ids for hypotheses in found]
 
     def hypotheses(
@@ -69,10 +107,13 @@ class Searches(ABC):
         model: Any,
         source: Any,
         source_valid_lens: Any = None,
-        max_steps: int | None = None,
+        max_steps: Any = None,
         beam: int = 4,
         length_penalty: float = 0.6,
         n_best: int | None = None,
+        *,
+        coverage_penalty: float = 0.0,
+        prefixes: Any = None,
     ) -> list[list[ScoredIds]]:
         """The best hypotheses of each source with their scores, the best first: that of ``beam``, or of ``greedy`` with beam=1.
 
@@ -80,15 +121,37 @@ class Searches(ABC):
         """
         n_best = beam if n_best is None else n_best
         check_search(beam, length_penalty, n_best)
-        inputs, steps = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps)
-        session = self.start_beam(model, inputs, steps, beam)
-        rows = len(inputs.tokens), steps, length_penalty, inputs.tokens, model.config.eos_id
-        if beam == 1:
-            return greedy_search(session, *rows)
-        return beam_search(session, rows[0], beam, *rows[1:], n_best)
+        given = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps, prefixes)
+        return self._searched(model, *given, beam, length_penalty, n_best, coverage_penalty, most_probable=beam == 1)
+
+    def _searched(
+        self,
+        model: Any,
+        inputs: DecodingInputs,
+        limits: np.ndarray,
+        beam: int,
+        length_penalty: float,
+        n_best: int,
+        coverage_penalty: float,
+        most_probable: bool = False,
+    ) -> list[list[ScoredIds]]:
+        check_coverage_penalty(coverage_penalty, model.config)
+        attend = (True,) if coverage_penalty else ()
+        session = self.start_beam(model, inputs, int(limits.max()), beam, *attend)
+        if coverage_penalty:
+            session = Coverage(session, coverage_penalty, inputs.source, inputs.valid_lens, beam)
+        if most_probable:
+            return greedy_search(session, limits, length_penalty, inputs.tokens, model.config.eos_id, inputs.forced)
+        return beam_search(session, limits, beam, length_penalty, inputs.tokens, model.config.eos_id, n_best, inputs.forced)
 
     def _decoding_inputs(
-        self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: int | None
-    ) -> tuple[DecodingInputs, int]:
+        self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: Any, prefixes: Any = None
+    ) -> tuple[DecodingInputs, np.ndarray]:
         check_side(model.config, "decoder", call)
-        return decoding_inputs(model.config, source, valid_lens, max_steps, call)
+        return decoding_inputs(model.config, source, valid_lens, max_steps, prefixes, call)
+
+
+def _ended(config: TransformerConfig, rows: np.ndarray, limits: np.ndarray) -> list[list[int]]:
+    """Each row up to its eos, or to its limit."""
+    cut = [row[:limit] for row, limit in zip(rows.tolist(), limits, strict=True)]
+    return [row[: row.index(config.eos_id)] if config.eos_id in row else row for row in cut]

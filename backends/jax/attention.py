@@ -49,11 +49,13 @@ def transpose_output(X: Array, num_heads: int) -> Array:
 
 
 def _softmax_where(scores: Array, allowed: Array | None) -> Array:
+    dtype = scores.dtype
+    scores = scores.astype(jnp.promote_types(dtype, jnp.float32))  # a sum of 512 weights has no digits in two bytes
     if allowed is None:
-        return jax.nn.softmax(scores, axis=-1)
+        return jax.nn.softmax(scores, axis=-1).astype(dtype)
     # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
     weights = jax.nn.softmax(jnp.where(allowed, scores, jnp.finfo(scores.dtype).min), axis=-1)
-    return jnp.where(allowed, weights, 0.0)
+    return jnp.where(allowed, weights, 0.0).astype(dtype)
 
 
 def length_mask(valid_lens: Array, shape: Sequence[int], like: Array) -> Array:

@@ -11,10 +11,12 @@ import numpy as np
 from jax import Array
 
 from transformer_mb.decoding import DecodingInputs
+from transformer_mb.sampling import Truncation
 
 from .cache import BlockCache
 from .compiled import Structure, full_precision, split
 from .model import EncoderDecoder
+from .sampling import drawn, uniforms
 
 
 def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
@@ -22,16 +24,28 @@ def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
 
 
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> Array:
-    return _greedy(*split(model), inputs, max_steps)
+    return _generate(*split(model), inputs, max_steps, None)
+
+
+def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> Array:
+    return _generate(*split(model), inputs, max_steps, truncation)
 
 
 @partial(jax.jit, static_argnums=(0, 3))
-def _greedy(structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int) -> Array:
+def _generate(
+    structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int, truncation: Truncation | None
+) -> Array:
     """The whole loop on the device, compiled once for the inputs' sizes and a number of steps."""
     model = structure.module(values)
-    model.eval()
     config = model.config
     rows = inputs.tokens.shape[0]
+    numbers = None if truncation is None else uniforms(inputs.seeds, config.max_len)
+
+    def chosen(logits: Array, step: Array) -> Array:
+        tokens = logits.argmax(axis=-1) if truncation is None else drawn(logits, numbers[:, step], truncation)
+        if inputs.forced is None:
+            return tokens
+        return jnp.where(inputs.forced[:, step] >= 0, inputs.forced[:, step], tokens)
 
     def unfinished(carry: Any) -> Array:
         step, _, finished, _, _ = carry
@@ -40,7 +54,7 @@ def _greedy(structure: Structure, values: dict[str, Array], inputs: DecodingInpu
     def advance(carry: Any) -> Any:
         step, tokens, finished, generated, state = carry
         logits, state = model.decoder(tokens, state)
-        tokens = suppress(logits, config.suppress_ids).argmax(axis=-1).astype(tokens.dtype)
+        tokens = chosen(suppress(logits[:, 0], config.suppress_ids), step).astype(tokens.dtype)[:, None]
         generated = jax.lax.dynamic_update_slice_in_dim(generated, tokens, step, axis=1)
         return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state
 
@@ -80,20 +94,25 @@ def _reordered(state: list[Any], rows: Array) -> list[Any]:
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.structure, self.values = split(model)
         self.state = _begin(self.structure, self.values, inputs, max_steps, beam)
         self.rows = np.arange(inputs.tokens.shape[0] * beam)
+        self.attend = attend
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         column = tokens[:, None].astype(np.int32)
-        best, ids, self.state = _beam_step(self.structure, self.values, self.state, self.rows, column, count)
+        given = self.structure, self.values, self.state, self.rows, column, count, self.attend
+        best, ids, self.weights, self.state = _beam_step(*given)
         self.rows = np.arange(len(tokens))
         return np.asarray(best, np.float64), np.asarray(ids)
 
     def reorder(self, rows: np.ndarray) -> None:
         # Done by the next step, so that each token costs one call of the device.
         self.rows = self.rows[rows]
+
+    def attention(self) -> np.ndarray:
+        return np.asarray(self.weights, np.float64)
 
 
 @partial(jax.jit, static_argnums=(0, 3, 4))
@@ -104,15 +123,16 @@ def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInput
         return _start(model, inputs, max_steps, beam)
 
 
-@partial(jax.jit, static_argnums=(0, 5), donate_argnums=2)
+@partial(jax.jit, static_argnums=(0, 5, 6), donate_argnums=2)
 def _beam_step(
-    structure: Structure, values: dict[str, Array], state: list[Any], rows: Array, tokens: Array, count: int
-) -> tuple[Array, Array, list[Any]]:
+    structure: Structure, values: dict[str, Array], state: list[Any], rows: Array, tokens: Array, count: int, attend: bool
+) -> tuple[Array, Array, Array | None, list[Any]]:
     model = structure.module(values)
     model.eval()
     with full_precision():
-        logits, state = model.decoder(tokens, _reordered(state, rows))
+        logits, state = model.decoder(tokens, _reordered(state, rows), need_weights=attend)
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
     # top_k promises the lower id first, but takes -0.0 for less than 0.0.
     _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1]))
-    return jnp.take_along_axis(jax.nn.log_softmax(logits), ids, axis=-1), ids, state
+    weights = model.decoder.attention_weights[1][-1][:, :, 0].mean(axis=1, dtype=logits.dtype) if attend else None
+    return jnp.take_along_axis(jax.nn.log_softmax(logits), ids, axis=-1), ids, weights, state

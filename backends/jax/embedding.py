@@ -104,7 +104,7 @@ class SequenceEmbedding(nnx.Module):
         )
         self.type_embedding = nnx.Embed(token_types, num_hiddens, **created) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
-        self.dropout = Dropout(dropout, rngs=rngs)
+        self.dropout = Dropout(chosen.embedding_dropout, rngs=rngs)
 
     def embed(
         self, tokens: Array, offset: Any = 0, token_types: Array | None = None, left_padding: Array | None = None

@@ -1,4 +1,4 @@
-"""optax's scale_by_adam is the contract's formula, its trace likewise; the learning rate is applied by the trainer."""
+"""optax's scale_by_adam is the contract's formula, its trace likewise; learning rate and decay are applied by the trainer."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .compiled import at_least_float32
 
 def build_optimizer(parameters: Mapping[str, Array], options: TrainerOptions) -> tuple[optax.GradientTransformation, Any]:
     """The transformation and its state for parameters by name."""
-    if options.optimizer == "adam":
-        transformation = optax.scale_by_adam(*options.betas, options.eps)
-    else:
+    if options.optimizer == "sgd":
         transformation = optax.trace(options.momentum)
+    else:
+        transformation = optax.scale_by_adam(*options.betas, options.eps)
     return transformation, transformation.init(at_least_float32(parameters))
 
 

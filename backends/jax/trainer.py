@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.distributed import Share
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .compiled import Structure, at_least_float32, full_precision, leave_room, split
 from .dropout import injected_dropout, seeded_dropout
@@ -37,25 +38,42 @@ class JAXTrainer(Trainer):
         self.sharding = next(iter(values.values())).sharding
         self.key = jax.device_put(jax.random.key(options.seed), self.sharding)
         self.optimizer_state = jax.device_put(build_optimizer(values, options)[1], self.sharding)
+        self._sums: dict[str, Array] | None = None  # of the gradients of a step's batches before the last
 
     def _values(self) -> dict[str, Array]:
         return {name: parameter.value for name, parameter in self.parameters.items()}
 
-    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Array:
+    def run_batch(self, share: Share, part: int, last: bool) -> Array | float:
+        """On all devices together, where there are several: a batch's sums are those of all its rows."""
         leave_room()
-        loss, values, self.optimizer_state = _step(
-            self.structure,
-            self.static,
-            self._values(),
-            self.optimizer_state,
-            jax.tree.map(np.asarray, tuple(batch)),
-            None if dropout_masks is None else dict(dropout_masks),
-            self.key,
-            self.step_count,
-            self.learning_rate,
-        )
-        self._store(values)
-        return loss
+        processes: Any = self.processes
+        mesh = processes.mesh if processes.size > 1 or processes.sharded else None
+        arrays = jax.tree.map(np.asarray, tuple(share.batch))
+        masks = None if share.dropout_masks is None else dict(share.dropout_masks)
+        values = self._values()
+        if part == 0:
+            self._sums = None if last else _zeros(values)
+        if mesh is not None:
+            arrays, masks = mesh.rows(arrays), mesh.rows(masks)
+            values, self._sums, self.optimizer_state, self.key = mesh.laid((values, self._sums, self.optimizer_state, self.key))
+        given = arrays, masks, self.key, self.dropout_step(part), share.of_step
+        if last:
+            step = _step if mesh is None else mesh.compiled(_step, values, self.optimizer_state)
+            state, rest = (values, self.optimizer_state), (self.learning_rate, self._sums)
+            loss, values, self.optimizer_state = step(self.structure, self.static, *state, *given, *rest)
+            self._sums = None
+            self._store(values if mesh is None or mesh.in_parts else mesh.whole(values))
+        else:
+            add = _add if mesh is None else mesh.compiled(_add, self._sums)
+            loss, self._sums = add(self.structure, self.static, self._sums, values, *given)
+        if mesh is None:
+            return loss
+        return 0.0 if processes.rank else loss.addressable_data(0)
+
+    def _gather(self) -> None:
+        processes: Any = self.processes
+        for name, value in processes.mesh.whole(self._values()).items():
+            self.parameters[name].assign(value)
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         native = {name: parameter.native(gradients[name]) for name, parameter in self.parameters.items()}
@@ -69,13 +87,16 @@ class JAXTrainer(Trainer):
 
     def moments(self, slot: str) -> Iterable[Array]:
         moments = getattr(self.optimizer_state, STATE_NAMES[slot])
+        processes: Any = self.processes
+        if processes.sharded:
+            moments = processes.mesh.whole(moments)
         return [moments[name] for name in self.parameters]
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
         before = getattr(self.optimizer_state, STATE_NAMES[slot])
         arrays = {name: array_like(p.layout(moments[name]), before[name]) for name, p in self.parameters.items()}
         self.optimizer_state = self.optimizer_state._replace(**{STATE_NAMES[slot]: arrays})
-        if self.options.optimizer == "adam":
+        if self.options.optimizer != "sgd":
             count = jax.device_put(jnp.asarray(self.step_count, jnp.int32), self.sharding)
             self.optimizer_state = self.optimizer_state._replace(count=count)
 
@@ -89,23 +110,67 @@ def _step(
     batch: Any,
     masks: dict[str, Array] | None,
     key: Array,
-    step_count: Array,
+    dropout_step: Array,
+    weight: Array,
     learning_rate: Array,
+    sums: dict[str, Array] | None,
 ) -> tuple[Array, dict[str, Array], Any]:
+    loss, gradients = _differentiated(structure, options, values, batch, masks, key, dropout_step, weight)
+    return loss, *_apply(
+        options, values, optimizer_state, gradients if sums is None else _added(sums, gradients), learning_rate
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+def _add(
+    structure: Structure,
+    options: TrainerOptions,
+    sums: dict[str, Array],
+    values: dict[str, Array],
+    batch: Any,
+    masks: dict[str, Array] | None,
+    key: Array,
+    dropout_step: Array,
+    weight: Array,
+) -> tuple[Array, dict[str, Array]]:
+    """A batch of a step that is not its last."""
+    loss, gradients = _differentiated(structure, options, values, batch, masks, key, dropout_step, weight)
+    return loss, _added(sums, gradients)
+
+
+@jax.jit
+def _zeros(values: dict[str, Array]) -> dict[str, Array]:
+    return jax.tree.map(jnp.zeros_like, at_least_float32(values))
+
+
+def _added(sums: dict[str, Array], gradients: dict[str, Array]) -> dict[str, Array]:
+    return {name: total + gradients[name].astype(total.dtype) for name, total in sums.items()}
+
+
+def _differentiated(
+    structure: Structure,
+    options: TrainerOptions,
+    values: dict[str, Array],
+    batch: Any,
+    masks: dict[str, Array] | None,
+    key: Array,
+    dropout_step: Array,
+    weight: Array,
+) -> tuple[Array, dict[str, Array]]:
+    """The weighed loss and its gradients."""
     source, source_valid_lens, target_in, target_out, target_valid_lens = batch
     loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
 
     def total(values: dict[str, Array]) -> Array:
         model = structure.module(values)
         model.train()
-        dropped = seeded_dropout(model, key, step_count, batch) if masks is None else injected_dropout(model, masks)
+        dropped = seeded_dropout(model, key, dropout_step, batch) if masks is None else injected_dropout(model, masks)
         with dropped:
             logits, _ = model(source, target_in, source_valid_lens)
-        return loss(logits, target_out, target_valid_lens).sum()
+        return loss(logits, target_out, target_valid_lens).sum() * weight
 
     with full_precision():
-        summed, gradients = jax.value_and_grad(total)(values)
-    return summed, *_apply(options, values, optimizer_state, gradients, learning_rate)
+        return jax.value_and_grad(total)(values)
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=(1, 2))
@@ -124,5 +189,7 @@ def _apply(
     optimizer, _ = build_optimizer(values, options)
     updates, optimizer_state = optimizer.update(gradients, optimizer_state)
     weights = at_least_float32(values)
+    if options.weight_decay:
+        updates = {name: updates[name] + options.weight_decay * weights[name] for name in values}
     weights = {name: (weights[name] - learning_rate * updates[name]).astype(values[name].dtype) for name in values}
     return weights, optimizer_state

@@ -77,6 +77,7 @@ class MXNetBackend(NativeBackend):
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _sample = staticmethod(decoding.sample)
     _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:

@@ -11,8 +11,10 @@ from mxnet import np as mnp
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
+from transformer_mb.sampling import Truncation
 
 from .model import EncoderDecoder
+from .sampling import drawn, uniforms
 from .weights import to_device
 
 
@@ -37,14 +39,25 @@ def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.
         with autograd.pause(train_mode=False):
             return decoder._logits(tokens).argmax(axis=-1).asnumpy()
 
-    return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id)
+    return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id, inputs.forced)
+
+
+def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    numbers = iter(uniforms(inputs.seeds, model.config.max_len, inputs.tokens.ctx).T)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        with autograd.pause(train_mode=False):
+            return drawn(decoder._logits(tokens), next(numbers), truncation).asnumpy()
+
+    return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
-        self.model = model
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
+        self.model, self.attend = model, attend
         self.context = inputs.tokens.ctx
         with autograd.pause(train_mode=False):
             enc_outputs = valid_lens = None
@@ -59,7 +72,7 @@ class BeamDecoder:
 
     def _logits(self, tokens: np.ndarray) -> mnp.ndarray:
         column = to_device(np.array(tokens)[:, None], self.context)
-        logits, self.state = self.model.decoder(column, self.state)
+        logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
         return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,6 +84,9 @@ class BeamDecoder:
         index = to_device(np.array(rows), self.context)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
+
+    def attention(self) -> np.ndarray:
+        return self.model.decoder.attention_weights[1][-1][:, :, 0].asnumpy().astype(np.float64).mean(axis=1)
 
 
 def _top(logits: mnp.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Adam and SGD over one flat vector of all parameters, so that an update takes a dozen operations.
+"""Adam, AdamW and SGD over one flat vector of all parameters, so that an update takes a dozen operations.
 
 gluon's own Adam adds epsilon before the bias correction, and keeps its hyperparameters in float32, which no choice
 of epsilon repairs.
@@ -14,12 +14,13 @@ from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
 class _Optimizer:
-    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, each one vector of all parameters in a row.
+    """Adam (Kingma & Ba 2015, Algorithm 1), AdamW or SGD; ``slots``: the moments, each one vector of all parameters in a row.
 
     ``change`` is what the next ``step`` overwrites.
     """
 
     def __init__(self, parameters: Sequence[mnp.ndarray], options: TrainerOptions):
+        self.parameters = parameters
         self.options = options
         first = parameters[0]
         self.change = mnp.zeros(sum(parameter.size for parameter in parameters), dtype=first.dtype, ctx=first.ctx)
@@ -27,10 +28,12 @@ class _Optimizer:
 
     def step(self, gradient: mnp.ndarray, learning_rate: float, step_count: int) -> None:
         """Set ``change``, which the caller subtracts; ``step_count`` is 1 at the first step."""
-        if self.options.optimizer == "adam":
-            self._adam(gradient, learning_rate, step_count)
-        else:
+        if self.options.optimizer == "sgd":
             self._sgd(gradient, learning_rate)
+        else:
+            self._adam(gradient, learning_rate, step_count)
+        if self.options.weight_decay:
+            self.change += mnp.concatenate(self.parameters, axis=None) * (learning_rate * self.options.weight_decay)
 
     def _adam(self, gradient: mnp.ndarray, learning_rate: float, step_count: int) -> None:
         beta1, beta2 = self.options.betas

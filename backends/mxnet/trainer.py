@@ -10,7 +10,8 @@ import numpy as np
 from mxnet import autograd
 from mxnet import np as mnp
 
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.distributed import Share
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dropout import dropouts, injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
@@ -35,6 +36,7 @@ class MXNetTrainer(Trainer):
         self.changes = self._split(self.optimizer.change)
         self.dropouts = dropouts(model)
         self.compiled: dict[Any, Any] = {}
+        self._sum: mnp.ndarray | None = None  # of the gradients of a step's batches before the last
 
     def _split(self, vector: mnp.ndarray) -> list[mx.nd.NDArray]:
         """Views of a vector of all parameters in a row; mxnet.np's own reshape would copy."""
@@ -42,19 +44,24 @@ class MXNetTrainer(Trainer):
         ends = np.cumsum([tensor.size for tensor in self.tensors]).tolist()
         return [vector[end - t.size : end].reshape(t.shape) for end, t in zip(ends, self.tensors, strict=True)]
 
-    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> mnp.ndarray:
-        tensors = [None if array is None else to_device(np.array(array), self.context) for array in batch]
-        if dropout_masks is None:
-            dropped = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
+    def run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
+        tensors = [None if array is None else to_device(np.array(array), self.context) for array in share.batch]
+        if share.dropout_masks is None:
+            dropped = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
         else:
-            dropped = injected_dropout(self.model, dropout_masks)
+            dropped = injected_dropout(self.model, share.dropout_masks)
         dtype = self.optimizer.change.dtype
         with dropped:
             masks = {path: dropout.factors(dropout.keep, dtype, self.context) for path, dropout in self.dropouts.items()}
         with autograd.record():
-            loss = self._loss(tensors, masks)
+            loss = self._loss(tensors, masks) * share.weight
         loss.backward()
-        self._apply([parameter.holder.grad() for parameter in self.parameters.values()])
+        vector = mnp.concatenate([parameter.holder.grad() for parameter in self.parameters.values()], axis=None)
+        if part:
+            vector += self._sum
+        self._sum = None if last else vector
+        if last:
+            self._apply(self.processes.reduce(vector))
         return loss.detach()
 
     def _loss(self, tensors: Sequence[mnp.ndarray | None], masks: Mapping[str, mnp.ndarray]) -> mnp.ndarray:
@@ -75,10 +82,10 @@ class MXNetTrainer(Trainer):
         return imperative() if step is None else step(arrays)
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
-        self._apply([parameter.native(gradients[name]) for name, parameter in self.parameters.items()])
+        native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
+        self._apply(mnp.concatenate(native, axis=None))
 
-    def _apply(self, gradients: Sequence[mnp.ndarray]) -> None:
-        vector = mnp.concatenate(gradients, axis=None)
+    def _apply(self, vector: mnp.ndarray) -> None:
         if self.options.clip_norm is not None:
             vector = clip_gradients(vector, self.options.clip_norm)
         self.step_count += 1

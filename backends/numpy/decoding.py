@@ -6,9 +6,11 @@ import numpy as np
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
+from transformer_mb.sampling import Truncation
 
 from .framework import no_gradients
 from .model import EncoderDecoder
+from .sampling import drawn, uniforms
 
 
 def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
@@ -25,16 +27,27 @@ def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.
     def step(tokens: np.ndarray) -> np.ndarray:
         return decoder._logits(tokens).argmax(axis=-1)
 
-    return greedy_loop(step, inputs.tokens, max_steps, model.config.eos_id)
+    return greedy_loop(step, inputs.tokens, max_steps, model.config.eos_id, inputs.forced)
+
+
+@no_gradients()
+def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    numbers = iter(uniforms(inputs.seeds, model.config.max_len).T)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        return drawn(decoder._logits(tokens), next(numbers), truncation)
+
+    return greedy_loop(step, inputs.tokens, max_steps, model.config.eos_id, inputs.forced)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @no_gradients()
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         model.eval()
-        self.model = model
+        self.model, self.attend = model, attend
         enc_outputs = valid_lens = None
         if model.encoder is not None:
             enc_outputs = model.encoder(inputs.source, inputs.valid_lens).repeat(beam, axis=0)
@@ -46,7 +59,7 @@ class BeamDecoder:
             self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
 
     def _logits(self, tokens: np.ndarray) -> np.ndarray:
-        logits, self.state = self.model.decoder(tokens[:, None], self.state)
+        logits, self.state = self.model.decoder(tokens[:, None], self.state, need_weights=self.attend)
         return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @no_gradients()
@@ -67,6 +80,9 @@ class BeamDecoder:
     def reorder(self, rows: np.ndarray) -> None:
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in self.state[2]]
+
+    def attention(self) -> np.ndarray:
+        return self.model.decoder.attention_weights[1][-1][:, :, 0].mean(axis=1).astype(np.float64)
 
 
 def _top(rows: np.ndarray, k: int) -> np.ndarray:

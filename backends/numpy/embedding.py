@@ -74,7 +74,7 @@ class SequenceEmbedding(Layer):
         )
         self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(chosen.embedding_dropout)
 
     def embed(
         self,

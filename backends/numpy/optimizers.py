@@ -16,7 +16,7 @@ CHUNK = 16384
 
 
 class _Optimizer:
-    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, each one array of all parameters in a row."""
+    """Adam (Kingma & Ba 2015, Algorithm 1), AdamW or SGD; ``slots``: the moments, each one array of all parameters in a row."""
 
     def __init__(self, parameters: Sequence[Parameter], options: TrainerOptions):
         self.options = options
@@ -26,7 +26,7 @@ class _Optimizer:
 
     def step(self, learning_rate: float, step_count: int) -> None:
         """Update all parameters from their gradients; ``step_count`` is 1 at the first step."""
-        update = self._adam if self.options.optimizer == "adam" else self._sgd
+        update = self._sgd if self.options.optimizer == "sgd" else self._adam
         for start in range(0, self.whole.value.size, CHUNK):
             part = slice(start, start + CHUNK)
             slots = [moments[part] for moments in self.slots.values()]
@@ -47,6 +47,8 @@ class _Optimizer:
         denominator += self.options.eps
         np.divide(m, denominator, out=denominator)
         denominator *= learning_rate / (1.0 - beta1**step_count)
+        if self.options.weight_decay:  # an operation of its own, as in torch.optim.AdamW
+            weight *= 1.0 - learning_rate * self.options.weight_decay
         weight -= denominator
 
     def _sgd(

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.distributed import Share
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
@@ -23,17 +24,22 @@ class NumPyTrainer(Trainer):
         self.optimizer = build_optimizer([parameter.holder for parameter in self.parameters.values()], options)
         _keep_freed_memory()
 
-    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> np.floating:
+    def run_batch(self, share: Share, part: int, last: bool) -> np.floating:
+        batch = share.batch
         if not self.model.training:
             self.model.train()
-        self.optimizer.whole.gradient.fill(0.0)
-        seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
-        with seeded, injected_dropout(self.model, dropout_masks):
+        if part == 0:
+            self.optimizer.whole.gradient.fill(0.0)
+        seeded = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), batch)
+        with seeded, injected_dropout(self.model, share.dropout_masks):
             logits, _ = self.model(batch.source, batch.target_in, batch.source_valid_lens)
         losses = self.loss(logits, batch.target_out, batch.target_valid_lens)
-        self.model.backward(self.loss.backward(np.ones_like(losses)))
-        self._apply()
-        return losses.sum()
+        self.model.backward(self.loss.backward(np.full_like(losses, share.weight)))
+        if last:
+            if self.processes.size > 1:
+                self.optimizer.whole.gradient[...] = self.processes.reduce(self.optimizer.whole.gradient)
+            self._apply()
+        return (losses * share.weight).sum()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         for name, parameter in self.parameters.items():

@@ -10,8 +10,10 @@ from paddle import Tensor
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
+from transformer_mb.sampling import Truncation
 
 from .model import EncoderDecoder
+from .sampling import drawn, uniforms
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -28,16 +30,27 @@ def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.
         # Paddle does not say which of equal ones it is: the first, by Eigen on a CPU and by CUB on a GPU.
         return decoder._logits(tokens).argmax(axis=-1).numpy()
 
-    return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id)
+    return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id, inputs.forced)
+
+
+@paddle.no_grad()
+def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    numbers = iter(uniforms(inputs.seeds, model.config.max_len).T)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        return drawn(decoder._logits(tokens), next(numbers), truncation).numpy()
+
+    return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @paddle.no_grad()
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         model.eval()
-        self.model = model
+        self.model, self.attend = model, attend
         self.place = inputs.tokens.place
         enc_outputs = valid_lens = None
         if model.encoder is not None:
@@ -51,7 +64,7 @@ class BeamDecoder:
 
     def _logits(self, tokens: np.ndarray) -> Tensor:
         column = paddle.to_tensor(tokens, place=self.place).unsqueeze(1)
-        logits, self.state = self.model.decoder(column, self.state)
+        logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
         return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @paddle.no_grad()
@@ -77,3 +90,7 @@ class BeamDecoder:
         index = paddle.to_tensor(rows, place=self.place)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
+
+    @paddle.no_grad()
+    def attention(self) -> np.ndarray:
+        return self.model.decoder.attention_weights[1][-1][:, :, 0].astype("float64").mean(axis=1).numpy()

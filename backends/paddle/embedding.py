@@ -82,7 +82,7 @@ class SequenceEmbedding(nn.Layer):
         )
         self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(chosen.embedding_dropout)
 
     def embed(
         self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import partial
 
 import paddle.nn.functional as F
 from paddle import Tensor, nn
@@ -14,10 +14,16 @@ from transformer_mb.config import check_choice, check_sizes
 from .dropout import Dropout
 from .given import floats
 
+
+def _gelu_tanh(X: Tensor) -> Tensor:
+    """Paddle's own has in float32 a gradient that is eight times as far off."""
+    return X * F.sigmoid((X + X * X * X * 0.044715) * (2.0 * math.sqrt(2.0 / math.pi)))
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
-    "gelu_tanh": partial(F.gelu, approximate=True),
+    "gelu_tanh": _gelu_tanh,
     "silu": F.swish,  # the gradient of F.silu is NaN below -88 in float32
 }
 

@@ -17,7 +17,7 @@ from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
 class _Optimizer:
-    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, each one vector of all parameters in a row."""
+    """Adam (Kingma & Ba 2015, Algorithm 1), AdamW or SGD; ``slots``: the moments, each a vector of all parameters in a row."""
 
     def __init__(self, parameters: Sequence[Tensor], options: TrainerOptions):
         self.parameters = parameters
@@ -34,7 +34,9 @@ class _Optimizer:
 
     def step(self, gradient: Tensor, learning_rate: float, step_count: int) -> None:
         """Update all parameters; ``step_count`` is 1 at the first step."""
-        update = self._adam(gradient, step_count) if self.options.optimizer == "adam" else self._sgd(gradient)
+        update = self._sgd(gradient) if self.options.optimizer == "sgd" else self._adam(gradient, step_count)
+        if self.options.weight_decay:
+            update = update.add_(self.flatten(self.parameters).scale_(self.options.weight_decay))
         for parameter, change in zip(self.parameters, self.split(update * -learning_rate), strict=True):
             parameter.add_(change)
 

@@ -12,7 +12,8 @@ import numpy as np
 import paddle
 from paddle import Tensor
 
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.distributed import Share
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
@@ -28,26 +29,32 @@ class PaddleTrainer(Trainer):
         self.place = self.tensors[0].place
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.tensors, options)
+        self._sum: Tensor | None = None  # of the gradients of a step's batches before the last
 
-    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Tensor:
+    def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
         if not self.model.training:
             self.model.train()
         with paddle.device.device_guard(self.place):
-            tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in batch]
+            tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in share.batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
-            seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
-            with seeded, injected_dropout(self.model, dropout_masks):
+            seeded = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
+            with seeded, injected_dropout(self.model, share.dropout_masks):
                 logits, _ = self.model(source, target_in, source_valid_lens)
-                loss = self.loss(logits, target_out, target_valid_lens).sum()
-            self._apply(gradients(loss, self.tensors))
+                loss = self.loss(logits, target_out, target_valid_lens).sum() * share.weight
+            vector = self.optimizer.flatten(gradients(loss, self.tensors))
+            if part:
+                vector = self._sum.add_(vector)
+            self._sum = None if last else vector
+            if last:
+                self._apply(self.processes.reduce(vector))
         return loss.detach()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
-        self._apply([parameter.native(gradients[name]) for name, parameter in self.parameters.items()])
+        native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
+        self._apply(self.optimizer.flatten(native))
 
     @paddle.no_grad()
-    def _apply(self, gradients: list[Tensor]) -> None:
-        vector = self.optimizer.flatten(gradients)
+    def _apply(self, vector: Tensor) -> None:
         if self.options.clip_norm is not None:
             vector = clip_gradients(vector, self.options.clip_norm)
         self.step_count += 1

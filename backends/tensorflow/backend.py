@@ -72,6 +72,7 @@ class TensorFlowBackend(NativeBackend):
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _sample = staticmethod(decoding.sample)
     _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
@@ -119,9 +120,11 @@ class TensorFlowBackend(NativeBackend):
         tensors = [parameter.value for parameter in parameters.values()]
         return float(total), by_name(parameters, _gradients(tape, total, tensors))
 
-    def start_beam(self, model: model.EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
+    def start_beam(
+        self, model: model.EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False
+    ) -> BeamSession:
         with tf.device(self.device):
-            return super().start_beam(model, inputs, max_steps, beam)
+            return super().start_beam(model, inputs, max_steps, beam, attend)
 
 
 def _gradients(

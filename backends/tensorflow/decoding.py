@@ -15,8 +15,10 @@ import numpy as np
 import tensorflow as tf
 
 from transformer_mb.decoding import DecodingInputs
+from transformer_mb.sampling import Truncation
 
 from .model import EncoderDecoder
+from .sampling import drawn, uniforms
 
 _compiled: weakref.WeakKeyDictionary[keras.Model, dict[Any, Callable[..., Any]]] = weakref.WeakKeyDictionary()
 
@@ -43,19 +45,39 @@ def suppress(logits: tf.Tensor, token_ids: tuple[int, ...]) -> tf.Tensor:
 
 
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> tf.Tensor:
+    return _generated(model, inputs, max_steps)
+
+
+def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> tf.Tensor:
+    numbers = (tf.constant(truncation.temperature), tf.constant(truncation.top_k), tf.constant(truncation.top_p))
+    return _generated(model, inputs, max_steps, *numbers)
+
+
+def _generated(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, *truncation: tf.Tensor) -> tf.Tensor:
     given = {name: tf.cast(value, tf.int64) for name, value in inputs._asdict().items() if value is not None}
     sizes = {name: tf.TensorSpec([None] * value.shape.rank, tf.int64) for name, value in given.items()}
-    decode = _compile(_greedy, model, tuple(given), [sizes, tf.TensorSpec((), tf.int32)])
-    return decode(given, tf.constant(max_steps))
+    numbers = [tf.TensorSpec((), number.dtype) for number in truncation]
+    decode = _compile(_generate, model, tuple(given), [sizes, tf.TensorSpec((), tf.int32), *numbers])
+    return decode(given, tf.constant(max_steps), *truncation)
 
 
-def _greedy(model: EncoderDecoder, given: dict[str, tf.Tensor], max_steps: tf.Tensor) -> tf.Tensor:
+def _generate(model: EncoderDecoder, given: dict[str, tf.Tensor], max_steps: tf.Tensor, *truncation: tf.Tensor) -> tf.Tensor:
     config, inputs = model.config, DecodingInputs(**given)
+    numbers = uniforms(inputs.seeds, config.max_len) if truncation else None
+
+    def chosen(logits: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        if truncation:
+            tokens = drawn(logits, numbers[:, count], Truncation(*truncation))
+        else:
+            # Not argmax, whose operation guarantees nothing on ties.
+            tokens = tf.cast(tf.math.top_k(logits, 1)[1][:, 0], tf.int64)
+        if inputs.forced is None:
+            return tokens
+        return tf.where(inputs.forced[:, count] >= 0, inputs.forced[:, count], tokens)
 
     def step(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, state: Any) -> Any:
         logits, state = model.decoder(tokens[:, None], state, training=False)
-        # Not argmax, whose operation guarantees nothing on ties.
-        tokens = tf.cast(tf.math.top_k(suppress(logits[:, 0], config.suppress_ids), 1)[1][:, 0], tf.int64)
+        tokens = chosen(suppress(logits[:, 0], config.suppress_ids), count)
         generated = generated.write(count, tokens)
         return count + 1, tokens, finished | (tokens == config.eos_id), generated, state
 
@@ -107,23 +129,29 @@ def _reordered(state: list[Any], rows: tf.Tensor) -> list[Any]:
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
-        self.model = model
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
+        self.model, self.attend = model, attend
         self.state = _start(model, inputs, max_steps, beam)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         column = tf.constant(tokens)[:, None]
-        best, ids, self.state = _compile(_beam_step, self.model)(column, self.state, tf.constant(count))
+        # What is compiled keeps no weights.
+        run = partial(_beam_step, self.model, attend=True) if self.attend else _compile(_beam_step, self.model)
+        best, ids, self.state = run(column, self.state, tf.constant(count))
         return best.numpy().astype(np.float64), ids.numpy()
 
     def reorder(self, rows: np.ndarray) -> None:
         self.state = _reordered(self.state, tf.constant(rows))
 
+    def attention(self) -> np.ndarray:
+        weights = self.model.decoder.attention_weights[1][-1][:, :, 0]
+        return tf.reduce_mean(tf.cast(weights, tf.float64), axis=1).numpy()
+
 
 def _beam_step(
-    model: EncoderDecoder, tokens: tf.Tensor, state: list[Any], count: tf.Tensor
+    model: EncoderDecoder, tokens: tf.Tensor, state: list[Any], count: tf.Tensor, attend: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor, Any]:
-    logits, state = model.decoder(tokens, state, training=False)
+    logits, state = model.decoder(tokens, state, need_weights=attend, training=False)
     logits = suppress(logits[:, 0], model.config.suppress_ids)
     logits = tf.cast(logits, tf.float32) if logits.dtype in (tf.bfloat16, tf.float16) else logits
     # Which promises the lower id first.

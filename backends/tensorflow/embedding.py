@@ -98,7 +98,7 @@ class SequenceEmbedding(keras.layers.Layer):
         self.embedding_norm = (
             LayerNorm(num_hiddens, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.embedding_norm else None
         )
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(chosen.embedding_dropout)
         self.built = True
 
     def _table(self, rows: int, num_hiddens: int) -> keras.layers.Embedding:

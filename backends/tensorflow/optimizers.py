@@ -15,12 +15,21 @@ from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
 class _Optimizer:
-    """Adam (Kingma & Ba 2015, Algorithm 1) or SGD; ``slots`` are the moments, a variable of at least float32 for each."""
+    """Adam (Kingma & Ba 2015, Algorithm 1), AdamW or SGD; ``slots``: the moments, a variable of at least float32 for each."""
 
     def __init__(self, parameters: Sequence[tf.Variable], options: TrainerOptions):
         self.parameters = parameters
         self.options = options
-        self.slots = {slot: [_zeros_like(parameter) for parameter in parameters] for slot in SLOTS[options.optimizer]}
+        self.slots = {slot: self.zeros() for slot in SLOTS[options.optimizer]}
+
+    def zeros(self) -> list[tf.Variable]:
+        """For what is kept or added up of each parameter's gradients."""
+        variables = []
+        for parameter in self.parameters:
+            dtype = tf.float32 if parameter.dtype in (tf.bfloat16, tf.float16) else parameter.dtype
+            with tf.device(parameter.device):
+                variables.append(tf.Variable(tf.zeros(parameter.shape, dtype), trainable=False))
+        return variables
 
     def rates(self, learning_rate: float, step_count: int) -> np.ndarray:
         """What changes from step to step, made in float64: the learning rate and Adam's bias corrections.
@@ -32,31 +41,28 @@ class _Optimizer:
 
     def step(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
         """Update all parameters."""
-        update = self._adam if self.options.optimizer == "adam" else self._sgd
+        update = self._sgd if self.options.optimizer == "sgd" else self._adam
         for parameter, gradient, *slots in zip(self.parameters, gradients, *self.slots.values(), strict=True):
             dtype = slots[0].dtype
-            change = update(tf.cast(gradient, dtype), tf.unstack(tf.cast(rates, dtype)), *slots)
-            parameter.assign(tf.cast(tf.cast(parameter, dtype) - change, parameter.dtype))
+            weight, (learning_rate, *corrections) = tf.cast(parameter, dtype), tf.unstack(tf.cast(rates, dtype))
+            change = update(tf.cast(gradient, dtype), corrections, *slots)
+            if self.options.weight_decay:
+                change += self.options.weight_decay * weight
+            parameter.assign(tf.cast(weight - learning_rate * change, parameter.dtype))
 
-    def _adam(self, gradient: tf.Tensor, rates: list[tf.Tensor], m: tf.Variable, v: tf.Variable) -> tf.Tensor:
-        learning_rate, correction1, correction2 = rates
+    def _adam(self, gradient: tf.Tensor, corrections: list[tf.Tensor], m: tf.Variable, v: tf.Variable) -> tf.Tensor:
+        correction1, correction2 = corrections
         beta1, beta2 = self.options.betas
         m_new = m.assign(beta1 * m + (1.0 - beta1) * gradient)
         v_new = v.assign(beta2 * v + (1.0 - beta2) * tf.square(gradient))
-        return learning_rate * (m_new / correction1) / (tf.sqrt(v_new / correction2) + self.options.eps)
+        return m_new / correction1 / (tf.sqrt(v_new / correction2) + self.options.eps)
 
-    def _sgd(self, gradient: tf.Tensor, rates: list[tf.Tensor], momentum: tf.Variable) -> tf.Tensor:
-        return rates[0] * momentum.assign(self.options.momentum * momentum + gradient)
+    def _sgd(self, gradient: tf.Tensor, corrections: list[tf.Tensor], momentum: tf.Variable) -> tf.Tensor:
+        return momentum.assign(self.options.momentum * momentum + gradient)
 
 
 def build_optimizer(parameters: Sequence[tf.Variable], options: TrainerOptions) -> _Optimizer:
     return _Optimizer(parameters, options)
-
-
-def _zeros_like(parameter: tf.Variable) -> tf.Variable:
-    dtype = tf.float32 if parameter.dtype in (tf.bfloat16, tf.float16) else parameter.dtype
-    with tf.device(parameter.device):
-        return tf.Variable(tf.zeros(parameter.shape, dtype), trainable=False)
 
 
 def clip_gradients(gradients: Sequence[tf.Tensor], clip_norm: float) -> list[tf.Tensor]:

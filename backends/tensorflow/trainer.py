@@ -6,13 +6,14 @@ It is compiled without XLA: on two CPU cores the D2L step took as long with it, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.distributed import Processes, Share
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
@@ -30,26 +31,53 @@ class TensorFlowTrainer(Trainer):
         self.optimizer = build_optimizer(self.tensors, options)
         # The first shape is compiled as it is; when others come, once more for all sizes together.
         self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True)
+        self._sums: list[tf.Variable] = []  # of the gradients of a step's batches before the last
 
-    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> tf.Tensor:
-        masks = None if dropout_masks is None else dict(dropout_masks)
+    def join(self, processes: Processes) -> None:
+        super().join(processes)
+        together: Any = processes
+        if processes.size > 1:
+            self._compiled = together.compiled(self._whole_step)
+
+    def run_batch(self, share: Share, part: int, last: bool) -> tf.Tensor:
+        masks = None if share.dropout_masks is None else dict(share.dropout_masks)
+        if not (last or self._sums):
+            self._sums = self.optimizer.zeros()
         with tf.device(self.device):
-            # Python numbers would be constants of the compiled step.
-            loss = self._compiled(tuple(batch), masks, self._rates(), np.int64(self.step_count))
-        self.step_count += 1
+            # Python numbers would be constants of the compiled step; whether it begins and ends a step, is one.
+            numbers = self._rates(), np.int64(self.dropout_step(part)), np.float64(share.weight)
+            loss = self._compiled(tuple(share.batch), masks, *numbers, part == 0, last)
+        self.step_count += last
         return loss
 
     def _whole_step(
-        self, batch: Any, dropout_masks: Mapping[str, tf.Tensor] | None, rates: tf.Tensor, step_count: tf.Tensor
+        self,
+        batch: Any,
+        dropout_masks: Mapping[str, tf.Tensor] | None,
+        rates: tf.Tensor,
+        dropout_step: tf.Tensor,
+        weight: tf.Tensor,
+        first: bool,
+        last: bool,
     ) -> tf.Tensor:
         source, source_valid_lens, target_in, target_out, target_valid_lens = batch
-        seeded = seeded_dropout(self.model, self.options.seed, step_count, batch) if dropout_masks is None else nullcontext()
+        seeded: AbstractContextManager[None] = nullcontext()
+        if dropout_masks is None:
+            seeded = seeded_dropout(self.model, self.dropout_seed, dropout_step, batch)
         with seeded, injected_dropout(self.model, dropout_masks), tf.GradientTape() as tape:
             logits, _ = self.model(source, target_in, source_valid_lens, training=True)
             loss = tf.reduce_sum(self.loss(logits, target_out, target_valid_lens))
+            loss *= tf.cast(weight, loss.dtype)
         # An embedding's gradient comes as slices; Adam moves the other rows too.
         gradients = tape.gradient(loss, self.tensors, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        self._apply([tf.convert_to_tensor(gradient) for gradient in gradients], rates)
+        gradients = [tf.cast(tf.convert_to_tensor(gradient), self._dtype) for gradient in gradients]
+        if not first:
+            gradients = [total + gradient for total, gradient in zip(self._sums, gradients, strict=True)]
+        if last:
+            self._apply(self.processes.reduce(gradients), rates)
+        else:
+            for total, gradient in zip(self._sums, gradients, strict=True):
+                total.assign(gradient)
         return loss
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
@@ -58,7 +86,6 @@ class TensorFlowTrainer(Trainer):
         self.step_count += 1
 
     def _apply(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
-        gradients = [tf.cast(gradient, self._dtype) for gradient in gradients]
         if self.options.clip_norm is not None:
             gradients = clip_gradients(gradients, self.options.clip_norm)
         self.optimizer.step(gradients, rates)

@@ -66,6 +66,7 @@ class TorchBackend(NativeBackend):
     _named_parameters = staticmethod(named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
+    _sample = staticmethod(decoding.sample)
     _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:

@@ -8,8 +8,10 @@ from torch import Tensor
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
+from transformer_mb.sampling import Truncation
 
 from .model import EncoderDecoder
+from .sampling import drawn, uniforms
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -23,16 +25,27 @@ def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.
     def step(tokens: np.ndarray) -> np.ndarray:
         return decoder._logits(tokens).argmax(dim=-1).cpu().numpy()
 
-    return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id)
+    return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
+
+
+@torch.inference_mode()
+def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    numbers = iter(uniforms(inputs.seeds, model.config.max_len, inputs.tokens.device).T)
+
+    def step(tokens: np.ndarray) -> np.ndarray:
+        return drawn(decoder._logits(tokens), next(numbers), truncation).cpu().numpy()
+
+    return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @torch.inference_mode()
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int):
+    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         model.eval()
-        self.model = model
+        self.model, self.attend = model, attend
         self.device = inputs.tokens.device
         enc_outputs = valid_lens = None
         if model.encoder is not None:
@@ -45,7 +58,8 @@ class BeamDecoder:
             self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
 
     def _logits(self, tokens: np.ndarray) -> Tensor:
-        logits, self.state = self.model.decoder(torch.as_tensor(tokens, device=self.device)[:, None], self.state)
+        column = torch.as_tensor(tokens, device=self.device)[:, None]
+        logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
         return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @torch.inference_mode()
@@ -70,3 +84,6 @@ class BeamDecoder:
         index = torch.as_tensor(rows, device=self.device)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
+
+    def attention(self) -> np.ndarray:
+        return self.model.decoder.attention_weights[1][-1][:, :, 0].double().mean(dim=1).cpu().numpy()

@@ -1,4 +1,4 @@
-"""torch's own optimizers: its Adam is the contract's formula, its SGD likewise."""
+"""torch's own optimizers: its Adam is the contract's formula, its AdamW and SGD likewise."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from torch import Tensor, nn
 
 from transformer_mb.trainer import TrainerOptions
 
+from .sharding import whole
+
 
 def build_optimizer(parameters: Iterable[nn.Parameter], options: TrainerOptions) -> torch.optim.Optimizer:
+    parameters = list(parameters)
+    adam = options.learning_rate, options.betas, options.eps
     if options.optimizer == "adam":
-        return torch.optim.Adam(parameters, options.learning_rate, options.betas, options.eps, fused=True)
-    return torch.optim.SGD(parameters, options.learning_rate, options.momentum, fused=True)
+        return torch.optim.Adam(parameters, *adam, fused=True)
+    if options.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, *adam, options.weight_decay, fused=True)
+    # Parameters in parts have a fused Adam, and no fused SGD.
+    fused = not hasattr(parameters[0], "full_tensor")
+    return torch.optim.SGD(parameters, options.learning_rate, options.momentum, fused=fused)
 
 
 def clip_gradients(gradients: list[Tensor], clip_norm: float) -> None:
@@ -21,5 +29,5 @@ def clip_gradients(gradients: list[Tensor], clip_norm: float) -> None:
 
     torch's own clip_grad_norm_ adds 1e-6 to the norm, which float64 parity would see.
     """
-    norm = torch.nn.utils.get_total_norm(gradients)
+    norm = whole(torch.nn.utils.get_total_norm(gradients))
     torch._foreach_mul_(gradients, (clip_norm / norm).clamp(max=1.0))

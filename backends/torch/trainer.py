@@ -8,13 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.distributed import Processes, Share
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
-from .two_bytes import at_least_float32, read_weights, write_weights
+from .sharding import in_parts, part, release, whole
+from .two_bytes import add_gradients, at_least_float32, read_weights, write_weights
 from .weights import named_parameters
 
 # What torch.optim calls the moments.
@@ -24,36 +26,66 @@ STATE_NAMES = {"m": "exp_avg", "v": "exp_avg_sq", "momentum": "momentum_buffer"}
 class TorchTrainer(Trainer):
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
-        self.tensors = [parameter.value for parameter in self.parameters.values()]
-        self.device = self.tensors[0].device
+        self.device = next(model.parameters()).device
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
-        self.updated = [at_least_float32(tensor) for tensor in self.tensors]
-        self.optimizer = build_optimizer(self.updated, options)
+        self._train(model)
 
-    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Tensor:
-        tensors = [None if array is None else torch.as_tensor(array).to(self.device) for array in batch]
+    def _train(self, model: EncoderDecoder) -> None:
+        """Which model the steps change: the given one, or its like in parts."""
+        self.trained, self.parameters = model, named_parameters(model)
+        self.tensors = [parameter.value for parameter in self.parameters.values()]
+        self.updated = [at_least_float32(tensor) for tensor in self.tensors]
+        self.optimizer = build_optimizer(self.updated, self.options)
+
+    def join(self, processes: Processes) -> None:
+        super().join(processes)
+        if processes.sharded:
+            self._train(in_parts(self.model, self.device, processes.size))
+
+    @torch.no_grad()
+    def _gather(self) -> None:
+        for parameter, tensor in zip(named_parameters(self.model).values(), self.tensors, strict=True):
+            parameter.holder.data = whole(tensor.detach())
+
+    def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
+        tensors = [None if array is None else torch.as_tensor(array).to(self.device) for array in share.batch]
         source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
-        if not self.model.training:
-            self.model.train()
-        seeded = seeded_dropout(self.model, self.options.seed, self.step_count, batch)
-        with seeded, injected_dropout(self.model, dropout_masks):
-            logits, _ = self.model(source, target_in, source_valid_lens)
-            loss = self.loss(logits, target_out, target_valid_lens).sum()
-        for tensor in self.tensors:
-            tensor.grad = None
+        if self.trained is not self.model:
+            release(self.model)
+        if not self.trained.training:
+            self.trained.train()
+        seeded = seeded_dropout(self.trained, self.dropout_seed, self.dropout_step(part), share.batch)
+        with seeded, injected_dropout(self.trained, share.dropout_masks):
+            logits, _ = self.trained(source, target_in, source_valid_lens)
+            loss = self.loss(logits, target_out, target_valid_lens).sum() * share.weight
+        if part == 0:
+            self._forget_gradients()
         loss.backward()
-        self._apply()
+        add_gradients(self.updated, self.tensors)
+        if last:
+            if not self.processes.sharded:  # else the backward itself has added up
+                self.processes.reduce(self._gradients())
+            self._apply()
         return loss.detach()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
+        self._forget_gradients()
         for name, parameter in self.parameters.items():
             parameter.value.grad = parameter.native(gradients[name])
+        add_gradients(self.updated, self.tensors)
         self._apply()
+
+    def _forget_gradients(self) -> None:
+        for tensor in (*self.tensors, *self.updated):
+            tensor.grad = None
+
+    def _gradients(self) -> list[Tensor]:
+        return [tensor.grad for tensor in self.updated if tensor.grad is not None]
 
     def _apply(self) -> None:
         read_weights(self.updated, self.tensors)
+        gradients = self._gradients()
         if self.options.clip_norm is not None:
-            gradients = [tensor.grad for tensor in self.updated if tensor.grad is not None]
             clip_gradients(gradients, self.options.clip_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate
@@ -71,6 +103,7 @@ class TorchTrainer(Trainer):
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
         for (name, parameter), tensor in zip(self.parameters.items(), self.updated, strict=True):
             state = self.optimizer.state[tensor]
-            state[STATE_NAMES[slot]] = torch.tensor(parameter.layout(moments[name])).to(tensor)
+            moment = torch.tensor(parameter.layout(moments[name])).to(tensor.device, tensor.dtype)
+            state[STATE_NAMES[slot]] = part(moment, tensor)
             # torch keeps the count as a float32 tensor, with each parameter.
             state["step"] = torch.tensor(float(self.step_count), dtype=torch.float32, device=self.device)

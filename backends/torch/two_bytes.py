@@ -16,11 +16,20 @@ def at_least_float32(parameter: nn.Parameter) -> nn.Parameter:
 
 @torch.no_grad()
 def read_weights(updated: Sequence[nn.Parameter], parameters: Sequence[nn.Parameter]) -> None:
-    """Copy weights and gradients to what is updated, where that is not the parameter itself."""
+    """Copy weights to what is updated, where that is not the parameter itself."""
     for copy, parameter in zip(updated, parameters, strict=True):
         if copy is not parameter:
             copy.copy_(parameter)
-            copy.grad = None if parameter.grad is None else parameter.grad.float()
+
+
+@torch.no_grad()
+def add_gradients(updated: Sequence[nn.Parameter], parameters: Sequence[nn.Parameter]) -> None:
+    """Move gradients to what is updated, and add them to those that it has: in float32, where a sum keeps its small parts."""
+    for copy, parameter in zip(updated, parameters, strict=True):
+        if copy is not parameter and parameter.grad is not None:
+            gradient = parameter.grad.float()
+            copy.grad = gradient if copy.grad is None else copy.grad + gradient
+            parameter.grad = None
 
 
 @torch.no_grad()

@@ -10,18 +10,20 @@ from torch import Tensor, nn
 
 from transformer_mb.native_parameters import NativeParameter
 
+from .sharding import part, whole
+
 
 class Parameter(NativeParameter):
     @staticmethod
     def to_numpy(tensor: Tensor) -> np.ndarray:
-        tensor = tensor.detach()
+        tensor = whole(tensor.detach())
         if tensor.dtype in (torch.bfloat16, torch.float16):
             tensor = tensor.float()  # NumPy has no bfloat16
         return tensor.cpu().numpy().copy()
 
     def from_numpy(self, array: np.ndarray) -> Tensor:
         # A copy: torch would share the caller's memory, and an update would write over it.
-        return torch.tensor(array).to(self.holder)
+        return part(torch.tensor(array).to(self.holder.device, self.holder.dtype), self.holder)
 
     @torch.no_grad()
     def assign(self, tensor: Tensor) -> None:

@@ -68,7 +68,7 @@ def test_one_checkpoint_gives_the_same_translations(job, trained, backend32, ref
     """Identical tokens wherever the reference's choice is clear: its best exceeds its second by 10x the logits' error."""
     pairs, (vocabulary, _), config, _ = job
     model, reference_model = loaded(backend32, config, trained), loaded(reference, config, trained)
-    sources = [vocabulary.pipeline.encode(source) for source, _ in pairs]
+    sources = [vocabulary.encode(source) for source, _ in pairs]
     near_ties, translations = 0, set()
     for batch in source_batches(sources, vocabulary, 200, num_steps=RECIPE.num_steps):
         inputs = batch.source, batch.source_valid_lens

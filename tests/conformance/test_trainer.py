@@ -14,6 +14,7 @@ THE_BATCH = Batch(**BATCH)
 CONFIG = CONFIGS["d2l"]
 ADAM = {"optimizer": "adam", "learning_rate": 0.005}
 CLIPPED = {**ADAM, "clip_norm": 1.0}  # whoever needs one training step takes this one, which is compiled once
+ADAMW = {**ADAM, "optimizer": "adamw", "weight_decay": 0.25}
 SGD = {"optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9}
 
 
@@ -33,7 +34,9 @@ def changed_by(backend, options, steps):
     return {name: after[name] - before[name] for name in before}, trainer
 
 
-@pytest.mark.parametrize("options", [{**ADAM, "clip_norm": 5.0}, SGD], ids=["adam, clipped", "sgd with momentum"])
+@pytest.mark.parametrize(
+    "options", [{**ADAM, "clip_norm": 5.0}, ADAMW, SGD], ids=["adam, clipped", "adamw", "sgd with momentum"]
+)
 def test_updates_follow_one_another(options, backend, reference):
     """Moments, step count and learning rate are carried on; one step by itself is a row of the matrix."""
     weights = reference.get_weights(reference.build(CONFIG, seed=0))
@@ -122,8 +125,9 @@ def test_a_state_that_does_not_fit_is_refused(backend):
 
 
 BAD_OPTIONS = {
-    "optimizer": ({"optimizer": "adamw"}, "optimizer must be one of adam, sgd, got 'adamw'"),
+    "optimizer": ({"optimizer": "lion"}, "optimizer must be one of adam, adamw, sgd, got 'lion'"),
     "rate": ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
+    "decay": ({"weight_decay": 0.1}, "weight_decay must be 0 but with adamw, got 0.1 with adam"),
     "clip": ({"clip_norm": -1.0}, "clip_norm must be positive"),
 }
 
@@ -144,3 +148,24 @@ def test_losses_without_gradients_are_those_with_them(backend, reference):
     assert losses.sum() / BATCH["target_out"].shape[1] == pytest.approx(total, rel=1e-12)
     np.testing.assert_allclose(losses, reference.losses(reference_model, **BATCH), rtol=1e-12)
     assert backend.losses(model, **BATCH).tolist() == losses.tolist()
+
+
+def parts_of(batch, rows):
+    """The batch cut after so many rows."""
+    return [Batch(*(array[cut] for array in batch)) for cut in (slice(rows), slice(rows, None))]
+
+
+@pytest.mark.parametrize("normalization", ["tokens", "steps"])
+def test_an_accumulated_step_is_that_of_all_rows_at_once(normalization, backend):
+    """Two batches of two rows and of one, with injected masks and clipped gradients, which each of them has others of."""
+    options = {"optimizer": "sgd", "learning_rate": 0.5, "clip_norm": 0.5, "normalization": normalization}
+    whole, parts = backend.build(CONFIG, seed=0), backend.build(CONFIG, seed=0)
+    masks = dropout_masks(CONFIG, seed=9, step=0, batch=3, source_steps=5, target_steps=4)
+    cut = [{path: mask[rows] for path, mask in masks.items()} for rows in (slice(2), slice(2, None))]
+    at_once, accumulated = backend.trainer(whole, **options), backend.trainer(parts, **options)
+    for _ in range(2):  # the second step begins with the sums of the first
+        expected = float(at_once.step(THE_BATCH, masks))
+        assert float(accumulated.accumulated_step(parts_of(THE_BATCH, 2), cut)) == pytest.approx(expected, rel=1e-12)
+    assert at_once.step_count == accumulated.step_count == 2
+    weights, expected = backend.get_weights(parts), backend.get_weights(whole)
+    assert worst(error(weights[name], expected[name], 1e-12) for name in expected) <= 1e-12

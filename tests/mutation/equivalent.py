@@ -9,8 +9,11 @@ another device, dtype, option or a user's own call would show is no entry here b
 from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
+    # run_step: its name in the run that is recorded.
     "what is returned is a loss that nobody differentiates": (
+        "paddle/trainer.py PaddleTrainer.run_batch: return loss.detach() -> return loss",
         "paddle/trainer.py PaddleTrainer.run_step: return loss.detach() -> return loss",
+        "torch/trainer.py TorchTrainer.run_batch: return loss.detach() -> return loss",
         "torch/trainer.py TorchTrainer.run_step: return loss.detach() -> return loss",
     ),
     "caches without a buffer of the right size grow by concatenation, to the same keys and values": (

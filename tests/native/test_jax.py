@@ -248,6 +248,21 @@ assert jax.config.jax_enable_x64
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_adamw_is_that_of_optax():
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(9, 9), seed=0)
+    ours, weights = backend.trainer(model, optimizer="adamw", weight_decay=0.3, learning_rate=0.01), backend.get_weights(model)
+    theirs = optax.adamw(0.01, weight_decay=0.3)
+    state, random = theirs.init(weights), np.random.default_rng(0)
+    for _ in range(3):
+        gradients = {name: random.standard_normal(value.shape).astype("float32") for name, value in weights.items()}
+        ours.update(gradients)
+        updates, state = theirs.update(gradients, state, weights)
+        weights = optax.apply_updates(weights, updates)
+    for name, weight in backend.get_weights(model).items():
+        np.testing.assert_allclose(weight, weights[name], rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_a_training_step_is_compiled_once(optimizer):
     """What a step returns is placed as what the first step, or one from a loaded state, was given."""

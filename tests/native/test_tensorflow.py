@@ -220,7 +220,7 @@ def test_what_is_compiled_anew():
     assert trainer._compiled.experimental_get_tracing_count() == 2
     for batch, steps in ((1, 3), (2, 4), (3, 5)):
         TensorFlowBackend().greedy(model, np.full((batch, steps), 4), None, steps)
-    assert decoding._compiled[model]["_greedy", "tokens", "source", "valid_lens"].experimental_get_tracing_count() == 1
+    assert decoding._compiled[model]["_generate", "tokens", "source", "valid_lens"].experimental_get_tracing_count() == 1
 
 
 def test_decoding_does_not_keep_a_model_alive():

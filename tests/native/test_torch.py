@@ -80,6 +80,26 @@ def test_the_books_usage():
     assert decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])[0].shape == (2, 100, 24)
 
 
+def test_adamw_of_every_backend_is_that_of_torch():
+    """The reference of the matrix is NumPy's, which is held here by torch's own loop over single tensors."""
+    backend = tmb.get_backend("numpy", dtype="float64")
+    options = {"learning_rate": 0.01, "betas": (0.8, 0.98), "eps": 1e-3, "weight_decay": 0.3}
+    model = backend.build(tmb.presets.d2l(9, 9, num_hiddens=8, ffn_num_hiddens=6))
+    ours, start = backend.trainer(model, optimizer="adamw", **options), backend.get_weights(model)
+    theirs = {name: nn.Parameter(torch.tensor(value)) for name, value in start.items()}
+    adamw = torch.optim.AdamW(theirs.values(), 0.01, (0.8, 0.98), 1e-3, 0.3, foreach=False)
+    random = np.random.default_rng(0)
+    for rate in (0.01, 0.03, 0.001):
+        gradients = {name: random.standard_normal(value.shape) for name, value in start.items()}
+        ours.learning_rate = adamw.param_groups[0]["lr"] = rate
+        for name, parameter in theirs.items():
+            parameter.grad = torch.tensor(gradients[name])
+        ours.update(gradients)
+        adamw.step()
+    for name, weight in backend.get_weights(model).items():
+        np.testing.assert_allclose(weight, theirs[name].detach().numpy(), rtol=1e-13, atol=1e-15)
+
+
 def test_the_trainer_leaves_the_callers_random_numbers_alone():
     backend = tmb.get_backend("torch")
     trainer = backend.trainer(backend.build(tmb.presets.d2l(9, 9)))

@@ -28,6 +28,10 @@ def test_every_mistake_of_a_search_is_looked_for():
     assert looked_for == {
         "beam taken for greedy",
         "another length penalty",
+        "no coverage penalty",
+        "coverage of the next row",
+        "no prefix",
+        "a prefix that is written but not read",
         "caches that do not follow their hypotheses",
         "the last of equal logits",
         "suppressed tokens",

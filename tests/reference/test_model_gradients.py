@@ -68,7 +68,7 @@ MODELS = {
 
 def model_gradients(fields, with_dropout):
     """Gradients of the loss by backward and by differences."""
-    config = TransformerConfig(**fields, dropout=0.3, attention_dropout=0.2, ffn_dropout=0.25)
+    config = TransformerConfig(**fields, dropout=0.3, attention_dropout=0.2, embedding_dropout=0.4, ffn_dropout=0.25)
     model = BACKEND.create_empty(config)
     randomise(model, np.random.default_rng(2))
     source = (SOURCE, SOURCE_LENS) if config.has_encoder else (None, None)

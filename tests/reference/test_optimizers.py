@@ -25,8 +25,11 @@ BATCH = Batch(
 )
 
 
-def algorithm_1(theta, gradients, alpha, beta1, beta2, epsilon):
-    """Kingma & Ba 2015, Algorithm 1, line by line on one number."""
+def algorithm_1(theta, gradients, alpha, beta1, beta2, epsilon, decay=0.0):
+    """Kingma & Ba 2015, Algorithm 1, line by line on one number; with a decay AdamW (Loshchilov & Hutter 2019, Algorithm 2).
+
+    AdamW's two factors are alpha here: the weight decay as it is known since counts from the learning rate.
+    """
     m, v, t = 0.0, 0.0, 0
     for g in gradients:
         t = t + 1
@@ -34,14 +37,15 @@ def algorithm_1(theta, gradients, alpha, beta1, beta2, epsilon):
         v = beta2 * v + (1 - beta2) * g**2
         m_hat = m / (1 - beta1**t)
         v_hat = v / (1 - beta2**t)
-        theta = theta - alpha * m_hat / (math.sqrt(v_hat) + epsilon)
+        theta = theta - alpha * (m_hat / (math.sqrt(v_hat) + epsilon) + decay * theta)
     return theta, m, v
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-7], ids=["ordinary gradients", "gradients near epsilon"])
-def test_adam_is_algorithm_1(scale):
+@pytest.mark.parametrize(("scale", "decay"), [(1.0, 0.0), (1e-7, 0.0), (1.0, 0.3)], ids=["ordinary", "near epsilon", "adamw"])
+def test_adam_is_algorithm_1(scale, decay):
     rng = np.random.default_rng(0)
-    options = TrainerOptions(learning_rate=0.01, betas=(0.8, 0.98), eps=1e-8)
+    optimizer = "adamw" if decay else "adam"
+    options = TrainerOptions(optimizer=optimizer, learning_rate=0.01, betas=(0.8, 0.98), eps=1e-8, weight_decay=decay)
     shapes = [(3, 4), (5,), (130, 140)]  # the last one is longer than one chunk
     parameters = [Parameter(rng.standard_normal(shape)) for shape in shapes]
     starts = [parameter.value.copy() for parameter in parameters]
@@ -54,7 +58,7 @@ def test_adam_is_algorithm_1(scale):
     offset = 0
     for i, (parameter, start) in enumerate(zip(parameters, starts, strict=True)):
         for place in list(np.ndindex(start.shape))[::37]:
-            theta, m, v = algorithm_1(start[place], [step[i][place] for step in gradients], 0.01, 0.8, 0.98, 1e-8)
+            theta, m, v = algorithm_1(start[place], [step[i][place] for step in gradients], 0.01, 0.8, 0.98, 1e-8, decay)
             assert parameter.value[place] == pytest.approx(theta, rel=1e-14)
             index = offset + np.ravel_multi_index(place, start.shape)
             assert optimizer.slots["m"][index] == pytest.approx(m, rel=1e-13)

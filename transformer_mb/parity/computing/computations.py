@@ -169,24 +169,32 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by.
 
-    Of a beam search the ``scores`` too, [B, 2]: after the length penalty, and before. A ``mistake`` is a negative control:
-    see ``mistaken_searches``.
+    Of a beam search the ``scores`` too, [B, 2]: after the penalties, and before. ``prefixes`` are forced, -1 after their
+    end. A ``mistake`` is a negative control: see ``mistaken_searches``; one of a prefix is made here.
     """
     native = model_of(backend, spec["config"], arrays)
     inputs = native, arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
     source, lens = inputs[1:3]
+    mistake, prefixes = spec["mistake"], [[int(one) for one in row if one >= 0] for row in arrays.get("prefixes", ())]
+    unread = mistake in ("no prefix", "prefix not read")
+    # What is not asked for is not given, so that a backend of another package needs no name for it.
+    forced: dict[str, Any] = {"prefixes": prefixes} if prefixes and not unread else {}
+    covering = {**forced, "coverage_penalty": spec["coverage_penalty"]} if spec["coverage_penalty"] else forced
+    searching = mistaken(backend, None if unread else mistake)
     if spec["beam"] is not None:
-        rows = mistaken(backend, spec["mistake"]).beam(*inputs, spec["beam"], spec["length_penalty"])
-    elif spec["mistake"] is None:
-        rows = backend.greedy(*inputs)
+        rows = searching.beam(*inputs, spec["beam"], spec["length_penalty"], **covering)
+    elif searching is backend:
+        rows = backend.greedy(*inputs, **forced)
     else:
-        rows = [found[0].ids for found in mistaken(backend, spec["mistake"]).hypotheses(*inputs, beam=1)]
+        rows = [found[0].ids for found in searching.hypotheses(*inputs, beam=1, **forced)]
+    if mistake == "prefix not read":
+        rows = [[*prefix, *row[len(prefix) :]] for prefix, row in zip(prefixes, rows, strict=True)]
     tokens = np.full((len(source), spec["max_steps"]), -1, np.int64)
     for row, ids in zip(tokens, rows, strict=True):
         row[: len(ids)] = ids
     answer = {"tokens": tokens}
     if spec["beam"] is not None:
-        best = mistaken(backend, spec["mistake"]).hypotheses(*inputs, spec["beam"], spec["length_penalty"], n_best=1)
+        best = searching.hypotheses(*inputs, spec["beam"], spec["length_penalty"], n_best=1, **covering)
         answer["scores"] = np.array([[found[0].score, found[0].log_probability] for found in best])
     if "target" in arrays:
         answer["logits"] = _logits_of_steps(backend, native, source, lens, arrays["target"])

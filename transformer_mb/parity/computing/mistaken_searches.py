@@ -16,7 +16,7 @@ class NotReordered:
     """The caches do not follow their hypotheses."""
 
     def __init__(self, session: BeamSession, vocab_size: int):
-        self.step = session.step
+        self.step, self.attention = session.step, session.attention
 
     def reorder(self, rows: np.ndarray) -> None:
         pass
@@ -27,7 +27,7 @@ class LastOfEqual:
 
     def __init__(self, session: BeamSession, vocab_size: int):
         self.session, self.vocab_size = session, vocab_size
-        self.reorder = session.reorder
+        self.reorder, self.attention = session.reorder, session.attention
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         log_probs, ids = self.session.step(tokens, self.vocab_size)
@@ -35,9 +35,20 @@ class LastOfEqual:
         return np.take_along_axis(log_probs, order, axis=1), np.take_along_axis(ids, order, axis=1)
 
 
+class NextRowsCoverage:
+    """Each hypothesis covers what another one attended to."""
+
+    def __init__(self, session: BeamSession, vocab_size: int):
+        self.session, self.step, self.reorder = session, session.step, session.reorder
+
+    def attention(self) -> np.ndarray:
+        return np.roll(self.session.attention(), 1, axis=0)
+
+
 MISTAKES: dict[str, Callable[[BeamSession, int], BeamSession]] = {
     "caches not reordered": NotReordered,
     "the last of equal logits": LastOfEqual,
+    "coverage of the next row": NextRowsCoverage,
 }
 
 

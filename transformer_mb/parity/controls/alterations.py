@@ -96,5 +96,16 @@ def epsilon_hat(request: Request) -> Request:
     return setting("options", "eps", value=eps)(request)
 
 
+def coupled(request: Request) -> Request:
+    """Weight decay as a part of the gradient, which the moments then hold: L2 regularization."""
+    decay = request.spec["options"]["weight_decay"]
+    gradients = {
+        name: value + (decay * request.arrays[name.replace("gradients.", "weights.", 1)]).astype(value.dtype)
+        for name, value in request.arrays.items()
+        if name.startswith("gradients.")
+    }
+    return setting("options", "weight_decay", value=0.0)(replace(request, arrays={**request.arrays, **gradients}))
+
+
 def position(request: Request) -> Request:
     return replace(request, spec={**request.spec, "inputs": [request.spec["inputs"][0], 2]})

@@ -17,7 +17,7 @@ from ..ladder import LADDER
 from ..rows.hand_over import CONTINUES, FIRST
 from ..rows.model_cases import SMALL
 from ..rows.token_models import Search
-from ..rows.tokens import BEAMS, CASES, TIED
+from ..rows.tokens import BEAMS, CASES, TIED, special_searches
 from ..rows.training import FreeRunning, step_request
 from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
 from ..selection import matches
@@ -25,6 +25,7 @@ from ..verdict.answers import judged
 from ..verdict.comparison import Comparison
 from .alterations import (
     Alter,
+    coupled,
     epsilon_hat,
     flipped,
     perturbed,
@@ -75,7 +76,7 @@ CONTROLS = (
     Control("a mask shifted by one", GRADIENTS, "cross-attention, lens", shifted("inputs.3")),
     Control("a transposed square matrix", GRADIENTS, "self-attention", transposed("weights.W_o.weight")),
     Control("a dropped scale", GRADIENTS, "self-attention, causal", times("weights.W_q.weight", math.sqrt(HEAD))),
-    Control("a perturbed weight", MODEL, "d2l", perturbed(f"{DECODER}.ffn.dense1.weight")),
+    Control("a perturbed weight", MODEL, "d2l", perturbed(f"{DECODER}.attention2.W_v.weight")),
     Control("a moved epsilon", MODEL, "d2l", setting("config", "norm_eps", value=1e-3)),
     Control("a mask shifted by one", MODEL, "d2l", shifted("batch.source_valid_lens")),
     Control("a transposed square matrix", MODEL, "d2l", transposed(f"{DECODER}.attention2.W_k.weight")),
@@ -90,11 +91,20 @@ CONTROLS = (
         setting("loss", "label_smoothing", value=0.0),
     ),
     Control("one dropped element more", "model gradients", "d2l", flipped("masks.encoder.dropout")),
+    Control(
+        "embeddings dropped out as sublayers",
+        "model gradients",
+        "embedding norm, four rates of dropout",
+        setting("config", "embedding_dropout", value=None),
+    ),
     Control("a transposed square matrix", "model gradients", "d2l", transposed(f"{DECODER}.attention1.W_o.weight")),
     Control("epsilon-hat", "optimizer step", "adam, tiny gradients, tenth step", epsilon_hat),
     Control("a moved epsilon", "optimizer step", "adam, tiny gradients", setting("options", "eps", value=1e-7)),
     Control("a bias correction one step late", "optimizer step", "adam, tenth step", setting("step_count", value=8)),
     Control("no clipping", "optimizer step", "adam, clipped", setting("options", "clip_norm", value=None)),
+    Control("coupled weight decay", "optimizer step", "adamw, first step", coupled),
+    Control("no weight decay", "optimizer step", "adamw, first step", setting("options", "weight_decay", value=0.0)),
+    Control("weight decay 1% up", "optimizer step", "adamw, first step", setting("options", "weight_decay", value=0.101)),
     Control("another momentum", "optimizer step", "sgd, momentum", setting("options", "momentum", value=0.8)),
     Control("a transposed square matrix", "greedy tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Control("a wrong position", "greedy tokens", "shared and tied, padding", setting("config", "position_offset", value=1)),
@@ -102,11 +112,15 @@ CONTROLS = (
     Control("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Control("a mask shifted by one", "beam tokens", "shared and tied, padding", shifted("source_valid_lens")),
     Control("no clipping", "trained steps", "drawn recipe*", setting("options", "clip_norm", value=1e-3)),
-    Control("a perturbed weight", "cached logits", "d2l", perturbed(f"{DECODER}.ffn.dense1.weight")),
+    Control("a perturbed weight", "cached logits", "d2l", perturbed(f"{DECODER}.attention2.W_v.weight")),
     *(
         Control(name, row, case, specified(changes))
         for row, beam in BEAMS.items()
-        for case, search in {"d2l": Search(CASES["d2l"], beam), "ties": Search(TIED, beam, ties=True)}.items()
+        for case, search in {
+            "d2l": Search(CASES["d2l"], beam),
+            "ties": Search(TIED, beam, ties=True),
+            **special_searches(beam),
+        }.items()
         for name, changes in search.mistakes.items()
     ),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),

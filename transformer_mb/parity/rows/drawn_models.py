@@ -24,6 +24,7 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     "position_offset": (0, 2),
     "dropout": (0.1, 0.0),
     "attention_dropout": (None, 0.0, 0.3),
+    "embedding_dropout": (None, 0.0, 0.3),
     "ffn_dropout": (0.0, 0.2),
     "num_hiddens": (8, 12),
     "ffn_num_hiddens": (12, 1),

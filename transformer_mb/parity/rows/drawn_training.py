@@ -22,9 +22,10 @@ from .weights import model_weights
 
 STEPS = 3
 RECIPE: dict[str, tuple[Any, ...]] = {
-    "optimizer": ("adam", "sgd"),
+    "optimizer": ("adam", "adamw", "sgd"),
     "betas": ((0.9, 0.999), (0.8, 0.98)),
     "momentum": (0.0, 0.9),
+    "weight_decay": (0.0, 0.3),
     "clip_norm": (None, 0.5, 1e6),  # below and above the norm of every gradient
 }
 UPDATES = CoveringArray(
@@ -45,7 +46,9 @@ def drawn_updates(seed: int) -> list[OptimizerCase]:
 
 
 def _options(row: Row, eps: float) -> dict[str, Any]:
-    own = {"betas": list(row["betas"]), "eps": eps} if row["optimizer"] == "adam" else {"momentum": row["momentum"]}
+    adam = {"betas": list(row["betas"]), "eps": eps}
+    adamw = {**adam, "weight_decay": row["weight_decay"]}
+    own = {"adam": adam, "adamw": adamw, "sgd": {"momentum": row["momentum"]}}[row["optimizer"]]
     return {"optimizer": row["optimizer"], "learning_rate": 0.1, "clip_norm": row["clip_norm"], **own}
 
 

@@ -35,7 +35,9 @@ CONFIGS = {
         **ONE_TABLE, tie_output=True, padding_vector_zero=True, activation="gelu_tanh", suppress_ids=(1,)
     ),
     "no affine, no ffn bias": TransformerConfig(**SMALL, norm_affine=False, ffn_bias=False, embedding_scale=False),
-    "embedding norm": TransformerConfig(**SMALL, embedding_norm=True, ffn_dropout=0.2, attention_dropout=0.0),
+    "embedding norm": TransformerConfig(
+        **SMALL, embedding_norm=True, ffn_dropout=0.2, attention_dropout=0.0, embedding_dropout=0.4
+    ),
 }
 ENCODER = TransformerConfig(
     architecture="encoder",
@@ -124,12 +126,15 @@ MODELS = [
     *(_preset(name) for name in PRESETS if name != "d2l"),
     ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], dropout=False, loss=SMOOTHED),
     ModelCase("silu, uneven sides, smoothed loss", CONFIGS["silu, uneven sides"], loss=SMOOTHED, every_dtype=True),
+    ModelCase("embedding norm, four rates of dropout", CONFIGS["embedding norm"]),
     ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),
     ModelCase("d2l, 512 steps", CONFIGS["d2l"].replace(max_len=512), rows=1, source_steps=512, target_steps=512),
     ModelCase("encoder alone", ENCODER, every_dtype=True),
     ModelCase("decoder alone", DECODER),
 ]
 ADAM = {"optimizer": "adam", "learning_rate": 0.005}
+# The learning rate is large: torch rounds a weight twice, and of small changes two roundings would be all there is to see.
+ADAMW = {"optimizer": "adamw", "learning_rate": 0.05, "weight_decay": 0.1}
 SGD = {"optimizer": "sgd", "learning_rate": 0.1}
 OPTIMIZERS = [
     OptimizerCase("adam, first step", ADAM),
@@ -140,6 +145,9 @@ OPTIMIZERS = [
     OptimizerCase("adam, clipped", {**ADAM, "clip_norm": 1.0}, step_count=9, every_dtype=True),
     OptimizerCase("adam, other betas and epsilon", {**ADAM, "betas": [0.8, 0.98], "eps": 1e-3}, step_count=2),
     OptimizerCase("adam, tied tables", ADAM, step_count=2, config=CONFIGS["shared and tied, padding"]),
+    OptimizerCase("adamw, first step", ADAMW),
+    OptimizerCase("adamw, clipped, tenth step", {**ADAMW, "clip_norm": 1.0}, step_count=9, every_dtype=True),
+    OptimizerCase("adamw, tied tables", ADAMW, step_count=2, config=CONFIGS["shared and tied, padding"]),
     OptimizerCase("sgd", SGD),
     OptimizerCase("sgd, momentum", {**SGD, "momentum": 0.9}, step_count=3, every_dtype=True),
     OptimizerCase("sgd, clipped", {**SGD, "momentum": 0.5, "clip_norm": 0.5}, step_count=3),

@@ -23,6 +23,7 @@ from ..computing.precision import rounded_arrays
 from .weights import model_weights
 
 ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
+LONGEST_PREFIX = 3
 POOL, ATTEMPTS = 192, 1000
 DIFFERENT_TOKENS = range(2, 7)  # in a hypothesis
 HYPOTHESES = 4  # different ones among the rows, at least
@@ -34,6 +35,7 @@ class Search:
     """What is decoded and how: greedily where ``beam`` is None.
 
     ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: below ``STEPS`` every hypothesis is cut there.
+    ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none.
     """
 
     config: TransformerConfig
@@ -41,6 +43,8 @@ class Search:
     length_penalty: float = 0.6
     ties: bool = False
     max_steps: int = STEPS
+    coverage_penalty: float = 0.0
+    prefixed: bool = False
 
     @property
     def cut(self) -> bool:
@@ -53,6 +57,7 @@ class Search:
             "max_steps": self.max_steps,
             "beam": self.beam,
             "length_penalty": self.length_penalty,
+            "coverage_penalty": self.coverage_penalty,
             "mistake": None,
         }
 
@@ -65,6 +70,12 @@ class Search:
             if not self.cut:  # among hypotheses of one length it chooses nothing
                 wrong["another length penalty"] = {"length_penalty": 0.0 if self.length_penalty else 2.0}
             wrong["caches that do not follow their hypotheses"] = {"mistake": "caches not reordered"}
+        if self.coverage_penalty:
+            wrong["no coverage penalty"] = {"coverage_penalty": 0.0}
+            wrong["coverage of the next row"] = {"mistake": "coverage of the next row"}
+        if self.prefixed:
+            wrong["no prefix"] = {"mistake": "no prefix"}
+            wrong["a prefix that is written but not read"] = {"mistake": "prefix not read"}
         if self.ties:
             wrong["the last of equal logits"] = {"mistake": "the last of equal logits"}
         if self.config.suppress_ids and not self.config.tie_output:  # tied, tokens repeat themselves: few others ever win
@@ -98,6 +109,8 @@ def _attempt(search: Search, random: np.random.Generator) -> Drawn | None:
     # A decoder alone has prompts of its own vocabulary instead.
     source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (POOL, SOURCE_STEPS))
     arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, POOL)}
+    if search.prefixed:
+        arrays["prefixes"] = _prefixes(config, random)
     weights = _decisive(model_weights(config, int(random.integers(1 << 31))), config, random)
     if search.ties:
         weights["decoder.dense.weight"] = _tied_rows(*weights["decoder.dense.weight"].shape)
@@ -120,9 +133,16 @@ def _attempt(search: Search, random: np.random.Generator) -> Drawn | None:
     different = len(np.unique(expected[rows], axis=0))
     if not good[rows].all() or different < HYPOTHESES or any(count < SHOWN for count in changed.values()):
         return None
-    for name in ("source", "source_valid_lens"):
+    for name in {"source", "source_valid_lens", "prefixes"} & set(arrays):
         arrays[name] = arrays[name][rows]
     return Drawn(arrays, expected[rows], changed)
+
+
+def _prefixes(config: TransformerConfig, random: np.random.Generator) -> np.ndarray:
+    """[POOL, LONGEST_PREFIX]: ids, -1 after a prefix's end; every fourth row has none."""
+    prefixes = random.integers(config.eos_id + 1, config.target_vocab_size or 0, (POOL, LONGEST_PREFIX))
+    lengths = random.integers(0, LONGEST_PREFIX + 1, POOL)
+    return np.where(np.arange(LONGEST_PREFIX) < lengths[:, None], prefixes, -1)
 
 
 def is_telling(tokens: Sequence[int] | np.ndarray, search: Search) -> bool:

@@ -102,21 +102,31 @@ class Decoding:
         return float(ours - theirs)
 
     def _score(self, row: int, tokens: np.ndarray) -> float:
-        """log p of a hypothesis over its length penalty (Wu et al. 2016, equation 14), by the reference."""
+        """The score of a hypothesis (Wu et al. 2016, equation 14), by the reference; of what follows its prefix."""
         ids = [int(token) for token in tokens if token >= 0]
         ids += [self.config.eos_id] if len(ids) < self.search.max_steps else []
-        spec = {"config": self.config.to_dict(), "wanted": ["logits"], "loss": {}}
+        covering = self.search.coverage_penalty
+        wanted = ["logits", "attention"] if covering else ["logits"]
+        spec = {"config": self.config.to_dict(), "wanted": wanted, "loss": {}}
         arrays = self.request.arrays
         inputs = ("source", "source_valid_lens") if self.config.has_encoder else ()
         batch = {f"batch.{name}": arrays[name][row : row + 1] for name in inputs}
         batch["batch.target_in"] = np.array([[*self._prompts(arrays)[row], *ids[:-1]]])
         weights = {name: value for name, value in arrays.items() if name.startswith("weights.")}
-        logits = reference.answer(Request("model", self.dtype, spec, weights | batch))["logits"][0, -len(ids) :]
+        answer = reference.answer(Request("model", self.dtype, spec, weights | batch))
+        given = int((arrays["prefixes"][row] >= 0).sum()) if self.search.prefixed else 0
+        covered = 0.0
+        if covering:
+            last = answer[f"attention.decoder_cross.{self.config.decoder_num_layers - 1}"][0]  # [H, T, S]
+            attended = last.mean(axis=0).sum(axis=0)[: int(arrays["source_valid_lens"][row])]
+            covered = covering * float(np.log(np.minimum(attended, 1.0)).sum())
+        ids = ids[given:]
+        logits = answer["logits"][0, -len(ids) :]
         logits[:, list(self.config.suppress_ids)] = -np.inf
         logits = logits - logits.max(axis=-1, keepdims=True)
         log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         total = sum(float(log_probs[i, token]) for i, token in enumerate(ids))
-        return total / ((5.0 + len(ids)) / 6.0) ** self.search.length_penalty
+        return total / ((5.0 + len(ids)) / 6.0) ** self.search.length_penalty + covered
 
     def _prompts(self, arrays: Arrays) -> list[list[int]]:
         """What each row's tokens follow."""
@@ -125,10 +135,19 @@ class Decoding:
         return [ids[:length].tolist() for ids, length in zip(arrays["source"], arrays["source_valid_lens"], strict=True)]
 
 
+def special_searches(beam: int | None) -> dict[str, Search]:
+    """Forced prefixes, and a coverage penalty where hypotheses are compared."""
+    searches = {"forced prefixes": Search(CASES["d2l"], beam, prefixed=True)}
+    if beam is not None:
+        searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
+    return searches
+
+
 def token_experiments(dtype: str, seed: int) -> list[Decoding]:
     experiments = []
     for row in rows_of("decode", dtype):
         searches = {case: Search(config, BEAMS[row]) for case, config in CASES.items()}
+        searches |= special_searches(BEAMS[row])
         searches |= {"ties": Search(TIED, BEAMS[row], ties=True), **drawn_searches(seed, BEAMS[row] is not None)}
         experiments += [Decoding(row, case, dtype, seed, search) for case, search in searches.items()]
     return experiments

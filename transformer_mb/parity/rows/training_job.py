@@ -87,7 +87,7 @@ def _job(name: str, pairs: Sequence[tuple[str, str]], seed: int) -> Job:
     config = d2l(*map(len, vocabularies))
     weights = {name: value.astype(np.float32).astype(np.float64) for name, value in initial_weights(config, seed).items()}
     batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, seed, num_steps=recipe.num_steps)
-    return Job(name, seed, config, recipe.trainer_options(), weights, _stacked(batches, recipe.batch_size))
+    return Job(name, seed, config, recipe.trainer_options(), weights, _stacked(batches, RECIPES["d2l"]["batch_size"]))
 
 
 def _stacked(batches: Any, size: int) -> dict[str, np.ndarray]:

@@ -1,0 +1,58 @@
+"""``transformer-mb generate``: what a decoder alone continues standard input with, one line per line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from .length_penalty import chosen_length_penalty
+from .reporting import write_rows
+from .sampling import chosen_sampling
+from .streams import chunk_size, numbered_chunks, standard_input
+
+NAME = "generate"
+
+
+def command(
+    folder: options.Folder,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Prompts are token ids with spaces between, and so is what follows.")
+    ] = False,
+    beam: options.Beam = 1,
+    length_penalty: options.LengthPenalty = None,
+    sample: options.Sample = False,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    seed: options.Seed = None,
+    backend: options.Backend = None,
+    device: options.Device = None,
+    dtype: options.Dtype = "float32",
+    max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="The most tokens that follow a prompt.")] = 100,
+    batch_size: options.BatchSize = 64,
+) -> None:
+    """Continue standard input, line by line, with a model of architecture decoder; print what follows each line."""
+    from ..beam_search import check_search
+    from ..generation import Generator
+
+    sampling = chosen_sampling(sample, beam, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    penalty = chosen_length_penalty(length_penalty, beam)
+    check_search(beam, penalty, 1)
+    generator = Generator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
+    prompts: Iterator[Any] = numbered_ids() if ids else (line for _, line in standard_input())
+    for first, chunk in numbered_chunks(prompts, chunk_size()):
+        found = generator.generate(chunk, beam, penalty, sample=sampling, first=first - 1)
+        write_rows(" ".join(map(str, one)) if ids else one for one in found)
+
+
+def numbered_ids() -> Iterator[list[int]]:
+    from ..errors import DataError
+
+    for number, line in standard_input():
+        words = line.split()
+        if not words or not all(word.isdecimal() for word in words):
+            raise DataError(f"Line {number} must hold token ids with spaces between, such as 2 5 9, got {line!r:.60}.")
+        yield [int(word) for word in words]

@@ -1,0 +1,70 @@
+"""``transformer-mb score``: how probable given translations are, one line per pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+from .reporting import tell, write_rows
+from .streams import CHUNK, STANDARD_INPUT, chunk_size, numbered_chunks, standard_input
+
+if TYPE_CHECKING:
+    from ..scoring import PairScore
+    from ..translation import Translator
+
+NAME = "score"
+
+
+def command(
+    folder: options.Folder,
+    data: options.OptionalData = None,
+    target: options.Target = None,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Each token's log-probability too, and the tokens.")] = False,
+    too_long: options.TooLong = "cut",
+    backend: options.Backend = None,
+    device: options.Device = None,
+    dtype: options.Dtype = "float32",
+    batch_size: options.BatchSize = 64,
+) -> None:
+    """Print the log-probability of each pair's target given its source, and its mean per token: of --data, else of standard
+    input, SOURCE TAB TARGET.
+    """
+    from ..data.readers import each_pair, each_parallel_pair, numbered_lines
+    from ..errors import ConfigError
+    from ..translation import Translator
+
+    if target is not None and data is None:
+        raise ConfigError(f"--target must be given with --data, which holds the sources, got {target} alone.")
+    translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, too_long=too_long)
+    if data is None:
+        pairs, size = each_pair(standard_input(), STANDARD_INPUT), chunk_size()
+    elif target is None:
+        pairs, size = each_pair(numbered_lines(data), str(data)), CHUNK
+    else:
+        pairs, size = each_parallel_pair(data, target), CHUNK
+    for first, chunk in numbered_chunks(pairs, size):
+        tell_long_pairs(translator, chunk, first)
+        write_rows(described(score, tokens) for score in translator.score(chunk, first=first))
+
+
+def tell_long_pairs(translator: Translator, pairs: Sequence[tuple[str, str]], first: int) -> None:
+    """A warning for each pair that ``--too-long`` cuts or skips."""
+    done = {"cut": "only its first {} are scored", "skip": "it was skipped and its score is nan"}.get(translator.too_long)
+    if done is None:
+        return
+    sources, targets = (translator.source_vocabulary, translator.target_vocabulary)
+    for number, (source, target) in enumerate(pairs, start=first):
+        count = max(len(sources.encode(source)), len(targets.encode(target)))
+        if count > translator.longest:
+            limit = translator.longest
+            tell(f"Warning: Pair {number} has a side of {count} tokens and the model takes {limit}: {done.format(limit)}.")
+
+
+def described(score: PairScore, tokens: bool) -> str:
+    row = f"{score.log_probability:.6f}\t{score.per_token:.6f}"
+    if not tokens:
+        return row
+    return f"{row}\t{' '.join(f'{one:.6f}' for one in score.log_probabilities)}\t{' '.join(score.tokens)}"

@@ -1,0 +1,158 @@
+"""Text or ids continued by a decoder alone, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .backend import Backend
+from .beam_search import ScoredIds, check_search
+from .checkpoint import read_checkpoint
+from .config import check_count
+from .data.padding import check_limits
+from .data.vocabulary import Vocabulary
+from .errors import ConfigError, DataError, TokenError
+from .registry import chosen_backend
+from .sampling import Sampling
+
+LENGTH_PENALTY = 0.6
+
+
+class Generator:
+    """A decoder alone, with its vocabulary where there is one.
+
+    Args:
+        vocabulary: for prompts that are text; None: prompts are ids alone.
+        batch_size: prompts of similar length continued together. max_steps: the most tokens that follow a prompt; the model
+            has no positions for more than max_len + 1 less the prompt's own.
+    Raises:
+        ConfigError: an argument that cannot be, or a model with an encoder or without decoder.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        model: Any,
+        vocabulary: Vocabulary | None = None,
+        *,
+        batch_size: int = 64,
+        max_steps: int = 100,
+    ):
+        if model.config.architecture != "decoder":
+            raise ConfigError(f"Generating needs a model of architecture decoder, got {model.config.architecture}.")
+        check_limits(batch_size=batch_size, max_steps=max_steps)
+        self.backend, self.model, self.vocabulary = backend, model, vocabulary
+        self.batch_size, self.max_steps = batch_size, max_steps
+
+    @classmethod
+    def load(
+        cls,
+        folder: Any,
+        backend: str | Backend | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        *,
+        batch_size: int = 64,
+        max_steps: int = 100,
+    ) -> Generator:
+        """From a checkpoint folder; ``backend``, ``device`` and ``dtype`` as ``tmb.load`` takes them."""
+        framework = chosen_backend(backend, device, dtype)
+        checkpoint = read_checkpoint(folder, optimizer=False)
+        model = framework.from_weights(checkpoint.config, checkpoint.weights)
+        return cls(framework, model, checkpoint.target_vocabulary, batch_size=batch_size, max_steps=max_steps)
+
+    def generate(
+        self,
+        prompts: Sequence[str] | Sequence[Sequence[int]],
+        beam: int = 1,
+        length_penalty: float = LENGTH_PENALTY,
+        *,
+        sample: Sampling | None = None,
+        first: int = 0,
+    ) -> list[Any]:
+        """What follows each prompt: a text for a text, which begins with ``config.start_id`` for the model, and ids for ids,
+        which are given as the model was trained.
+
+        Args:
+            beam, length_penalty: as in ``Translator.translate``. sample: tokens are drawn instead. first: the number of the
+                first prompt, by which they are drawn.
+        Raises:
+            ConfigError, DataError, TokenError: what cannot be, and a prompt of more tokens than there are positions.
+        """
+        check_search(beam, length_penalty, 1)
+        check_count("first", first)
+        if sample is not None and beam != 1:
+            raise ConfigError(f"beam must be 1 where tokens are drawn, got {beam}.")
+
+        def decode(numbers: Sequence[int], given: tuple[Any, Any, int]) -> list[list[int]]:
+            if sample is not None:
+                return self.backend.sample(self.model, *given, sample, rows=np.asarray(numbers) + first)
+            if beam == 1:
+                return self.backend.greedy(self.model, *given)
+            return self.backend.beam(self.model, *given, beam, length_penalty)
+
+        texts, ids = self._ids(prompts)
+        found = self._each(ids, decode)
+        return [self._text(one) for one in found] if texts else found
+
+    def hypotheses(
+        self,
+        prompts: Sequence[str] | Sequence[Sequence[int]],
+        beam: int = 4,
+        n_best: int | None = None,
+        length_penalty: float = LENGTH_PENALTY,
+    ) -> list[list[ScoredIds]]:
+        """The ids that may follow each prompt with their scores, the best first, as ``backend.hypotheses`` gives them."""
+        n_best = beam if n_best is None else n_best
+        check_search(beam, length_penalty, n_best)
+
+        def decode(numbers: Sequence[int], given: tuple[Any, Any, int]) -> list[list[ScoredIds]]:
+            return self.backend.hypotheses(self.model, *given, beam, length_penalty, n_best)
+
+        return self._each(self._ids(prompts)[1], decode)
+
+    def _text(self, ids: Sequence[int]) -> str:
+        assert self.vocabulary is not None
+        return self.vocabulary.decode(ids)
+
+    def _ids(self, prompts: Any) -> tuple[bool, list[list[int]]]:
+        """Whether they are texts, and all of them as ids."""
+        if isinstance(prompts, str | bytes) or not isinstance(prompts, Iterable):
+            raise DataError(f"The prompts must be a list of texts, or of lists of ids, got {prompts!r:.80}.")
+        listed = list(prompts)
+        texts = bool(listed) and all(isinstance(prompt, str) for prompt in listed)
+        if texts and self.vocabulary is None:
+            raise DataError("The prompts must be lists of ids for a model without vocabulary, got texts.")
+        if texts:
+            listed = [[self.model.config.start_id, *self.vocabulary.encode(prompt)] for prompt in listed]  # type: ignore[union-attr]
+        longest = self.model.config.max_len
+        for number, prompt in enumerate(listed, start=1):
+            if isinstance(prompt, str) or not isinstance(prompt, Sequence | np.ndarray) or not len(prompt):
+                raise DataError(f"The prompts must all be texts, or all lists of ids, but prompt {number} is {prompt!r:.60}.")
+            if len(prompt) > longest:
+                raise TokenError(f"Prompt {number} must be at most max_len = {longest} tokens long, got {len(prompt)}.")
+        return texts, [list(prompt) for prompt in listed]
+
+    def _each(self, prompts: Sequence[Sequence[int]], decode: Any) -> list[Any]:
+        """Each prompt's result in their order. Together are those of which each may become as long as by itself."""
+        results: list[Any] = [None] * len(prompts)
+        room = {number: self.model.config.max_len + 1 - len(prompt) for number, prompt in enumerate(prompts)}
+        order = sorted(room, key=lambda number: len(prompts[number]))
+        batches: list[list[int]] = []
+        for number in order:
+            same = batches and len(prompts[batches[-1][0]]) == len(prompts[number])
+            if batches and len(batches[-1]) < self.batch_size and (same or room[number] >= self.max_steps):
+                batches[-1].append(number)
+            else:
+                batches.append([number])
+        for numbers in batches:
+            lens = [len(prompts[number]) for number in numbers]
+            fed = np.zeros((len(numbers), max(lens)), np.int64)
+            for row, number in zip(fed, numbers, strict=True):
+                row[: len(prompts[number])] = prompts[number]
+            steps = min(self.max_steps, *(room[number] for number in numbers))
+            for number, result in zip(numbers, decode(numbers, (fed, np.array(lens), steps)), strict=True):
+                results[number] = result
+        return results

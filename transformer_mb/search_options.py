@@ -1,0 +1,106 @@
+"""What may be said of a translation beside beam and length penalty, checked once for all lines of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+
+from .beam_search import check_search
+from .call_checks import check_between
+from .config import check_count
+from .coverage import check_coverage_penalty
+from .errors import ConfigError, DataError, TokenError
+from .sampling import Sampling
+
+EXTRA_STEPS = 10  # a translation's limit is so many tokens above a multiple of the source's
+LARGEST_RATIO = 1000.0
+
+
+class LineOptions(TypedDict, total=False):
+    """
+    coverage_penalty: of the beam search: more (up to 10) favors hypotheses that attended to all of the source, see
+        ``coverage.Coverage``. 0 is none.
+    sample: a ``Sampling``: tokens are drawn instead; beam must be 1.
+    prefixes: text that each translation begins with, for one text a text, for a list a list; an empty one is none. The
+        translation holds it, and at least one token more is looked for. That of an empty line stays empty.
+    max_ratio: a translation is at most so many times as long as its source, and 10 tokens more.
+    first: the number of the first line, from 0, by which ``sample`` draws.
+    """
+
+    coverage_penalty: float
+    sample: Sampling | None
+    prefixes: Any
+    max_ratio: float | None
+    first: int
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """The options of a call, with the prefixes as ids."""
+
+    coverage_penalty: float = 0.0
+    sample: Sampling | None = None
+    prefixes: Sequence[Sequence[int]] | None = None
+    max_ratio: float | None = None
+    first: int = 0
+
+    def prefixes_of(self, numbers: Sequence[int]) -> list[Sequence[int]] | None:
+        return None if self.prefixes is None else [self.prefixes[number] for number in numbers]
+
+    def steps(
+        self, source: np.ndarray, valid_lens: np.ndarray, numbers: Sequence[int], max_steps: int | None, max_len: int
+    ) -> int | np.ndarray:
+        """How long each translation of a batch may become: one number for all where nothing tells them apart.
+
+        Without a limit it is twice the longest source and a few more, which keeps the number of different shapes small.
+        """
+        limit = min(max_len, 2 * source.shape[1] + EXTRA_STEPS) if max_steps is None else max_steps
+        prefixes = self.prefixes_of(numbers)
+        if self.max_ratio is None and prefixes is None:
+            return limit
+        steps = np.full(len(valid_lens), limit)
+        if self.max_ratio is not None:
+            own = (self.max_ratio * (valid_lens - 1) + EXTRA_STEPS).astype(np.int64)  # <eos> is no word of the source
+            steps = np.minimum(own, max_len if max_steps is None else max_steps)
+        return np.maximum(steps, [len(prefix) + 1 for prefix in prefixes]) if prefixes is not None else steps
+
+
+def checked_search(
+    translator: Any,
+    listed: Sequence[str],
+    lines: Any,
+    beam: int,
+    length_penalty: float,
+    n_best: int,
+    options: Mapping[str, Any],
+) -> LineSearch:
+    """Raises ConfigError, DataError or TokenError for what cannot be; ``lines`` as given, ``listed`` as a list."""
+    check_search(beam, length_penalty, n_best)
+    if unknown := sorted(set(options) - set(LineOptions.__annotations__)):
+        raise TypeError(f"The options must be among {', '.join(LineOptions.__annotations__)}, got {', '.join(unknown)}.")
+    given = LineSearch(**{name: value for name, value in options.items() if name != "prefixes"})
+    check_coverage_penalty(given.coverage_penalty)
+    check_count("first", given.first)
+    if given.max_ratio is not None:
+        check_between("max_ratio", given.max_ratio, 0.0, LARGEST_RATIO)
+    if given.sample is not None:
+        if not isinstance(given.sample, Sampling):
+            raise ConfigError(f"sample must be None or a Sampling, got {given.sample!r:.80}.")
+        if beam != 1:
+            raise ConfigError(f"beam must be 1 where tokens are drawn, got {beam}.")
+    prefixes = options.get("prefixes")
+    if prefixes is None:
+        return given
+    texts = [prefixes] if isinstance(lines, str) else prefixes
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts) or len(texts) != len(listed):
+        raise DataError(f"prefixes must be a text for one line, and for a list one text per line, got {prefixes!r:.80}.")
+    ids = [translator.target_vocabulary.encode(text) for text in texts]
+    for number, prefix in enumerate(ids, start=1):
+        if len(prefix) > translator.longest:
+            raise TokenError(
+                f"The prefix of line {number} must be at most {translator.longest} tokens long, got {len(prefix)} tokens."
+            )
+    return LineSearch(given.coverage_penalty, given.sample, ids, given.max_ratio, given.first)
