@@ -23,6 +23,7 @@ PEER = "d2l 0.17.6 (torch)"
 def ours(name, pairs):
     import transformer_mb as tmb
     from transformer_mb.data import Batches, build_vocabularies, pair_ids
+    from transformer_mb.training.agreement import Agreement
     from transformer_mb.training.interruption import Interruption
     from transformer_mb.training.loop import run_epoch
     from transformer_mb.training.progress import Progress
@@ -39,7 +40,8 @@ def ours(name, pairs):
     state, progress, span = TrainingState(), Progress(), Span(0, len(batches), model.config.num_hiddens)
 
     def epoch():
-        run_epoch(trainer, batches, recipe, span, state, progress, Interruption(progress.interrupted))
+        agreement = Agreement(trainer.processes, dict, Interruption(progress.interrupted))
+        run_epoch(trainer, batches, recipe, span, state, progress, agreement)
         return state.end_epoch()
 
     return epoch

@@ -44,8 +44,7 @@ LOSS_TARGET = 0.055
 def translate(backend: Any, model: Any, vocabularies: Any, texts: list[str]) -> dict[str, str]:
     """Each distinct text with its translation, in batches of width NUM_STEPS."""
     distinct = list(dict.fromkeys(texts))
-    tokens = [vocabularies[0].pipeline.encode(text) for text in distinct]
-    batches = source_batches(tokens, vocabularies[0], 64, num_steps=NUM_STEPS)
+    batches = source_batches([vocabularies[0].encode(text) for text in distinct], vocabularies[0], 64, num_steps=NUM_STEPS)
     found = {}
     for batch in batches:
         decoded = backend.greedy(model, batch.source, batch.source_valid_lens, NUM_STEPS)
@@ -79,7 +78,7 @@ def show_sentences(known: set[str], found: dict[str, dict[str, str]]) -> list[di
 
 def show_attention(backend: Any, model: Any, vocabularies: Any, source: str, translation: str, folder: Path) -> dict[str, Any]:
     """The three kinds of attention for one sentence, padded to NUM_STEPS as the book pads it."""
-    (batch,) = source_batches([source.split()], vocabularies[0], 1, num_steps=NUM_STEPS)
+    (batch,) = source_batches([vocabularies[0].ids(source.split())], vocabularies[0], 1, num_steps=NUM_STEPS)
     start, answer = model.config.start_id, vocabularies[1].encode(translation)
     target_in = np.array([[start, *answer]])
     found = backend.attention(model, batch.source, target_in, batch.source_valid_lens)
@@ -130,7 +129,7 @@ def show_scores(pairs: list[tuple[str, str]], found: dict[str, dict[str, str]]) 
 
 def probe_of(model: Any, vocabularies: Any) -> dict[str, Any]:
     """The four sentences, and one target for all of them."""
-    tokens = [source.split() for source, _ in SENTENCES]
+    tokens = [vocabularies[0].ids(source.split()) for source, _ in SENTENCES]
     (batch,) = source_batches(tokens, vocabularies[0], len(tokens), num_steps=NUM_STEPS)
     target = [model.config.start_id, *vocabularies[1].encode(SENTENCES[-1][1])]
     arrays = {"source": batch.source, "source_valid_lens": batch.source_valid_lens}

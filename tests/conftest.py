@@ -58,6 +58,7 @@ def skip_what_ends_tensorflow(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups, or there are none
 def pytest_collection_modifyitems(config, items):
     """Which tests run in one process of several: those of a file, but each backend by itself."""
     if config.getoption("--backend") == "tensorflow" and "ONEDNN_MAX_CPU_ISA" in os.environ:
@@ -80,6 +81,15 @@ def ctrl_c_works():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leaves_the_signals_alone(ctrl_c_works):
+    """Ray, for one, answers SIGTERM from its start on: the tests of a later file would end with its status."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 @pytest.fixture(scope="session")

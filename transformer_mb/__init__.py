@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import presets
-    from .checkpoint import load, save
+    from .checkpoint import average, load, save
     from .config import TransformerConfig
     from .data.batching import Batches
     from .data.vocabulary import Vocabulary
+    from .generation import Generator
     from .porting.port import port
     from .registry import get_backend
+    from .sampling import Sampling
     from .training import train
     from .translation import Translator
 
@@ -23,9 +25,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Batches": "data.batching",
+    "Generator": "generation",
+    "Sampling": "sampling",
     "TransformerConfig": "config",
     "Translator": "translation",
     "Vocabulary": "data.vocabulary",
+    "average": "checkpoint",
     "get_backend": "registry",
     "load": "checkpoint",
     "port": "porting.port",
@@ -35,9 +40,12 @@ _HOMES = {
 }
 __all__ = [
     "Batches",
+    "Generator",
+    "Sampling",
     "TransformerConfig",
     "Translator",
     "Vocabulary",
+    "average",
     "get_backend",
     "load",
     "port",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -79,19 +80,55 @@ def check_prompt(config: TransformerConfig, prompt: Any, valid_lens: Any) -> tup
     return tokens, lens
 
 
-def check_max_steps(config: TransformerConfig, max_steps: int | None, prompt_steps: int = 1) -> int:
-    """The number of steps; None gives the most.
+def check_max_steps(config: TransformerConfig, max_steps: Any, batch: int, prompt_steps: int = 1) -> np.ndarray:
+    """The number of steps of each row, [B] int64, from one for all or from one for each; None gives the most.
 
     The last token is not fed; so one of the prompt, or the start token, takes no position from those to come.
     """
     limit = config.max_len - prompt_steps + 1
     if max_steps is None:
-        return limit
-    check_whole("max_steps", max_steps)
-    if not 1 <= max_steps <= limit:
-        after = f" - {prompt_steps - 1}, which a prompt of {prompt_steps} tokens leaves," if prompt_steps > 1 else ","
-        raise TokenError(f"max_steps must be from 1 to max_len = {config.max_len}{after} got {max_steps}.")
-    return int(max_steps)
+        return np.full(batch, limit)
+    steps = [max_steps] if np.ndim(max_steps) == 0 else list(max_steps)
+    if len(steps) != batch and np.ndim(max_steps):
+        raise ShapeError(f"max_steps must be one number, or one for each of {batch} rows, got {len(steps)}.")
+    for number in steps:
+        check_whole("max_steps", number)
+        if not 1 <= number <= limit:
+            after = f" - {prompt_steps - 1}, which a prompt of {prompt_steps} tokens leaves," if prompt_steps > 1 else ","
+            raise TokenError(f"max_steps must be from 1 to max_len = {config.max_len}{after} got {number}.")
+    return np.broadcast_to(np.array(steps, np.int64), (batch,))
+
+
+def check_prefixes(config: TransformerConfig, prefixes: Any, limits: np.ndarray) -> np.ndarray | None:
+    """What each row's target begins with: ids [B, steps], -1 where there is none; None where no row has any.
+
+    Args:
+        prefixes: a list of ids for each row, empty where it has none. limits: [B], the most steps of each row.
+    """
+    if prefixes is None:
+        return None
+    if not config.has_encoder:
+        raise ConfigError("prefixes must be None for a decoder alone, whose prompt is what it continues, got some.")
+    rows = [list(prefix) for prefix in prefixes]
+    if len(rows) != len(limits):
+        raise ShapeError(f"prefixes must hold a list of ids for each of {len(limits)} rows, got {len(rows)}.")
+    forced = np.full((len(rows), int(limits.max())), -1)
+    for number, (prefix, limit) in enumerate(zip(rows, limits, strict=True), start=1):
+        if not prefix:
+            continue
+        if len(prefix) >= limit:
+            raise TokenError(f"Prefix {number} must be shorter than max_steps = {limit}, got {len(prefix)} tokens.")
+        ids = check_tokens(f"Prefix {number}", [prefix], config.target_vocab_size or 0, config.max_len)[0]
+        if config.eos_id in ids:
+            raise TokenError(f"Prefix {number} must not hold eos_id = {config.eos_id}, which would end it, got {ids.tolist()}.")
+        forced[number - 1, : len(ids)] = ids
+    return forced if (forced >= 0).any() else None
+
+
+def check_between(name: str, number: Any, low: float, high: float) -> None:
+    """Refuse what is no number from ``low`` to ``high``."""
+    if not isinstance(number, Real) or isinstance(number, bool) or not low <= float(number) <= high:
+        raise ConfigError(f"{name} must be from {low:g} to {high:g}, got {number!r:.80}.")
 
 
 def check_dropout_paths(masks: Iterable[str], sites: Iterable[str]) -> None:

@@ -23,6 +23,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "compat_decode": ("correct", "d2l"),
     "normalization": ("steps", "tokens"),  # of the loss
 }
+RATES = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout")
 LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds
 
 
@@ -53,8 +54,8 @@ class TransformerConfig:
         position_offset: number of the first position (RoBERTa starts at 2).
         token_types: rows of the encoder's token-type table, 0 for none. pooler: BERT's tanh layer
             over the first position, for architecture ``encoder``.
-        dropout: rate on sublayer outputs and embeddings; attention_dropout: on attention weights,
-            None means the same as dropout; ffn_dropout: after the FFN's activation.
+        dropout: rate on sublayer outputs; attention_dropout: on attention weights, embedding_dropout: on embeddings with
+            positions, None means the same as dropout; ffn_dropout: after the FFN's activation.
         decoder_start_id: the first token of a target, None means bos_id.
         suppress_ids: tokens that decoding never produces.
         compat_decode: ``d2l`` decodes as the book's code does: every step at position 0, and no
@@ -96,6 +97,7 @@ class TransformerConfig:
     pooler: bool = False
     dropout: float = 0.1
     attention_dropout: float | None = None
+    embedding_dropout: float | None = None
     ffn_dropout: float = 0.0
     pad_id: int = 1
     bos_id: int = 2
@@ -127,6 +129,10 @@ class TransformerConfig:
     @property
     def attention_dropout_rate(self) -> float:
         return self.dropout if self.attention_dropout is None else self.attention_dropout
+
+    @property
+    def embedding_dropout_rate(self) -> float:
+        return self.dropout if self.embedding_dropout is None else self.embedding_dropout
 
     def replace(self, **changes: Any) -> TransformerConfig:
         """A copy with some fields changed, checked again."""
@@ -170,7 +176,7 @@ def _check_values(config: TransformerConfig) -> None:
         check_sizes(**{name: getattr(config, name)})
     for name in ("token_types", "position_offset"):
         check_count(name, getattr(config, name))
-    for name in ("dropout", "attention_dropout", "ffn_dropout"):
+    for name in RATES:
         rate = getattr(config, name)
         if rate is not None:
             check_rate(name, rate)

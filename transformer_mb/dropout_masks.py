@@ -35,12 +35,12 @@ def dropout_sites(config: TransformerConfig, batch: int, source_steps: int = 0, 
             sites[f"{block}.addnorm{number}.dropout"] = (config.dropout, (batch, steps, D))
 
     if config.has_encoder:
-        sites["encoder.dropout"] = (config.dropout, (batch, source_steps, D))
+        sites["encoder.dropout"] = (config.embedding_dropout_rate, (batch, source_steps, D))
         for i in range(config.encoder_num_layers):
             attentions = {"attention": source_steps}
             sublayers(f"encoder.blks.block{i}", source_steps, attentions, config.encoder_num_heads, 2)
     if config.has_decoder:
-        sites["decoder.dropout"] = (config.dropout, (batch, target_steps, D))
+        sites["decoder.dropout"] = (config.embedding_dropout_rate, (batch, target_steps, D))
         attentions = {"attention1": target_steps}
         if config.has_encoder:
             attentions["attention2"] = source_steps

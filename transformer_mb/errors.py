@@ -59,6 +59,12 @@ class NotFiniteError(TransformerMBError, ArithmeticError):
     exit_status = 1
 
 
+class DistributedError(TransformerMBError, RuntimeError):
+    """Several processes of one training that cannot find one another, have lost one, or do not hold the same model."""
+
+    exit_status = 1
+
+
 class PictureError(TransformerMBError, ValueError):
     """A picture that cannot be drawn: an unknown kind of file, or matplotlib is missing."""
 
@@ -67,6 +73,10 @@ class WorkerError(TransformerMBError, RuntimeError):
     """A worker process that could not start, died, hung, or whose backend raised an error."""
 
     exit_status = 1
+
+
+class KilledError(WorkerError):
+    """A process that something outside it has ended, such as a system without memory, or a node that went away."""
 
 
 class ParityError(TransformerMBError, ValueError):

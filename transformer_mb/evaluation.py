@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .data.text import TextPipeline
+from .data.vocabulary import Vocabulary
 from .errors import DataError
 
 
@@ -90,6 +90,6 @@ def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:
     return Score(float(result.score), str(metric.get_signature()))
 
 
-def normalized(pairs: Sequence[tuple[str, str]], source: TextPipeline, target: TextPipeline) -> list[tuple[str, str]]:
-    """The pairs as the two sides' pipelines leave them: what a perfect model could read and write."""
-    return [(source.detokenize(source.encode(text)), target.detokenize(target.encode(other))) for text, other in pairs]
+def normalized(pairs: Sequence[tuple[str, str]], source: Vocabulary, target: Vocabulary) -> list[tuple[str, str]]:
+    """The pairs as the two sides' vocabularies leave them: what a perfect model could read and write."""
+    return [(source.normalized(text), target.normalized(other)) for text, other in pairs]

@@ -15,6 +15,7 @@ from .beam_search import BeamSession
 from .decoding import DecodingInputs
 from .errors import DeviceError
 from .native_parameters import NativeParameters
+from .sampling import Truncation
 from .trees import leaves, map_leaves
 
 Masks = Mapping[str, np.ndarray] | None
@@ -40,7 +41,12 @@ class NativeBackend(Backend):
 
     @staticmethod
     @abstractmethod
-    def _beam_decoder(model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
+    def _sample(model: Any, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> Any:
+        """``decoding.sample``: the ids [B, steps]."""
+
+    @staticmethod
+    @abstractmethod
+    def _beam_decoder(model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool) -> BeamSession:
         """``decoding.BeamDecoder``."""
 
     @abstractmethod
@@ -134,12 +140,20 @@ class NativeBackend(Backend):
     ) -> dict[str, list[np.ndarray]]:
         return self._evaluate(_attention, model, source, target, valid_lens)
 
+    def _native_inputs(self, inputs: DecodingInputs) -> DecodingInputs:
+        """Tensors of what the model reads; what chooses among its answers stays an array."""
+        return DecodingInputs(*map(self._tensor, inputs))._replace(forced=inputs.forced, seeds=inputs.seeds)
+
     def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
         with self._running(model):
-            return self._numpy(self._greedy(model, DecodingInputs(*map(self._tensor, inputs)), max_steps))
+            return self._numpy(self._greedy(model, self._native_inputs(inputs), max_steps))
 
-    def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int) -> BeamSession:
-        return self._beam_decoder(model, DecodingInputs(*map(self._tensor, inputs)), max_steps, beam)
+    def run_sample(self, model: Any, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
+        with self._running(model):
+            return self._numpy(self._sample(model, self._native_inputs(inputs), max_steps, truncation))
+
+    def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False) -> BeamSession:
+        return self._beam_decoder(model, self._native_inputs(inputs), max_steps, beam, attend)
 
 
 def _encode(model: Any, source: Any, valid_lens: Any, token_types: Any) -> Any:

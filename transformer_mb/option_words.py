@@ -44,8 +44,9 @@ MODEL: dict[str, str] = {
     "output_bias": "a bias in the output projection",
     "token_types": "rows of the encoder's token-type table, 0 for none",
     "pooler": "for encoders alone",
-    "dropout": "rate on sublayer outputs and embeddings, from 0 to below 1",
+    "dropout": "rate on sublayer outputs, from 0 to below 1",
     "attention_dropout": "rate on attention weights; left out: as dropout",
+    "embedding_dropout": "rate on embeddings with positions; left out: as dropout",
     "ffn_dropout": "rate after the feed-forward network's activation",
     "decoder_start_id": "the first token of a target; left out: <bos>",
     "suppress_ids": "tokens that a translation never holds; left out: <unk>, <pad> and <bos>",
@@ -54,34 +55,53 @@ MODEL: dict[str, str] = {
 
 # Fields of TrainingRecipe, each with its default.
 TRAINING: dict[str, tuple[Any, str]] = {
-    "optimizer": ("adam", "adam or sgd"),
+    "optimizer": ("adam", "adam, adamw or sgd"),
     "learning_rate": (0.001, "the schedule's factor, above 0"),
-    "betas": ((0.9, 0.999), "adam's two decay rates, each from 0 to below 1"),
-    "eps": (1e-8, "adam's epsilon, above 0"),
+    "betas": ((0.9, 0.999), "the two decay rates of adam and adamw, each from 0 to below 1"),
+    "eps": (1e-8, "epsilon of adam and adamw, above 0"),
     "momentum": (0.0, "of sgd, from 0 to below 1"),
+    "weight_decay": (0.0, "of adamw, from 0 to below 1: each step takes learning_rate times that of every weight"),
     "clip_norm": (1.0, "the largest norm of all gradients together; 0: any"),
     "normalization": ("tokens", "the loss is a mean over tokens, or over steps as in D2L"),
     "label_smoothing": (0.0, "share of probability for all other tokens, from 0 to below 1"),
     "seed": (0, "of initial weights, data order and dropout"),
     "epochs": (10, "epochs in all, those before a resume counted"),
-    "batch_size": (64, "sentence pairs in a step"),
+    "batch_size": (64, "sentence pairs in a batch"),
+    "batch_tokens": (None, "in place of batch_size: rows x padded width of a batch are at most N; 0: batch_size"),
+    "accumulate": (1, "batches that make one step, as one batch of all their pairs would"),
     "num_steps": (None, "cut and pad every sentence to N tokens; 0: cut none, pad little"),
     "num_examples": (None, "read only the first N lines; 0: all"),
     "min_freq": (1, "rarer tokens are unknown words"),
-    "pipeline": ("d2l", "how text becomes tokens: d2l (lower case, a space before , . ! ?) or words (split at spaces)"),
-    "schedule": ("constant", "of the learning rate: constant, linear, inverse_square_root or vaswani"),
+    "pipeline": ("d2l", "text to tokens: d2l (lower case, a space before , . ! ?), words (split at spaces) or characters"),
+    "schedule": ("constant", "of the learning rate: constant, linear, cosine, inverse_square_root or vaswani"),
     "warmup_steps": (0, "steps of the schedule's warm-up"),
     "initialization": ("xavier", "of the weights: xavier or torch_default"),
-    "early_stopping": (None, "stop after N epochs without a lower validation loss; 0: never"),
-    "keep": ("best", "the checkpoint's model: best by validation loss, or last; without validation the last"),
+    "validate_every_steps": (None, "steps between two validations; 0: one after every epoch"),
+    "validation_metric": ("loss", "loss, bleu or chrf: what the best validation and early stopping go by"),
+    "validation_lines": (None, "translate the first N validation pairs each time; 0: all for bleu and chrf, else none"),
+    "early_stopping": (None, "stop after N validations that were no new best; 0: never"),
+    "keep": ("best", "the checkpoint's model: best by validation, or last; without validation the last"),
+    "keep_best": (1, "save the weights of the N best validations for average; with keep = last of the N latest"),
 }
 
+FILES = ("source", "target", "validation", "validation_target")  # those of DATA that name files with text
 DATA: dict[str, str] = {
     "source": "SOURCE TAB TARGET lines, .jsonl, or the source side with a target; .gz too",
     "target": "the target side, line by line",
+    "tokenizer": "subwords, instead of a pipeline: a folder of `tokenizer train`, a tokenizer.json, a SentencePiece .model",
     "fields": "two field names of JSON lines, source first",
-    "validation": "pairs whose loss is measured after every epoch, and which are translated and scored at the end",
+    "bad_lines": "stop at lines that cannot be trained on (no UTF-8, no pair, NUL, far too long), or drop such lines",
+    "cache": "the folder for ids that are mapped into memory; else files of 64 MiB and more get OUT.cache, others none",
+    "validation": "pairs that are measured after every epoch or every validate_every_steps, and scored at the end",
     "validation_target": "the target side of the validation",
+}
+
+# Of translating: the same as of ``evaluate``.
+DECODING: dict[str, str] = {
+    "beam": "hypotheses of the beam search; 1 decodes greedily",
+    "length_penalty": "of the beam search: 0 is none, more (to 10) favors longer translations",
+    "max_steps": "the longest translation; 0: twice the source and more",
+    "too_long": "of a line with more tokens than the model takes: cut or skip it, or stop",
 }
 
 RUN: dict[str, str] = {
@@ -92,8 +112,15 @@ RUN: dict[str, str] = {
     "dtype": "of weights and activations",
     "save_every": "epochs between two checkpoints",
     "save_every_steps": "steps between two checkpoints, besides",
+    "log": "a file of JSON lines: each reading of the loss, and each validation",
+    "tensorboard": "a folder for TensorBoard: the same",
+    "processes": "on this machine, which take each step together",
 }
 RUN_DEFAULTS: dict[str, Any] = {"dtype": "float32", "save_every": 10}
-NONE_AS_ZERO = ("num_steps", "num_examples", "clip_norm", "early_stopping")  # TOML and flags have no None: 0 says it
+# TOML and flags have no None: 0 says it.
+NONE_AS_ZERO = (
+    *("batch_tokens", "num_steps", "num_examples", "clip_norm", "early_stopping"),
+    *("validate_every_steps", "validation_lines", "max_steps"),
+)
 BOTH_SIDES = ("num_layers", "num_heads")  # the encoder's and the decoder's at once
 OF_VOCABULARIES = ("source_vocab_size", "target_vocab_size", "pad_id", "bos_id", "eos_id")

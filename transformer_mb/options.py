@@ -48,7 +48,10 @@ class DecoderBlockOptions(BlockOptions, total=False):
 
 
 class EmbeddingOptions(NormOptions, total=False):
-    """How a stack makes vectors of tokens. ``padding_id``: the row that is zero and gets no gradient."""
+    """How a stack makes vectors of tokens. ``padding_id``: the row that is zero and gets no gradient.
+
+    ``embedding_dropout``: on embeddings with positions; None is the stack's own rate.
+    """
 
     max_len: int
     position: str
@@ -56,6 +59,7 @@ class EmbeddingOptions(NormOptions, total=False):
     position_offset: int
     embedding_scale: bool
     embedding_norm: bool
+    embedding_dropout: float | None
     padding_id: int | None
 
 
@@ -83,6 +87,7 @@ DEFAULTS: dict[str, Any] = {
 # The numbers among them, and what refuses a wrong one; max_len and norm_eps are refused by the layers that take them.
 NUMBERS: dict[str, Callable[[str, Any], None]] = {
     "attention_dropout": check_rate,
+    "embedding_dropout": check_rate,
     "ffn_dropout": check_rate,
     "position_offset": check_count,
     "token_types": check_count,
@@ -94,7 +99,7 @@ class Chosen:
 
     Args:
         declared: the TypedDict of the layer. options: what the caller gave.
-        dropout: the layer's own rate, which ``attention_dropout`` falls back to.
+        dropout: the layer's own rate, which ``attention_dropout`` and ``embedding_dropout`` fall back to.
     Raises: ConfigError for an unknown name or choice.
     """
 
@@ -109,8 +114,9 @@ class Chosen:
         for name in NUMBERS.keys() & self.values.keys():
             if self.values[name] is not None:
                 NUMBERS[name](name, self.values[name])
-        if "attention_dropout" in names and self.values["attention_dropout"] is None:
-            self.values["attention_dropout"] = dropout
+        for name in {"attention_dropout", "embedding_dropout"} & names.keys():
+            if self.values[name] is None:
+                self.values[name] = dropout
 
     def __getattr__(self, name: str) -> Any:
         try:

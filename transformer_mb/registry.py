@@ -15,6 +15,7 @@ from .fields import did_you_mean
 
 if TYPE_CHECKING:
     from .backend import Backend
+    from .distributed import Place, Processes
 
 VARIABLE = "TRANSFORMER_MB_BACKEND"
 DEFAULT = "numpy"
@@ -129,6 +130,19 @@ def get_backend(name: str | None = None, device: str | None = None, dtype: str =
         BackendError: unknown or not usable here; DtypeError, DeviceError: not offered.
     """
     return load_backend_class(requested_name(name))(device=device, dtype=dtype)
+
+
+def join_processes(name: str, place: Place, shard: bool = False) -> Processes:
+    """Meet the other processes of a training by the means of a backend; before anything else of its framework is used.
+
+    Raises BackendError: unknown or not usable here, or of another package and without a module ``distributed``;
+    or one that cannot keep weights in parts (``shard``); DistributedError: some of them did not come.
+    """
+    load_backend_class(name)
+    module = f"{entries()[name].module.partition(':')[0]}.distributed"
+    if importlib.util.find_spec(module) is None:
+        raise BackendError(f"The backend {name!r} trains in one process, since it has no {module}, got {place.size} processes.")
+    return importlib.import_module(module).join(place, shard)
 
 
 def chosen_backend(backend: str | Backend | None, device: str | None, dtype: str | None) -> Backend:

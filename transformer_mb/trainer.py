@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,12 +13,13 @@ import numpy as np
 from .call_checks import check_lengths, check_source, check_target
 from .checks import check_same
 from .config import TransformerConfig, check_choice, check_rate
+from .distributed import Alone, Processes, Share, divisor, share
 from .errors import ConfigError, ShapeError
 from .fields import check_field_types, refusing_unknown_fields
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights, parameter_shapes
 
-SLOTS = {"adam": ("m", "v"), "sgd": ("momentum",)}
+SLOTS = {"adam": ("m", "v"), "adamw": ("m", "v"), "sgd": ("momentum",)}
 
 
 class Batch(NamedTuple):
@@ -43,8 +45,11 @@ class TrainerOptions:
     """How a trainer updates.
 
     Args:
-        optimizer: ``adam`` (Kingma & Ba 2015, Algorithm 1: epsilon added to the bias-corrected root) or ``sgd``
-            (velocity = momentum * velocity + gradient; weight -= learning_rate * velocity).
+        optimizer: ``adam`` (Kingma & Ba 2015, Algorithm 1: epsilon added to the bias-corrected root), ``adamw`` (the same with
+            decoupled weight decay: Loshchilov & Hutter 2019, Algorithm 2) or ``sgd`` (velocity = momentum * velocity +
+            gradient; weight -= learning_rate * velocity).
+        weight_decay: of adamw. Beside Adam's update every weight, biases and norms as in torch.optim.AdamW, loses
+            learning_rate * weight_decay of itself; the moments know nothing of it.
         clip_norm: gradients are scaled by min(1, clip_norm / norm of all of them together); None: never.
         normalization, label_smoothing: see MaskedSoftmaxCELoss.
         seed: the dropout of step n is a function of the seed and n alone, so that resumed training continues
@@ -56,6 +61,7 @@ class TrainerOptions:
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     momentum: float = 0.0
+    weight_decay: float = 0.0
     clip_norm: float | None = None
     normalization: str = "steps"
     label_smoothing: float = 0.0
@@ -71,6 +77,10 @@ class TrainerOptions:
             raise ConfigError(f"learning_rate must be positive, got {self.learning_rate}.")
         if not all(0.0 <= beta < 1.0 for beta in (*self.betas, self.momentum)):
             raise ConfigError(f"betas and momentum must be from 0 to below 1, got {self.betas} and {self.momentum}.")
+        if not 0.0 <= self.weight_decay < 1.0:
+            raise ConfigError(f"weight_decay must be from 0 to below 1, got {self.weight_decay}.")
+        if self.weight_decay and self.optimizer != "adamw":
+            raise ConfigError(f"weight_decay must be 0 but with adamw, got {self.weight_decay} with {self.optimizer}.")
         if self.clip_norm is not None and not self.clip_norm > 0.0:
             raise ConfigError(
                 f"clip_norm must be positive, or None for no limit (0 in a flag or a file), got {self.clip_norm}."
@@ -88,6 +98,7 @@ class Trainer(ABC):
         parameters: the model's, by canonical name.
         learning_rate: used by the next step; a schedule sets it.
         step_count: steps taken so far.
+        processes: those that take each step together, with the same weights and the same batches.
     """
 
     def __init__(self, model: Any, parameters: NativeParameters, options: TrainerOptions):
@@ -96,18 +107,76 @@ class Trainer(ABC):
         self.options = options
         self.learning_rate = options.learning_rate
         self.step_count = 0
+        self.processes: Processes = Alone()
+
+    def join(self, processes: Processes) -> None:
+        """Take every step from here on together with other processes; before the first step and ``load_state_dict``.
+
+        Where these keep weights in parts, those of the model are shared out now, or at the first step.
+        """
+        self.processes = processes
+
+    def gathered(self) -> Any:
+        """The model with its current weights, whole until the next step. All processes call it together."""
+        if self.processes.sharded:
+            self._gather()
+        return self.model
+
+    def _gather(self) -> None:
+        """Give the model the weights of all parts, where the processes of this backend keep such."""
+        raise NotImplementedError
+
+    @property
+    def dropout_seed(self) -> int:
+        """What the framework's own dropout depends on beside the step: the rows of each of several processes drop others."""
+        if self.processes.size == 1:
+            return self.options.seed
+        named = f"{self.options.seed}/{self.processes.rank}/{self.processes.size}"
+        return int.from_bytes(hashlib.sha256(named.encode()).digest()[:6])
 
     def step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None = None) -> Any:
         """One training step; returns the summed loss as the framework's scalar, which ``float()`` reads.
 
+        Of several processes each is given the whole batch and computes its rows; the losses that they return add up to that
+        of the batch.
         With ``dropout_masks`` (see ``transformer_mb.dropout_masks``) these replace the framework's own dropout. Raises
         ShapeError or TokenError for a batch that does not fit the model: a compiled step would train on.
         """
-        return self.run_step(self._checked(batch), dropout_masks)
+        return self.accumulated_step([batch], None if dropout_masks is None else [dropout_masks])
+
+    def accumulated_step(
+        self, batches: Sequence[Batch], dropout_masks: Sequence[Mapping[str, np.ndarray]] | None = None
+    ) -> Any:
+        """``step`` on several batches, as on one that holds the rows of all, though in memory there is one at a time.
+
+        Their gradients are added, then clipped, and the weights change once. With ``tokens`` the loss is the mean over the
+        tokens of all of them; with ``steps`` sums are divided by the width of the widest, to which one batch of all rows would
+        be padded.
+        """
+        checked = [self._checked(batch) for batch in batches]
+        masks = [None] * len(checked) if dropout_masks is None else dropout_masks
+        if not checked or len(masks) != len(checked):
+            raise ShapeError(f"A step must have batches, and dropout masks for each, got {len(checked)} and {len(masks)}.")
+        processes, normalization = self.processes, self.options.normalization
+        whole = divisor(checked, normalization)
+        processes.expect()
+        losses = []
+        for part, (batch, mask) in enumerate(zip(checked, masks, strict=True)):
+            mine = share(batch, mask, processes.rank, processes.size, normalization, whole, processes.devices)
+            losses.append(self.run_batch(mine, part, part == len(checked) - 1))
+        return sum(losses[1:], losses[0])
 
     @abstractmethod
-    def run_step(self, batch: Batch, dropout_masks: Mapping[str, np.ndarray] | None) -> Any:
-        """The step, on a batch that was checked."""
+    def run_batch(self, share: Share, part: int, last: bool) -> Any:
+        """One batch of a step, ``part`` being 0 for its first: the weighed loss.
+
+        The weighed gradient is added to those of the parts before it; after the last come the sum over all processes and the
+        update.
+        """
+
+    def dropout_step(self, part: int) -> int:
+        """What the framework's own dropout depends on beside the seed: a number below 2**31, of each part of a step another."""
+        return (self.step_count + part * 0x9E3779B1) % 2**31
 
     def _checked(self, batch: Any) -> Batch:
         if not isinstance(batch, tuple | list) or len(batch) != len(Batch._fields):
@@ -137,7 +206,7 @@ class Trainer(ABC):
         """Continue from these, by canonical name in canonical layout; ``step_count`` is set before."""
 
     def slots(self) -> dict[str, np.ndarray]:
-        """The optimizer's moments: ``m.NAME`` and ``v.NAME`` for adam, ``momentum.NAME`` for sgd."""
+        """The optimizer's moments: ``m.NAME`` and ``v.NAME`` for adam and adamw, ``momentum.NAME`` for sgd."""
         moments = {slot: by_name(self.parameters, self.moments(slot)) for slot in SLOTS[self.options.optimizer]}
         return {f"{slot}.{name}": moment for slot, named in moments.items() for name, moment in named.items()}
 

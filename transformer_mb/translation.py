@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, Unpack, overload
+
+import numpy as np
 
 from .backend import Backend
-from .beam_search import ScoredIds, check_search
-from .checkpoint import Checkpoint, read_checkpoint
-from .config import TransformerConfig
+from .beam_search import ScoredIds
+from .checkpoint import read_checkpoint
 from .data.batching import SourceBatch, restore_order, source_batches
 from .data.padding import check_limits
 from .data.vocabulary import Vocabulary
-from .errors import CheckpointError, ConfigError, DataError, TokenError
+from .errors import ConfigError, DataError, TokenError
 from .registry import chosen_backend
+from .scoring import PairScore, scored_pairs
+from .search_options import LineOptions, LineSearch, checked_search
+from .translatable import check_both_sides, text_vocabularies
 
-EXTRA_STEPS = 10  # the limit is 2 * source + 10, or max_len
 LENGTH_PENALTY = 0.6
 TOO_LONG = ("stop", "cut", "skip")
 Result = TypeVar("Result")
@@ -25,7 +28,8 @@ class Hypothesis(NamedTuple):
     """One translation of several.
 
     tokens: as the vocabulary has them. log_probability: natural logarithm, of all tokens and of the <eos> that ends them.
-    score: ``log_probability / ((5 + n) / 6) ** length_penalty``, n being the tokens with <eos>; it orders hypotheses.
+    score: ``log_probability / ((5 + n) / 6) ** length_penalty``, n being the tokens with <eos>, and what a coverage penalty
+    adds; it orders hypotheses. The tokens of a prefix count in neither.
     """
 
     text: str
@@ -111,64 +115,119 @@ class Translator:
 
     @overload
     def translate(  # type: ignore[overload-overlap]
-        self, lines: str, beam: int = 1, length_penalty: float = LENGTH_PENALTY
+        self, lines: str, beam: int = 1, length_penalty: float = LENGTH_PENALTY, **options: Unpack[LineOptions]
     ) -> str: ...
     @overload
-    def translate(self, lines: Iterable[str], beam: int = 1, length_penalty: float = LENGTH_PENALTY) -> list[str]: ...
-    def translate(self, lines: Any, beam: int = 1, length_penalty: float = LENGTH_PENALTY) -> Any:
+    def translate(
+        self, lines: Iterable[str], beam: int = 1, length_penalty: float = LENGTH_PENALTY, **options: Unpack[LineOptions]
+    ) -> list[str]: ...
+    def translate(
+        self, lines: Any, beam: int = 1, length_penalty: float = LENGTH_PENALTY, **options: Unpack[LineOptions]
+    ) -> Any:
         """The translation of one text, or a list of one for each; an empty one stays empty, and unknown words are allowed.
 
         Args:
             beam: hypotheses of the beam search; 1 decodes greedily.
             length_penalty: 0 orders hypotheses by their probability alone, more (up to 10) favors longer ones.
+            options: see ``LineOptions``: coverage_penalty, sample, prefixes, max_ratio, first.
         Raises:
             ConfigError: a beam or a length penalty that cannot be; TokenError: a line that is too long, see ``too_long``;
             DataError: lines that are no text.
         """
-        check_search(beam, length_penalty, 1)
+        listed = _lines(lines)
+        search = checked_search(self, listed, lines, beam, length_penalty, 1, options)
 
-        def decode(batch: SourceBatch) -> list[list[int]]:
-            inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch)
-            return self.backend.greedy(*inputs) if beam == 1 else self.backend.beam(*inputs, beam, length_penalty)
+        def decode(batch: SourceBatch, numbers: Sequence[int]) -> list[list[int]]:
+            inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch, numbers, search)
+            prefixes = search.prefixes_of(numbers)
+            if search.sample is not None:
+                rows = np.asarray(numbers) + search.first
+                return self.backend.sample(*inputs, search.sample, rows=rows, prefixes=prefixes)
+            if beam == 1:
+                return self.backend.greedy(*inputs, prefixes=prefixes)
+            covering = search.coverage_penalty
+            return self.backend.beam(*inputs, beam, length_penalty, coverage_penalty=covering, prefixes=prefixes)
 
-        texts = self._each(_lines(lines), decode, self.target_vocabulary.decode, "")
+        texts = self._each(listed, decode, self.target_vocabulary.decode, "")
         return texts[0] if isinstance(lines, str) else texts
 
     @overload
     def hypotheses(  # type: ignore[overload-overlap]
-        self, lines: str, beam: int = 4, n_best: int | None = None, length_penalty: float = LENGTH_PENALTY
+        self,
+        lines: str,
+        beam: int = 4,
+        n_best: int | None = None,
+        length_penalty: float = LENGTH_PENALTY,
+        **options: Unpack[LineOptions],
     ) -> list[Hypothesis]: ...
     @overload
     def hypotheses(
-        self, lines: Iterable[str], beam: int = 4, n_best: int | None = None, length_penalty: float = LENGTH_PENALTY
+        self,
+        lines: Iterable[str],
+        beam: int = 4,
+        n_best: int | None = None,
+        length_penalty: float = LENGTH_PENALTY,
+        **options: Unpack[LineOptions],
     ) -> list[list[Hypothesis]]: ...
-    def hypotheses(self, lines: Any, beam: int = 4, n_best: int | None = None, length_penalty: float = LENGTH_PENALTY) -> Any:
+    def hypotheses(
+        self,
+        lines: Any,
+        beam: int = 4,
+        n_best: int | None = None,
+        length_penalty: float = LENGTH_PENALTY,
+        **options: Unpack[LineOptions],
+    ) -> Any:
         """The best translations of each text with their scores, the best first: that which ``translate`` gives.
 
         Args:
             n_best: how many, at most ``beam``; None: all that the beam has. Fewer where the search found no more; an empty
-                text has one, which is empty. The others: as in ``translate``.
+                text has one, which is empty. The others: as in ``translate``, but for ``sample``.
         """
         n_best = beam if n_best is None else n_best
-        check_search(beam, length_penalty, n_best)
+        listed = _lines(lines)
+        search = checked_search(self, listed, lines, beam, length_penalty, n_best, options)
+        if search.sample is not None:
+            raise ConfigError("sample must be None for hypotheses, which a search compares, got a Sampling.")
 
-        def decode(batch: SourceBatch) -> list[list[ScoredIds]]:
-            inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch)
-            return self.backend.hypotheses(*inputs, beam, length_penalty, n_best)
+        def decode(batch: SourceBatch, numbers: Sequence[int]) -> list[list[ScoredIds]]:
+            inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch, numbers, search)
+            prefixes, covering = search.prefixes_of(numbers), search.coverage_penalty
+            return self.backend.hypotheses(*inputs, beam, length_penalty, n_best, coverage_penalty=covering, prefixes=prefixes)
 
-        found = self._each(_lines(lines), decode, self._described, [NOTHING])
+        found = self._each(listed, decode, self._described, [NOTHING])
         return found[0] if isinstance(lines, str) else found
+
+    def score(self, pairs: Iterable[tuple[str, str]], first: int = 1) -> list[PairScore]:
+        """The log-probability of each (source, target), as ``hypotheses`` has it of its own; see ``PairScore``.
+
+        What is too long is cut, skipped or refused as ``too_long`` says, on both sides. ``first``: the number of the first
+        pair, for errors.
+
+        Raises:
+            TokenError: a side that is too long, see ``too_long``; DataError: what is no pair of texts.
+        """
+        return scored_pairs(self, pairs, first)
 
     def tokens(self, line: str) -> list[str]:
         """What the model is given of a line, without <eos>."""
-        tokens = self.source_vocabulary.pipeline.encode(line)
+        return self._within(self.source_vocabulary.pieces(line) if line.strip() else [])
+
+    def ids(self, line: str) -> list[int]:
+        """The ids of those tokens."""
+        return self._within(self._encoded(line))
+
+    def _encoded(self, line: str) -> list[int]:
+        """A line of blanks alone has nothing to translate, though subwords may write it."""
+        return self.source_vocabulary.encode(line) if line.strip() else []
+
+    def _within(self, tokens: list[Result]) -> list[Result]:
         if len(tokens) <= self.longest:
             return tokens
         return tokens[: self.longest] if self.too_long == "cut" else []
 
     def excess(self, lines: Iterable[str]) -> dict[int, int]:
         """How many tokens each line has that is too long, by its number from 0."""
-        counts = (len(self.source_vocabulary.pipeline.encode(line)) for line in lines)
+        counts = (len(self._encoded(line)) for line in lines)
         return {number: count for number, count in enumerate(counts) if count > self.longest}
 
     def length_error(self, number: int, count: int) -> TokenError:
@@ -181,62 +240,32 @@ class Translator:
     def _each(
         self,
         lines: list[str],
-        decode: Callable[[SourceBatch], Sequence[Any]],
+        decode: Callable[[SourceBatch, Sequence[int]], Sequence[Any]],
         describe: Callable[[Any], Result],
         empty: Result,
     ) -> list[Result]:
         """Each line's result in the order of the lines, decoded in batches of similar length."""
-        if self.too_long == "stop":
-            for number, count in self.excess(lines).items():
-                raise self.length_error(number + 1, count)
-        token_lists = [self.tokens(line) for line in lines]
-        filled = [number for number, tokens in enumerate(token_lists) if tokens]
-        filled_lists = [token_lists[number] for number in filled]
-        batches = source_batches(filled_lists, self.source_vocabulary, self.batch_size, max_len=self.longest + 1)
-        decoded = [result for batch in batches for result in decode(batch)]
+        encoded = [self._encoded(line) for line in lines]
+        for number, ids in enumerate(encoded, start=1):
+            if self.too_long == "stop" and len(ids) > self.longest:
+                raise self.length_error(number, len(ids))
+        encoded = [self._within(ids) for ids in encoded]
+        filled = [number for number, ids in enumerate(encoded) if ids]
+        batches = source_batches(
+            [encoded[number] for number in filled], self.source_vocabulary, self.batch_size, max_len=self.longest + 1
+        )
+        decoded = [result for batch in batches for result in decode(batch, [filled[row] for row in batch.indices])]
         results = [empty] * len(lines)
         for number, result in zip(filled, restore_order(batches, decoded), strict=True):
             results[number] = describe(result)
         return results
 
-    def _steps(self, batch: SourceBatch) -> int:
-        if self.max_steps is not None:
-            return self.max_steps
-        return min(self.longest + 1, 2 * batch.source.shape[1] + EXTRA_STEPS)
+    def _steps(self, batch: SourceBatch, numbers: Sequence[int], search: LineSearch) -> Any:
+        return search.steps(batch.source, batch.source_valid_lens, numbers, self.max_steps, self.longest + 1)
 
     def _described(self, found: Sequence[ScoredIds]) -> list[Hypothesis]:
         vocabulary = self.target_vocabulary
         return [Hypothesis(vocabulary.decode(one.ids), vocabulary.tokens(one.ids), *one[1:]) for one in found]
-
-
-def check_both_sides(config: TransformerConfig, got: str) -> None:
-    """Refuse a model of one side alone, and say what it can do; ``got`` begins what was given. Raises ConfigError."""
-    if not config.has_encoder:
-        raise ConfigError(
-            f"Translating needs a model with encoder and decoder, but {got} a decoder alone. From Python such a model "
-            "continues ids: backend.greedy(model, prompts), or backend.beam."
-        )
-    if not config.has_decoder:
-        raise ConfigError(
-            f"Translating needs a model with encoder and decoder, but {got} an encoder alone. From Python such a model "
-            "reads ids: backend.encode(model, source)."
-        )
-
-
-def text_vocabularies(checkpoint: Checkpoint, folder: Any) -> tuple[Vocabulary, Vocabulary]:
-    """Those of both sides.
-
-    Raises CheckpointError that says how to give a checkpoint its vocabularies, and ConfigError for a model of one side.
-    """
-    check_both_sides(checkpoint.config, f"the checkpoint {folder} holds")
-    source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
-    if source is None or target is None:
-        raise CheckpointError(
-            f"Text needs the vocabularies of both sides, but the checkpoint {folder} holds a model without. Save it with them "
-            'from Python, tmb.save(model, folder, vocabularies=(source, target)), or port it with {"source_vocabulary": FILE, '
-            '"target_vocabulary": FILE} in --config.'
-        )
-    return source, target
 
 
 def _lines(lines: Any) -> list[str]:

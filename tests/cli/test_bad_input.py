@@ -142,7 +142,7 @@ def test_a_model_that_cannot_be(fails, tmp_path, data, line, words):
 def test_a_recipe_that_cannot_be(train_fails):
     assert "epochs must be at least 1" in train_fails("--epochs", 0)
     assert "learning_rate must be positive" in train_fails("--learning-rate", -1)
-    assert "optimizer must be one of adam, sgd" in train_fails("--optimizer", "adagrad")
+    assert "optimizer must be one of adam, adamw, sgd" in train_fails("--optimizer", "adagrad")
 
 
 def test_a_place_that_cannot_be_written(fails, settings_file, tmp_path):

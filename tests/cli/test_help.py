@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-COMMANDS = ("backends", "demo", "train", "translate", "evaluate")
+COMMANDS = ("backends", "demo", "train", "translate", "score", "generate", "evaluate")
 NOT_NEEDED = {
     "numpy", "safetensors", "sacrebleu", "rich.table", "torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax",
     "transformer_mb.backend", "transformer_mb.training", "transformer_mb.data", "transformer_mb.checkpoint",

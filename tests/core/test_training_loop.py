@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from interrupting import InterruptAt
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_ids
-from transformer_mb.errors import CheckpointError, ConfigError, NotFiniteError
+from transformer_mb.errors import CheckpointError, ConfigError, NotFiniteError, ShapeError
 from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe, train_model
 
 PAIRS = demo_pairs()[0][:40]
@@ -26,20 +27,6 @@ RECIPE = TrainingRecipe(epochs=3, batch_size=8, learning_rate=0.01, schedule="li
 
 def batches(recipe: TrainingRecipe = RECIPE) -> Batches:
     return Batches(pair_ids(PAIRS, *VOCABULARIES), recipe.batch_size, recipe.seed, num_steps=recipe.num_steps)
-
-
-class InterruptAt(Progress):
-    """Presses Ctrl-C while step number ``step`` is reported."""
-
-    def __init__(self, step: int):
-        self.at, self.told = step, 0
-
-    def step(self, state) -> None:
-        if state.step == self.at:
-            signal.raise_signal(signal.SIGINT)
-
-    def interrupted(self) -> None:
-        self.told += 1
 
 
 @pytest.fixture(params=["float32", "float64"])
@@ -108,8 +95,9 @@ def test_the_learning_rate_of_each_step_is_the_schedules(monkeypatch):
     backend = tmb.get_backend("numpy")
     rates = []
     trainer_class = type(backend.trainer(backend.build(CONFIG)))
-    real = trainer_class.step
-    monkeypatch.setattr(trainer_class, "step", lambda self, batch: rates.append(self.learning_rate) or real(self, batch))
+    real = trainer_class.accumulated_step
+    recorded = lambda self, batches: rates.append(self.learning_rate) or real(self, batches)  # noqa: E731
+    monkeypatch.setattr(trainer_class, "accumulated_step", recorded)
     run(backend)
     falling = [0.01 * left / 13 for left in range(13, 0, -1)]  # 15 steps, 3 of warm-up
     assert rates == pytest.approx([0.01 / 3, 0.02 / 3, *falling])
@@ -129,7 +117,8 @@ def test_the_loss_is_read_once_in_a_while(monkeypatch):
     backend = tmb.get_backend("numpy")
     seen, state_at_step = [], []
     trainer_class = type(backend.trainer(backend.build(CONFIG)))
-    monkeypatch.setattr(trainer_class, "step", lambda self, batch: state_at_step.append(len(state_at_step)) or Scalar())
+    scalar = lambda self, batches: state_at_step.append(len(state_at_step)) or Scalar()  # noqa: E731
+    monkeypatch.setattr(trainer_class, "accumulated_step", scalar)
     recipe = TrainingRecipe(epochs=1, batch_size=1)
     run(backend, recipe)
     assert Scalar.reads == 40 and set(seen) == {31, 39}  # after steps 32 and 40
@@ -209,7 +198,7 @@ def test_what_cannot_be_resumed(tmp_path):
     for damage, words in [
         ({"step": 3}, "must be of one step, got 3 and 15"),
         ({"epoch": -1}, "a whole number of at least 0 as epoch, got -1"),
-        ({"history": [{"loss": 1.0}]}, "must hold a history of rows"),
+        ({"history": [{"loss": 1.0}]}, "must hold rows with epoch, loss, tokens, seconds and validation_loss as history"),
         ({"recipe": {"color": 1}}, "no valid recipe: Unknown training field"),
     ]:
         checkpoint.trainer.update(damage)
@@ -225,3 +214,44 @@ def test_training_learns():
     model = backend.build(CONFIG.replace(dropout=0.0, num_hiddens=32, ffn_num_hiddens=64), seed=3)
     state = train_model(backend, model, batches(recipe), recipe)
     assert state.history[0].loss > 2.0 and state.loss < 0.5
+
+
+@pytest.mark.parametrize("normalization", ["tokens", "steps"])
+def test_batches_of_eight_by_twos_are_batches_of_sixteen(normalization, tmp_path):
+    """Of one width, without dropout. Five batches make two steps and one of those that are left, as 40 pairs do by 16."""
+    backend, found = tmb.get_backend("numpy", dtype="float64"), []
+    for changes in ({"batch_size": 16}, {"batch_size": 8, "accumulate": 2}):
+        fields = {**RECIPE.to_dict(), "num_steps": 9, "normalization": normalization, "schedule": "cosine", **changes}
+        recipe = TrainingRecipe.from_dict(fields)
+        model = backend.build(CONFIG.replace(dropout=0.0), seed=0)
+        state = train_model(backend, model, batches(recipe), recipe)
+        assert state.step == 9
+        found.append((state.history, backend.get_weights(model)))
+    for one, other in zip(found[0][0], found[1][0], strict=True):
+        assert (one.tokens, one.loss) == (other.tokens, pytest.approx(other.loss, rel=1e-12))
+    for name, weight in found[0][1].items():
+        np.testing.assert_allclose(weight, found[1][1][name], rtol=0, atol=1e-12 * np.abs(weight).max())
+
+
+def test_an_accumulating_training_is_resumed_bit_for_bit(tmp_path):
+    backend, recipe = tmb.get_backend("numpy"), TrainingRecipe.from_dict({**RECIPE.to_dict(), "accumulate": 2})
+    whole, _ = run(backend, recipe, folder=tmp_path / "whole")
+    with pytest.raises(TrainingInterrupted):
+        run(backend, recipe, folder=tmp_path / "parts", progress=InterruptAt(5))
+    checkpoint = read_checkpoint(tmp_path / "parts")
+    assert [checkpoint.trainer[name] for name in ("epoch", "batch", "step")] == [1, 4, 5]
+    with pytest.raises(ConfigError, match="accumulate was 2 and is 1"):
+        run(backend, RECIPE, resume=checkpoint)
+    run(backend, recipe, folder=tmp_path / "parts", resume=checkpoint)
+    assert files(tmp_path / "parts") == files(tmp_path / "whole") and whole.step == 9
+
+
+def test_the_parts_of_a_step_drop_out_apart():
+    backend = tmb.get_backend("numpy")
+    model = backend.build(CONFIG, seed=0)
+    trainer, batch = backend.trainer(model, learning_rate=1e-30), next(batches().epoch(0))
+    first, twice = float(trainer.step(batch)), backend.trainer(model, learning_rate=1e-30)
+    both = float(twice.accumulated_step([batch, batch]))
+    assert abs(both - 2 * first) > 1e-3 * first and twice.step_count == 1
+    with pytest.raises(ShapeError, match="A step must have batches, and dropout masks for each, got 0 and 0"):
+        twice.accumulated_step([])

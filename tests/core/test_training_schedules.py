@@ -47,6 +47,13 @@ def test_linear_rises_to_one_and_falls_to_the_last_step():
     assert found == pytest.approx([1 / 4, 2 / 4, 3 / 4, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6, 0])
 
 
+def test_cosine_is_half_a_cosine_after_its_warm_up():
+    """Six steps from the peak to zero, of thirty degrees each, whose cosines are 1, root 3 / 2, 1 / 2, 0: (1 + cosine) / 2."""
+    span, high, low = Span(warmup_steps=4, total_steps=9, num_hiddens=8), 0.5 + 3**0.5 / 4, 0.5 - 3**0.5 / 4
+    found = [SCHEDULES["cosine"](step, span) for step in range(1, 12)]
+    assert found == pytest.approx([1 / 4, 2 / 4, 3 / 4, 1, high, 3 / 4, 1 / 2, 1 / 4, low, 0, 0], abs=1e-15)
+
+
 def test_constant_is_one_after_its_warm_up():
     assert [SCHEDULES["constant"](step, Span(0, 10, 8)) for step in (1, 2, 10)] == [1, 1, 1]
     assert [SCHEDULES["constant"](step, Span(4, 10, 8)) for step in (1, 2, 4, 5)] == [0.25, 0.5, 1, 1]
@@ -70,6 +77,7 @@ def test_a_recipe_survives_json():
         ({"epochs": 0}, "epochs must be at least 1, got 0"),
         ({"epochs": "3"}, "epochs must be a whole number below 9007199254740992, got '3'"),
         ({"epochs": 2.0}, "epochs must be a whole number"),
+        ({"accumulate": 0}, "accumulate must be at least 1, got 0"),
         ({"batch_size": True}, "batch_size must be a whole number"),
         ({"num_steps": 0}, "num_steps must be at least 1"),
         ({"learning_rate": 0}, "learning_rate must be positive"),
@@ -77,9 +85,11 @@ def test_a_recipe_survives_json():
         ({"betas": [0.9]}, "betas must be two finite numbers"),
         ({"betas": [0.9, 1.0]}, "betas and momentum must be from 0 to below 1"),
         ({"eps": 0}, "eps must be positive"),
-        ({"optimizer": "adagrad"}, "optimizer must be one of adam, sgd, got 'adagrad'"),
+        ({"optimizer": "adamw", "weight_decay": 1}, "weight_decay must be from 0 to below 1"),
+        ({"optimizer": "sgd", "weight_decay": 0.1}, "weight_decay must be 0 but with adamw, got 0.1 with sgd"),
+        ({"optimizer": "adagrad"}, "optimizer must be one of adam, adamw, sgd, got 'adagrad'"),
         ({"normalization": "mean"}, "normalization must be one of steps, tokens, got"),
-        ({"schedule": "cosine"}, "schedule must be one of constant, linear, inverse_square_root, vaswani"),
+        ({"schedule": "step"}, "schedule must be one of constant, linear, cosine, inverse_square_root, vaswani"),
         ({"schedule": "vaswani"}, "schedule vaswani needs warmup_steps of at least 1, got 0"),
         ({"pipeline": "bpe"}, "The text pipeline must be one of"),
         ({"color": 1, "lr": 2}, r"Unknown training field\(s\): color, lr"),

@@ -17,7 +17,7 @@ def translations(backend, checkpoint, switch, sources, num_steps):
     model = backend.create_empty(checkpoint.config.replace(compat_decode=switch))
     backend.set_weights(model, checkpoint.weights)
     found = {}
-    for batch in source_batches([text.split(" ") for text in sources], source, 64, num_steps=num_steps):
+    for batch in source_batches([source.ids(text.split(" ")) for text in sources], source, 64, num_steps=num_steps):
         decoded = backend.greedy(model, batch.source, batch.source_valid_lens, num_steps)
         found.update({sources[i]: " ".join(target.tokens(ids)) for i, ids in zip(batch.indices, decoded, strict=True)})
     return found

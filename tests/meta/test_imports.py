@@ -48,7 +48,23 @@ FOREIGN = {PORTING / "formats/native_loaders", PORTING / "proof/reference_runs"}
 def test_the_whole_neutral_half_imports_no_framework():
     modules = [".".join(path.with_suffix("").parts) for path in NEUTRAL if path.name != "__main__.py"]
     found = imported_by("\n".join(f"import {module.removesuffix('.__init__')}" for module in modules))
-    assert "numpy" in found and not found & set(FRAMEWORKS)
+    assert "numpy" in found and not found & {*FRAMEWORKS, "ray"}
+
+
+def test_one_process_that_trains_imports_nothing_of_several():
+    code = """
+import sys
+import transformer_mb as tmb
+tmb.train([("go .", "va !")], backend="numpy", epochs=1, num_hiddens=4, ffn_num_hiddens=4, num_heads=1, num_layers=1)
+several = ("distributed.star", "numpy.distributed", "training.launch", "parity.sweeping")
+assert not [name for name in sys.modules if name.endswith(several)]
+"""
+    assert not imported_by(code) & {*FRAMEWORKS, "ray", "execnet"}
+
+
+def test_ray_is_named_by_its_engine_alone():
+    users = [path for path in NEUTRAL if "ray" in {name.split(".")[0] for name in imports_of(path)}]
+    assert users == [Path("transformer_mb/parity/sweeping/on_ray.py")]
 
 
 def imports_of(path):

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from interrupting import InterruptAt
 from transformer_mb.errors import CheckpointError, ConfigError, DataError, TokenError
 from transformer_mb.registry import canonical_name
-from transformer_mb.training import EpochRecord, Progress, TrainingInterrupted, TrainingRecipe, interruption
+from transformer_mb.training import EpochRecord, TrainingInterrupted, TrainingRecipe, interruption
 from transformer_mb.training.interruption import ENDINGS, Interruption
 from transformer_mb.training.printed_progress import Lines
 
@@ -43,27 +44,16 @@ def test_W23_a_training_that_is_ended_from_outside_is_saved_to_the_step(cli, dat
     assert files(parts) == files(whole)
 
 
-class EndAt(Progress):
-    """Sends a signal while a step is reported."""
-
-    def __init__(self, number: int, step: int = 2):
-        self.number, self.at = number, step
-
-    def step(self, state) -> None:
-        if state.step == self.at:
-            signal.raise_signal(self.number)
-
-
 def test_W23_python_takes_the_signals_that_it_is_told(pairs, tmp_path):
     own, calls = lambda number, frame: calls.append(number), []
     with pytest.raises(TrainingInterrupted) as caught:
-        tmb.train(pairs, tmp_path / "model", epochs=3, progress=EndAt(signal.SIGTERM), signals=ENDINGS, **TINY)
+        tmb.train(pairs, tmp_path / "model", epochs=3, progress=InterruptAt(2, signal.SIGTERM), signals=ENDINGS, **TINY)
     assert (caught.value.state.step, caught.value.exit_status) == (2, 143) and (tmp_path / "model" / "trainer.json").exists()
     assert [signal.getsignal(one) for one in ENDINGS] == [signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL]
     before = signal.signal(signal.SIGTERM, own)
     try:
         for options in ({}, {"signals": ENDINGS}):  # by default Ctrl-C alone, and never what the program handles itself
-            assert tmb.train(pairs, epochs=1, progress=EndAt(signal.SIGTERM), **TINY, **options).state.step == 5
+            assert tmb.train(pairs, epochs=1, progress=InterruptAt(2, signal.SIGTERM), **TINY, **options).state.step == 5
     finally:
         signal.signal(signal.SIGTERM, before)
     assert calls == [signal.SIGTERM] * 2

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import re
-import signal
 import tomllib
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from interrupting import InterruptAt
 from transformer_mb import option_words
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.cli.main import main
@@ -19,7 +19,7 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Pairs, demo_pairs
 from transformer_mb.errors import CheckpointError, ConfigError, DataError
 from transformer_mb.registry import VARIABLE
-from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe
+from transformer_mb.training import TrainingInterrupted, TrainingRecipe
 from transformer_mb.training.tables import documented_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "PYTHON.md"
@@ -113,17 +113,6 @@ def diverging(**options):
     return {"validation": UNSEEN, "dropout": 0.1, "seed": 2, **options}
 
 
-class InterruptAt(Progress):
-    """Presses Ctrl-C while a step is reported."""
-
-    def __init__(self, step: int):
-        self.at = step
-
-    def step(self, state) -> None:
-        if state.step == self.at:
-            signal.raise_signal(signal.SIGINT)
-
-
 def test_X2_the_best_model_is_kept_and_early_stopping_ends(tmp_path):
     trained = train(tmp_path / "model", epochs=40, early_stopping=4, **diverging())
     losses = [record.validation_loss for record in trained.history]
@@ -152,7 +141,7 @@ def test_X2_with_validation_a_resume_is_bit_for_bit_the_whole(tmp_path, stop):
 
 
 def test_X2_what_validation_needs(tmp_path):
-    with pytest.raises(ConfigError, match="early_stopping needs pairs whose loss is measured"):
+    with pytest.raises(ConfigError, match="early_stopping needs pairs that are measured"):
         train(epochs=1, early_stopping=2)
     with pytest.raises(ConfigError, match="needs compat_decode = correct"):
         train(epochs=1, validation=UNSEEN, compat_decode="d2l")

@@ -175,7 +175,7 @@ def test_F4_whoever_may_read_the_folder_may_read_its_tensors(cli, settings_file,
 
 def test_F6_the_help_shows_defaults(cli):
     text = " ".join(cli("train", "--help").out.split())
-    for words in ("before a resume counted. [default: 10]", "above 0. [default: 0.001]", "in a step. [default: 64]"):
+    for words in ("before a resume counted. [default: 10]", "above 0. [default: 0.001]", "in a batch. [default: 64]"):
         assert words in text
 
 

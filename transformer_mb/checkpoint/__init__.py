@@ -1,10 +1,9 @@
 """The canonical checkpoint: a folder that every backend reads and writes."""
 
-from .files import read_config
+from .averaging import average
+from .files import check_destination, check_nothing_lost, read_config
 from .model import (
     Checkpoint,
-    check_destination,
-    check_nothing_lost,
     fill_folder,
     load,
     read_checkpoint,
@@ -14,6 +13,7 @@ from .model import (
 
 __all__ = [
     "Checkpoint",
+    "average",
     "check_destination",
     "check_nothing_lost",
     "fill_folder",

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..config import TransformerConfig
+from ..data.subwords import SUFFIXES, SubwordVocabulary, vocabulary_of
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, DataError
-from ..files.regular import read_regular_text
+from ..files.regular import LARGEST, read_regular_file, read_regular_text
 from ..files.whole_folder import current_folder
 
 FORMAT = "transformer_mb"
@@ -18,7 +19,22 @@ FORMAT_VERSION = 1
 CONFIG, MODEL = "config.json", "model.safetensors"
 VOCABULARIES = {"source": "source_vocabulary.json", "target": "target_vocabulary.json"}
 OPTIMIZER, TRAINER, LAST = "optimizer.safetensors", "trainer.json", "last.safetensors"
-FILES = (CONFIG, MODEL, *VOCABULARIES.values(), OPTIMIZER, TRAINER, LAST)
+# Beside a vocabulary of subwords: what makes them of text, a file of one kind or the other.
+TOKENIZERS = tuple(f"{side}_tokenizer{suffixes[0]}" for side in VOCABULARIES for suffixes in SUFFIXES.values())
+KEPT = "kept-*.safetensors"
+OF_TRAINING = (OPTIMIZER, TRAINER, LAST, KEPT)
+FILES = (CONFIG, MODEL, *VOCABULARIES.values(), *TOKENIZERS, *OF_TRAINING)
+
+
+def kept_name(step: int) -> str:
+    """The file of the weights that are kept beside the model, of the validation after so many steps."""
+    return KEPT.replace("*", str(step))
+
+
+def kept_steps(folder: Path) -> list[int]:
+    """Of which validations the weights are kept in a folder, the first first."""
+    found = (path.name.removeprefix("kept-").removesuffix(".safetensors") for path in folder.glob(KEPT))
+    return sorted(int(step) for step in found if step.isdecimal())
 
 
 def check_folder_name(folder: Any) -> None:
@@ -33,6 +49,33 @@ def holds_checkpoint(folder: Path) -> bool:
         return read_object(current_folder(folder) / CONFIG).get("format") == FORMAT
     except CheckpointError:
         return False
+
+
+def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool) -> None:
+    """Refuse a folder that holds vocabularies or the state of a training, where none are to replace them."""
+    place = current_folder(folder)
+    lost = []
+    if not vocabularies and any((place / name).exists() for name in VOCABULARIES.values()):
+        lost.append("vocabularies")
+    if not training and any(any(place.glob(name)) for name in OF_TRAINING):
+        lost.append("the state of its training")
+    if lost and holds_checkpoint(folder):
+        raise CheckpointError(
+            f"The folder must be a new one, but {folder} holds a checkpoint with {' and '.join(lost)}, which would be lost: "
+            "nothing is written. Name another folder, or replace it with force."
+        )
+
+
+def check_destination(folder: Path) -> None:
+    """Refuse to save where something lies that is not a checkpoint."""
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError(f"{folder} must be a folder, but it is a file.")
+    if folder.resolve().is_mount():  # "." alone would look like one
+        raise CheckpointError(f"{folder} is a mount point, which cannot be replaced as a whole: name a folder inside it.")
+    if folder.is_dir() and any(folder.iterdir()) and not holds_checkpoint(folder):
+        raise CheckpointError(
+            f"{folder} must be a new folder, an empty one or a checkpoint, but it holds other files: nothing is written."
+        )
 
 
 def described_config(config: TransformerConfig) -> str:
@@ -89,10 +132,33 @@ def config_of(described: dict[str, Any], path: Path) -> TransformerConfig:
         raise CheckpointError(f"{path} holds no valid configuration: {error}") from None
 
 
-def read_vocabulary(path: Path) -> Vocabulary | None:
-    if not path.exists():
-        return None
+def write_vocabularies(folder: Path, **vocabularies: Vocabulary | None) -> None:
+    """Those of the sides ``source`` and ``target``, with their tokenizers."""
+    for side, vocabulary in vocabularies.items():
+        if vocabulary is not None:
+            write_text(folder / VOCABULARIES[side], vocabulary.to_json())
+            write_tokenizer(folder, side, vocabulary)
+
+
+def write_tokenizer(folder: Path, side: str, vocabulary: Vocabulary | None) -> None:
+    """That of subwords; other vocabularies have none."""
+    if isinstance(vocabulary, SubwordVocabulary):
+        (folder / f"{side}_tokenizer{vocabulary.suffix}").write_bytes(vocabulary.content)
+
+
+def read_vocabulary(path: Path) -> Vocabulary:
+    """Of either kind; the tokenizer of subwords lies beside it. Raises CheckpointError."""
+
+    def tokenizer(suffix: str) -> bytes:
+        file = path.with_name(path.name.replace("vocabulary.json", f"tokenizer{suffix}"))
+        try:
+            return bytes(read_regular_file(file, LARGEST["vocabulary"]))
+        except FileNotFoundError:
+            raise CheckpointError(f"{file} is missing: {path.name} says that it makes the tokens.") from None
+        except OSError as error:
+            raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from None
+
     try:
-        return Vocabulary.from_json(_read_text(path))
+        return vocabulary_of(_read_text(path), tokenizer)
     except DataError as error:
         raise CheckpointError(f"{path} holds no valid vocabulary: {error}") from None

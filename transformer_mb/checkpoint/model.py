@@ -4,12 +4,14 @@
 config.json             ``{"format": "transformer_mb", "format_version": 1, "config": {...}}``
 model.safetensors       weights by canonical name, in canonical layout; shared and tied tensors once
 source_vocabulary.json  tokens by id and the name of their text pipeline; likewise target_vocabulary.json
+source_tokenizer.json   of subwords: the tokenizer of the library ``tokenizers``, or source_tokenizer.model of SentencePiece
 optimizer.safetensors   ``step`` and the moments ``m.NAME``, ``v.NAME`` or ``momentum.NAME`` (``Trainer.state_dict``)
 trainer.json            how far training is, and its recipe: see ``training.state``
-last.safetensors        the weights after the last step, where model.safetensors keeps those of the best epoch
+last.safetensors        the weights after the last step, where model.safetensors keeps those of the best validation
+kept-STEP.safetensors   the weights of one of the best validations, where a training keeps several (``keep_best``)
 ======================  =========================================================================================
 
-The last three belong to training; a model alone has none of them. Vocabularies are optional, but a model with two sides has
+The last four belong to training; a model alone has none of them. Vocabularies are optional, but a model with two sides has
 both or none. Each file of tensors says in its metadata which of the others it was saved with (``ties``).
 """
 
@@ -18,7 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,13 +43,17 @@ from .files import (
     OPTIMIZER,
     TRAINER,
     VOCABULARIES,
+    check_destination,
     check_folder_name,
+    check_nothing_lost,
     described_config,
-    holds_checkpoint,
+    kept_name,
+    kept_steps,
     read_config,
     read_object,
     read_vocabulary,
     write_text,
+    write_vocabularies,
 )
 from .ties import Ties, check_ties
 
@@ -60,6 +66,7 @@ class Checkpoint:
     """What a folder holds, without any framework.
 
     ``optimizer`` and ``trainer`` come together or not at all. They go on from ``last``, or from ``weights`` where it is None.
+    ``kept``: the weights of some validations, by step.
     """
 
     config: TransformerConfig
@@ -69,14 +76,21 @@ class Checkpoint:
     optimizer: Mapping[str, np.ndarray] | None = None
     trainer: dict[str, Any] | None = None
     last: Mapping[str, np.ndarray] | None = None
+    kept: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def all_weights(self) -> dict[str, Mapping[str, np.ndarray]]:
+        """By the name of the file."""
+        last = {} if self.last is None else {LAST: self.last}
+        return {MODEL: self.weights, **last, **{kept_name(step): weights for step, weights in self.kept.items()}}
 
     def check(self) -> None:
         """Refuse parts that do not belong together; raises CheckpointError without naming a folder."""
         try:
             check_sizes(self.config, len(self.weights))
-            check_weights(self.weights, parameter_shapes(self.config), "The configuration")
-            if self.last is not None:
-                check_weights(self.last, parameter_shapes(self.config), f"The configuration, in {LAST},")
+            for name, weights in self.all_weights.items():
+                place = "" if name == MODEL else f", in {name},"
+                check_weights(weights, parameter_shapes(self.config), f"The configuration{place}")
             if self.optimizer is not None:
                 check_weights(self.optimizer, optimizer_shapes(self.config, self.optimizer), "The optimizer's state")
         except WeightsError as error:
@@ -152,21 +166,6 @@ def _both(vocabularies: Any) -> tuple[Vocabulary | None, Vocabulary | None]:
     )
 
 
-def check_nothing_lost(folder: Path, *, vocabularies: bool, training: bool) -> None:
-    """Refuse a folder that holds vocabularies or the state of a training, where none are to replace them."""
-    place = current_folder(folder)
-    lost = []
-    if not vocabularies and any((place / name).exists() for name in VOCABULARIES.values()):
-        lost.append("vocabularies")
-    if not training and any((place / name).exists() for name in (OPTIMIZER, TRAINER, LAST)):
-        lost.append("the state of its training")
-    if lost and holds_checkpoint(folder):
-        raise CheckpointError(
-            f"The folder must be a new one, but {folder} holds a checkpoint with {' and '.join(lost)}, which would be lost: "
-            "nothing is written. Name another folder, or replace it with force."
-        )
-
-
 def load(folder: Any, backend: str | Backend | None = None, device: str | None = None, dtype: str | None = None) -> Any:
     """A native model from a canonical checkpoint, in evaluation mode: nothing is dropped. A trainer changes that.
 
@@ -197,7 +196,7 @@ def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True)
         raise
     except OSError as error:
         raise CheckpointError(f"The checkpoint {folder} cannot be read: {error.strerror or error}.") from None
-    if finite and (wrong := not_finite(checkpoint.weights) or not_finite(checkpoint.last or {})):
+    if finite and (wrong := next(filter(None, map(not_finite, checkpoint.all_weights.values())), "")):
         raise CheckpointError(f"The weights of {folder} must be finite numbers, but {wrong}: its training has failed.")
     with _fitting(folder):
         check_ties(checkpoint, metadata)  # after all else: what is wrong in itself is said of itself
@@ -207,7 +206,8 @@ def read_checkpoint(folder: Any, *, optimizer: bool = True, finite: bool = True)
 def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str, str]]]:
     """The checkpoint, and the metadata of its files of tensors."""
     config = read_config(folder / CONFIG)
-    vocabularies = {f"{side}_vocabulary": read_vocabulary(folder / name) for side, name in VOCABULARIES.items()}
+    places = {f"{side}_vocabulary": folder / name for side, name in VOCABULARIES.items()}
+    vocabularies = {name: read_vocabulary(place) for name, place in places.items() if place.exists()}
     trained = optimizer and ((folder / OPTIMIZER).exists() or (folder / TRAINER).exists())
     files = {MODEL: read_numbers(folder / MODEL)}
     if trained:
@@ -215,6 +215,8 @@ def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str
     trainer = read_object(folder / TRAINER) if trained else None
     if trained and (folder / LAST).exists():
         files[LAST] = read_numbers(folder / LAST)
+    kept = kept_steps(folder) if trained else []
+    files |= {kept_name(step): read_numbers(folder / kept_name(step)) for step in kept}
     arrays = {name: file.arrays for name, file in files.items()}
     checkpoint = Checkpoint(
         config=config,
@@ -223,6 +225,7 @@ def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str
         optimizer=arrays.get(OPTIMIZER),
         trainer=trainer,
         last=arrays.get(LAST),
+        kept={step: arrays[kept_name(step)] for step in kept},
     )
     with _fitting(folder):
         checkpoint.check()
@@ -268,29 +271,12 @@ def _check_parts(folder: Path, checkpoint: Checkpoint) -> None:
 
 def _fill(folder: Path, checkpoint: Checkpoint) -> None:
     texts, saved_with = {CONFIG: described_config(checkpoint.config)}, Ties.of_weights(checkpoint).metadata()
-    tensors = {MODEL: (checkpoint.weights, saved_with)}
-    for side, name in VOCABULARIES.items():
-        vocabulary = getattr(checkpoint, f"{side}_vocabulary")
-        if vocabulary is not None:
-            texts[name] = vocabulary.to_json()
+    tensors = {name: (weights, saved_with) for name, weights in checkpoint.all_weights.items()}
+    write_vocabularies(folder, source=checkpoint.source_vocabulary, target=checkpoint.target_vocabulary)
     if checkpoint.optimizer is not None:
         tensors[OPTIMIZER] = checkpoint.optimizer, Ties.of_optimizer(checkpoint).metadata()
         texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
-    if checkpoint.last is not None:
-        tensors[LAST] = checkpoint.last, saved_with
     for name, text in texts.items():
         write_text(folder / name, text)
     for name, (arrays, metadata) in tensors.items():
         write_tensors(folder / name, arrays, metadata)
-
-
-def check_destination(folder: Path) -> None:
-    """Refuse to save where something lies that is not a checkpoint."""
-    if folder.exists() and not folder.is_dir():
-        raise CheckpointError(f"{folder} must be a folder, but it is a file.")
-    if folder.resolve().is_mount():  # "." alone would look like one
-        raise CheckpointError(f"{folder} is a mount point, which cannot be replaced as a whole: name a folder inside it.")
-    if folder.is_dir() and any(folder.iterdir()) and not holds_checkpoint(folder):
-        raise CheckpointError(
-            f"{folder} must be a new folder, an empty one or a checkpoint, but it holds other files: nothing is written."
-        )

@@ -1,8 +1,8 @@
 """What ties the files of a checkpoint to each other: each file of tensors says in its metadata what it was saved with.
 
-``model.safetensors`` and ``last.safetensors`` say the configuration that their numbers were made for, and a digest of each
-vocabulary; ``optimizer.safetensors`` says a digest of the weights of both. A file without such metadata (of an older
-checkpoint, or by another tool) is taken as it is.
+``model.safetensors``, ``last.safetensors`` and ``kept-*.safetensors`` say the configuration that their numbers were made for,
+and a digest of each vocabulary; ``optimizer.safetensors`` says a digest of the weights of all of these. A file without such
+metadata (of an older checkpoint, or by another tool) is taken as it is.
 
 The fields of ``EDITABLE`` may be edited in config.json: they say how the model decodes, how long a sentence may be and what
 training drops, not which model the numbers are of.
@@ -16,23 +16,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..config import RATES
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError
 from ..files.digests import digest
-from .files import CONFIG, LAST, MODEL, OPTIMIZER, TRAINER, VOCABULARIES
+from .files import CONFIG, MODEL, OF_TRAINING, OPTIMIZER, VOCABULARIES
 
 if TYPE_CHECKING:
     from .model import Checkpoint
 
 KEY = "transformer_mb.saved_with"  # one alone: the library writes several in an order that changes
-EDITABLE = {"decoder_start_id", "suppress_ids", "compat_decode", "max_len", "dropout", "attention_dropout", "ffn_dropout"}
+EDITABLE = {"decoder_start_id", "suppress_ids", "compat_decode", "max_len", *RATES}
 SHOWN = 3  # fields of a configuration that an error names
 RESTORE = "Restore the file that was changed or is from elsewhere"
 MEANT = (
     f"{RESTORE}. If the change is meant, make a new checkpoint: transformer-mb port {MODEL} NEW --to canonical --config FILE, "
     "where FILE says the configuration and names the vocabularies."
 )
-MODEL_ALONE = f"{RESTORE}, or remove {OPTIMIZER}, {TRAINER} and {LAST} to keep the model alone."
+MODEL_ALONE = f"{RESTORE}, or remove {', '.join(OF_TRAINING[:-1])} and {OF_TRAINING[-1]} to keep the model alone."
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,7 @@ class Ties:
 
     @classmethod
     def of_optimizer(cls, checkpoint: Checkpoint) -> Ties:
-        weights = {MODEL: checkpoint.weights, LAST: checkpoint.last}
-        return cls({name: digest(tensors).hex() for name, tensors in weights.items() if tensors is not None})
+        return cls({name: digest(tensors).hex() for name, tensors in checkpoint.all_weights.items()})
 
     @classmethod
     def recorded(cls, metadata: Mapping[str, str], name: str) -> Ties | None:
@@ -82,7 +82,7 @@ class Ties:
 
     def check_optimizer(self, found: Ties) -> None:
         """Refuse weights other than those that the state of the optimizer was saved with."""
-        for name in (MODEL, LAST):
+        for name in sorted({*self.of, *found.of}, key=lambda name: (name != MODEL, name)):
             if name in self.of and name not in found.of:
                 raise CheckpointError(f"{name} is missing: {OPTIMIZER} was saved with it. {MODEL_ALONE}")
             if found.of.get(name) != self.of.get(name):
@@ -99,7 +99,7 @@ def check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]
         metadata: of each file of tensors that was read, by its name.
     """
     recorded = {name: ties for name, one in metadata.items() if (ties := Ties.recorded(one, name)) is not None}
-    for name in (MODEL, LAST):
+    for name in checkpoint.all_weights:
         if name in recorded:
             recorded[name].check_weights(name, Ties.of_weights(checkpoint))
     if OPTIMIZER in recorded:

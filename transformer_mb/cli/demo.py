@@ -105,8 +105,8 @@ def show_attention(translator: Translator, sentences: Sequence[str]) -> None:
     from ..figures.sentences import attention_of
     from .attention_table import attention_table
 
-    pipeline = translator.source_vocabulary.pipeline
-    sentence = max((one for one in sentences if len(pipeline.encode(one)) <= WIDEST), key=lambda one: len(pipeline.encode(one)))
+    lengths = {one: len(translator.ids(one)) for one in sentences}
+    sentence = max((one for one in sentences if lengths[one] <= WIDEST), key=lengths.__getitem__)
     attention = attention_of(translator, sentence, translator.translate([sentence])[0])
     last_layer = attention.weights["decoder_cross"][-1]
     Console().print(attention_table(attention.source, attention.target, last_layer.mean(axis=0)))

@@ -8,6 +8,7 @@ from . import options
 from .length_penalty import chosen_length_penalty
 from .long_lines import tell_long_lines
 from .reporting import write_json
+from .told_bad_lines import tell_bad_lines
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation
@@ -22,6 +23,7 @@ def command(
     target: options.Target = None,
     fields: options.Fields = None,
     num_examples: options.NumExamples = None,
+    bad_lines: options.BadLines = "stop",
     beam: options.Beam = 1,
     length_penalty: options.LengthPenalty = None,
     too_long: options.TooLong = "cut",
@@ -42,7 +44,9 @@ def command(
     check_result_file(json_file, force, never=(folder, data, target))
     penalty = chosen_length_penalty(length_penalty, beam)
     check_search(beam, penalty, 1)
-    pairs = read_pairs(data, target, num_examples=num_examples, fields=fields.split(",") if fields else None)
+    pairs = read_pairs(
+        data, target, num_examples=num_examples, fields=fields.split(",") if fields else None, bad_lines=bad_lines
+    )
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     tell_long_lines(translator, [source for source, _ in pairs])
     result = score(translator, pairs, beam, penalty)
@@ -50,16 +54,16 @@ def command(
         print(line)
     if pairs.skipped:
         print(f"{pairs.skipped} lines with a blank side were skipped")
+    tell_bad_lines(pairs.bad_lines)
     write_json(json_file, result.to_dict())
 
 
 def score(translator: Translator, pairs: list[tuple[str, str]], beam: int = 1, length_penalty: float = 0.6) -> Evaluation:
-    """Translate and compare in the form that the text pipelines leave, lower case for instance."""
+    """Translate and compare in the form that the vocabularies leave, lower case for instance."""
     from ..evaluation import evaluate, normalized
 
     translations = translator.translate([source for source, _ in pairs], beam, length_penalty)
-    pipelines = translator.source_vocabulary.pipeline, translator.target_vocabulary.pipeline
-    return evaluate(normalized(pairs, *pipelines), translations)
+    return evaluate(normalized(pairs, translator.source_vocabulary, translator.target_vocabulary), translations)
 
 
 def described(result: Evaluation, explain: bool = True) -> list[str]:

@@ -8,7 +8,22 @@ from typing import Annotated
 
 import typer
 
-from . import backends, compare, demo, evaluate, inspect, parity, port, presets, train, translate
+from . import (
+    average,
+    backends,
+    compare,
+    demo,
+    evaluate,
+    generate,
+    inspect,
+    parity,
+    port,
+    presets,
+    score,
+    tokenizer,
+    train,
+    translate,
+)
 from .framework_messages import without_framework_messages
 from .left_out_values import with_values
 from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
@@ -20,11 +35,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (backends, presets, demo, train, translate, evaluate, parity, port, inspect):
+for module in (backends, presets, demo, train, average, translate, score, generate, evaluate, parity, port, inspect):
     # The workers of parity keep what they say, and what ssh says of its own is for the user.
     run = module.command if module is parity else without_framework_messages(module.command)
     app.command(module.NAME)(guarded(run))
-app.add_typer(compare.app, name=compare.NAME)
+for group in (compare, tokenizer):
+    app.add_typer(group.app, name=group.NAME)
 
 
 def _show_version(wanted: bool) -> None:
@@ -50,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     loss is no number, a proof does not hold) or with this program, 2 a wrong call or unusable input, 130 Ctrl-C."""
     try:
         guarded(open_standard_streams)()
-        app(args=with_values(sys.argv[1:] if arguments is None else arguments), prog_name="transformer-mb")
+        arguments = sys.argv[1:] if arguments is None else arguments
+        app(args=with_values(arguments), prog_name="transformer-mb", obj={"arguments": arguments})
     except typer.Exit as end:
         return end.exit_code
     except SystemExit as end:

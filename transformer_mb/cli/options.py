@@ -34,10 +34,33 @@ LengthPenalty = Annotated[
         show_default=False,
     ),
 ]
+CoveragePenalty = Annotated[
+    float,
+    typer.Option("--coverage-penalty", min=0.0, help="Of the beam search: more favors translations of the whole source."),
+]
+Sample = Annotated[bool, typer.Option("--sample", help="Draw each token by its probability, instead of a search.")]
+Temperature = Annotated[
+    float | None,
+    typer.Option("--temperature", help="Of --sample: below 1 the probable become more so. [default: 1]", show_default=False),
+]
+TopK = Annotated[
+    int | None, typer.Option("--top-k", min=1, help="Of --sample: draw from the K most probable tokens.", show_default=False)
+]
+TopP = Annotated[
+    float | None,
+    typer.Option("--top-p", help="Of --sample: draw from the fewest tokens that have a share P.", show_default=False),
+]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Of --sample. [default: 0]", show_default=False)]
 TooLong = Annotated[
     str,
     typer.Option(
         "--too-long", metavar="cut|skip|stop", help="Of a line with more tokens than the model takes: cut or skip it, or stop."
+    ),
+]
+BadLines = Annotated[
+    str,
+    typer.Option(
+        "--bad-lines", metavar="stop|drop", help="At a line that is no UTF-8 or has a NUL character: stop, or leave it out."
     ),
 ]
 MaxSteps = Annotated[
@@ -54,6 +77,10 @@ Data = Annotated[
         parser=named_path,
         metavar="PATH",
     ),
+]
+OptionalData = Annotated[
+    Path | None,
+    typer.Option("--data", help="SOURCE TAB TARGET lines, or the source side with --target.", show_default=False),
 ]
 Target = Annotated[Path | None, typer.Option("--target", help="The target side, line by line.", show_default=False)]
 Fields = Annotated[

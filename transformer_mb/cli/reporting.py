@@ -79,9 +79,12 @@ def tell(text: str) -> None:
 
 
 def write_rows(rows: Iterable[str]) -> None:
-    """Write lines to standard output, for whoever reads them now. Raises OSError, with its name where it takes no more."""
+    """Write lines to standard output, for whoever reads them now. Raises OSError, with its name where it takes no more.
+
+    A line break inside a row, which subwords of bytes can spell, becomes a space: line n is the translation of line n.
+    """
     try:
-        sys.stdout.buffer.writelines(row.encode("utf-8") + b"\n" for row in rows)
+        sys.stdout.buffer.writelines(row.replace("\n", " ").encode("utf-8") + b"\n" for row in rows)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise

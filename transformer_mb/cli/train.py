@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ..option_words import DATA, MODEL, RUN, RUN_DEFAULTS, TRAINING
+from ..option_words import DATA, FILES, MODEL, RUN, RUN_DEFAULTS, TRAINING
 from ..presets import PRESETS
 from . import options
+from .counting import Counting
 from .left_out_values import ALONE
+from .several import of_several, said_by, started
 
 NAME = "train"
 
@@ -31,19 +33,25 @@ def path(flag: str, words: str) -> Any:
     return option(flag, words, parser=options.named_path, metavar="PATH")
 
 
-CONFIG_HELP = "Top-level options, [model], [training] and [data], as --print-config writes them."
+CONFIG_HELP = "Top-level options, [model], [training], [data] and [decoding], as --print-config writes them."
 ConfigFile = Annotated[Path | None, typer.Argument(metavar="CONFIG.toml", help=CONFIG_HELP, show_default=False)]
 RESUME = "Continue the checkpoint in --out; what is not given stays as it was. auto: begin where there is none yet."
+SHARD = "Each process (torch) or device (JAX) keeps a part of the weights and moments alone (docs/DISTRIBUTED.md)."
+DISTRIBUTED = "This is one of several processes, as torchrun, Slurm or Open MPI start them (docs/DISTRIBUTED.md)."
 PRESET = f"{RUN['preset']}: {', '.join(PRESETS)}"
 
 
 def command(
+    context: typer.Context,
     config_file: ConfigFile = None,
     data: Annotated[Path | None, path("--data", DATA["source"])] = None,
     target: Annotated[Path | None, path("--target", DATA["target"])] = None,
     fields: Annotated[str | None, option("--fields", "two field names of JSON lines, as source,target")] = None,
+    bad_lines: Annotated[str | None, option("--bad-lines", DATA["bad_lines"], "stop", metavar="stop|drop")] = None,
+    cache: Annotated[Path | None, path("--cache", DATA["cache"])] = None,
     validation: Annotated[Path | None, path("--validation", DATA["validation"])] = None,
     validation_target: Annotated[Path | None, path("--validation-target", DATA["validation_target"])] = None,
+    tokenizer: Annotated[Path | None, path("--tokenizer", DATA["tokenizer"])] = None,
     out: Annotated[Path | None, path("--out", RUN["out"])] = None,
     preset: Annotated[str | None, option("--preset", PRESET)] = None,
     num_hiddens: Annotated[int | None, option("--num-hiddens", MODEL["num_hiddens"], 32)] = None,
@@ -54,24 +62,36 @@ def command(
     epochs: Annotated[int | None, of_recipe("--epochs")] = None,
     num_examples: Annotated[int | None, of_recipe("--num-examples")] = None,
     batch_size: Annotated[int | None, of_recipe("--batch-size")] = None,
+    batch_tokens: Annotated[int | None, of_recipe("--batch-tokens")] = None,
+    accumulate: Annotated[int | None, of_recipe("--accumulate")] = None,
     num_steps: Annotated[int | None, of_recipe("--num-steps")] = None,
     min_freq: Annotated[int | None, of_recipe("--min-freq")] = None,
     pipeline: Annotated[str | None, of_recipe("--pipeline")] = None,
     optimizer: Annotated[str | None, of_recipe("--optimizer")] = None,
     learning_rate: Annotated[float | None, of_recipe("--learning-rate")] = None,
+    weight_decay: Annotated[float | None, of_recipe("--weight-decay")] = None,
     schedule: Annotated[str | None, of_recipe("--schedule")] = None,
     warmup_steps: Annotated[int | None, of_recipe("--warmup-steps")] = None,
     clip_norm: Annotated[float | None, of_recipe("--clip-norm")] = None,
     normalization: Annotated[str | None, of_recipe("--normalization")] = None,
     label_smoothing: Annotated[float | None, of_recipe("--label-smoothing")] = None,
+    validate_every_steps: Annotated[int | None, of_recipe("--validate-every-steps")] = None,
+    validation_metric: Annotated[str | None, of_recipe("--validation-metric")] = None,
+    validation_lines: Annotated[int | None, of_recipe("--validation-lines")] = None,
     early_stopping: Annotated[int | None, of_recipe("--early-stopping")] = None,
     keep: Annotated[str | None, of_recipe("--keep")] = None,
+    keep_best: Annotated[int | None, of_recipe("--keep-best")] = None,
     seed: Annotated[int | None, of_recipe("--seed")] = None,
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: Annotated[str | None, option("--dtype", RUN["dtype"], RUN_DEFAULTS["dtype"])] = None,
     save_every: Annotated[int | None, option("--save-every", RUN["save_every"], RUN_DEFAULTS["save_every"], min=1)] = None,
     save_every_steps: Annotated[int | None, option("--save-every-steps", RUN["save_every_steps"], min=1)] = None,
+    processes: Annotated[int | None, option("--processes", RUN["processes"], min=1)] = None,
+    distributed: Annotated[bool, typer.Option("--distributed", help=DISTRIBUTED)] = False,
+    shard: Annotated[bool, typer.Option("--shard", help=SHARD)] = False,
+    log: Annotated[Path | None, path("--log", RUN["log"])] = None,
+    tensorboard: Annotated[Path | None, path("--tensorboard", RUN["tensorboard"])] = None,
     loss_curve: Annotated[Path | None, path("--loss-curve", "draw the loss of all epochs here: .png, .svg or .html")] = None,
     json_file: options.JsonFile = None,
     resume: Annotated[str | None, typer.Option("--resume", metavar="[auto]", help=RESUME, show_default=False)] = None,
@@ -81,20 +101,19 @@ def command(
     ] = False,
 ) -> None:
     """Train a model on sentence pairs. Flags override CONFIG.toml, which overrides the preset, which overrides defaults."""
-    given = {name: value for name, value in locals().items() if value is not None}
+    given = {name: value for name, value in locals().items() if value is not None and name != "context"}
+    given["arguments"] = (context.find_root().obj or {}).get("arguments", ())
     run(given, "auto" if resume == "auto" else resume is not None, force, print_config)
 
 
 def run(given: dict[str, Any], resume: bool | Literal["auto"], force: bool, print_config: bool) -> None:
     from ..errors import ConfigError
-    from ..figures.files import check_figure_path
-    from ..files.whole_file import check_apart, check_result_file
     from ..training.configuration_file import configuration_text
-    from ..training.job import prepare
     from ..training.settings import read_toml
 
     if given.get("resume") not in (None, ALONE, "auto"):
         raise ConfigError(f"--resume must stand alone or be auto, got {given['resume']!r}.")
+    arguments, distributed, shard = given.pop("arguments", ()), given.pop("distributed", False), given.pop("shard", False)
     settings = _flags(given)
     if "config_file" in given:
         settings = settings.over(read_toml(given["config_file"]))
@@ -105,11 +124,27 @@ def run(given: dict[str, Any], resume: bool | Literal["auto"], force: bool, prin
         return
     if not settings.run.get("out"):
         raise ConfigError("A folder for the checkpoint was expected (--out DIR), got none.")
+    if not distributed and settings.run.get("processes", 1) > 1:
+        started(arguments, settings.run["processes"])
+        return
+    place = of_several(settings.run.get("processes")) if distributed else None
+    with said_by(place):
+        prepared(settings, given, resume=resume, force=force, place=place, shard=shard)
+
+
+def prepared(settings: Any, given: dict[str, Any], *, force: bool, **how: Any) -> None:
+    """Look at all files that are named, prepare and train."""
+    from ..figures.files import check_figure_path
+    from ..files.whole_file import check_apart, check_result_file
+    from ..training.job import prepare
+
     curve, json_file = given.get("loss_curve"), given.get("json_file")
     others = [settings.run["out"], given.get("config_file"), *data_files(settings.data)]
     check_figure_path(curve, "--loss-curve", force=force, never=(*others, json_file))
     check_result_file(json_file, force, others)
-    job = prepare(settings, resume=resume, force=force)
+    with Counting() as counting:  # of several processes the first speaks
+        tell: dict[str, Any] = {} if how.get("place") and how["place"].rank else {"tell": counting.tell}
+        job = prepare(settings, force=force, **how, **tell)
     for path in (curve, json_file):  # a training that is resumed knows its data by itself
         check_apart(path, data_files(job.described))
     carry_out(job, curve, json_file)
@@ -117,13 +152,13 @@ def run(given: dict[str, Any], resume: bool | Literal["auto"], force: bool, prin
 
 def data_files(data: Mapping[str, Any]) -> list[str]:
     """The files that ``[data]`` names."""
-    return [data[name] for name in DATA if name != "fields" and data.get(name)]
+    return [data[name] for name in FILES if data.get(name)]
 
 
 def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None:
     """Train, and tell what came of it."""
     from ..figures.curves import draw_losses
-    from ..training import TrainingInterrupted, TrainingState
+    from ..training import Progress, TrainingInterrupted, TrainingState
     from ..training.interruption import ENDINGS
     from ..training.run import execute
     from .reporting import say, write_json
@@ -132,6 +167,9 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     def draw(state: TrainingState) -> None:
         draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization)
 
+    if job.processes.rank:  # the first of several processes tells, draws and saves
+        execute(job, Progress(), ENDINGS)
+        return
     say(*job.corpus.lines(), *validation_lines(job), *job.notes(), job.opening())
     try:
         trained = execute(job, signals=ENDINGS)
@@ -145,7 +183,8 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
         if job.validation is not None:
             from .evaluate import described, score
 
-            scores = score(trained.translator, job.validation)
+            decoding = job.decoding
+            scores = score(decoding.translator(trained.translator), job.validation, decoding.beam, decoding.length_penalty)
         # Of a model that has learned little, translations are short and wrong: that BLEU is 0 then needs no reason.
         lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
         say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))
@@ -157,8 +196,12 @@ def validation_lines(job: Any) -> list[str]:
     """What the loss is measured on, if anything."""
     if job.validation is None:
         return []
+    from ..data.bad_lines import described
+
+    found = job.validation.bad_lines
     skipped = f" ({job.validation.skipped:,} lines with a blank side were skipped)" if job.validation.skipped else ""
-    return [f"validation: {len(job.validation):,} pairs{skipped}"]
+    others = described({**found.counts, "blank": 0}, found.action)
+    return [f"validation: {len(job.validation):,} pairs{skipped}", *(f"validation: {line}" for line in others)]
 
 
 def _flags(given: dict[str, Any]) -> Any:

@@ -21,13 +21,12 @@ def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
     of_training = f", perplexity {perplexity(state.loss):.2f}" if is_cross_entropy else ""
     yield f"loss {state.loss:.4f}{of_training}, {trained.tokens_per_second:,.1f} tokens/s ({job.place})"
     if state.is_stopped_early(recipe.early_stopping):
-        yield f"stopped early at epoch {state.epoch}: {recipe.early_stopping} epochs without a lower validation loss"
-    best, last = trained.best, trained.history[-1]
-    if best is not None and last.validation_loss is not None:
-        yield f"validation loss {last.validation_loss:.4f}, perplexity {last.perplexity:.2f}, at epoch {last.epoch}"
-        kept = "which is kept" if recipe.keep == "best" else "while the last epoch is kept"
-        lowest = f"best validation loss {best.validation_loss:.4f}, perplexity {best.perplexity:.2f}"
-        yield f"{lowest}, at epoch {best.epoch}, {kept}"
+        yield f"stopped early at epoch {state.begun_epochs}: {recipe.early_stopping} validations without a better one"
+    if best := trained.best:
+        kept = "which is kept" if recipe.keep == "best" else "while the last model is kept"
+        for words, record in (("", trained.validations[-1]), ("best ", best)):
+            at = f"epoch {record.epoch}" if recipe.validate_every_steps is None else f"step {record.step:,}"
+            yield f"{words}{record.described()}, at {at}{f', {kept}' if words else ''}"
 
 
 def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, Any]:
@@ -44,6 +43,8 @@ def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, 
         "stopped_early": trained.state.is_stopped_early(job.recipe.early_stopping),
         "tokens_per_second": None if job.is_finished else trained.tokens_per_second,
         "best_epoch": None if best is None else best.epoch,
+        "best_step": None if best is None else best.step,
+        "validations": [{**record._asdict(), "perplexity": record.perplexity} for record in trained.validations],
         "history": [{**record._asdict(), "perplexity": record.perplexity} for record in trained.history],
         "validation": None if scores is None else scores.to_dict(),
         "corpus": trained.corpus.to_dict(),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,18 +13,21 @@ from . import options
 from .length_penalty import chosen_length_penalty
 from .long_lines import tell_long_lines
 from .reporting import write_rows
+from .sampling import chosen_sampling
+from .streams import chunk_size, numbered_chunks, standard_input
+from .told_bad_lines import tell_bad_lines
 
 if TYPE_CHECKING:
     from ..translation import Hypothesis, Translator
 
 NAME = "translate"
-CHUNK = 4096  # lines that are sorted by length together; an input of any size needs little memory
 
 
 def command(
     folder: options.Folder,
     beam: options.Beam = 1,
     length_penalty: options.LengthPenalty = None,
+    coverage_penalty: options.CoveragePenalty = 0.0,
     n_best: Annotated[
         int | None,
         typer.Option("--n-best", min=1, help="Print the N best of the beam, as --scores does.", show_default=False),
@@ -32,11 +35,25 @@ def command(
     scores: Annotated[
         bool, typer.Option("--scores", help="Print LINE, SCORE, LOG-PROBABILITY and TRANSLATION with tabs between.")
     ] = False,
+    sample: options.Sample = False,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    seed: options.Seed = None,
+    prefix_file: Annotated[
+        Path | None,
+        typer.Option("--prefix-file", help="What each translation begins with, line by line.", show_default=False),
+    ] = None,
     too_long: options.TooLong = "cut",
+    bad_lines: options.BadLines = "stop",
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: options.Dtype = "float32",
     max_steps: options.MaxSteps = None,
+    max_ratio: Annotated[
+        float | None,
+        typer.Option("--max-ratio", help="Longest translation: R times the source's tokens and 10.", show_default=False),
+    ] = None,
     batch_size: options.BatchSize = 64,
     attention: Annotated[
         Path | None,
@@ -50,25 +67,40 @@ def command(
 ) -> None:
     """Translate standard input, line by line, to standard output."""
     from ..beam_search import check_search
+    from ..coverage import check_coverage_penalty
+    from ..data import BadLines
     from ..figures.attention_files import attention_file, check_attention_path
+    from ..search_options import LineOptions
     from ..translation import Translator
 
+    seen = BadLines(bad_lines)
     check_attention_path(attention, force, never=(folder,))
     kept = n_best or 1 if n_best or scores else None
+    sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None)
     check_search(beam, penalty, kept or 1)
+    check_coverage_penalty(coverage_penalty)
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     with attention_file(attention, translator) as write_attention:
-        for first, lines in acceptable(translator, numbered_chunks()):
+        chunks = numbered_chunks((line for _, line in standard_input(seen)), chunk_size())
+        for first, lines, prefixes in prefix_lines(prefix_file, acceptable(translator, chunks)):
+            more = LineOptions(
+                coverage_penalty=coverage_penalty,
+                sample=sampling,
+                prefixes=prefixes,
+                max_ratio=max_ratio,
+                first=first - 1,
+            )
             if kept is None:
-                texts = translator.translate(lines, beam, penalty)
+                texts = translator.translate(lines, beam, penalty, **more)
                 rows = texts
             else:
-                found = translator.hypotheses(lines, beam, kept, penalty)
+                found = translator.hypotheses(lines, beam, kept, penalty, **more)
                 texts = [hypotheses[0].text for hypotheses in found]
                 rows = [row for number, one in enumerate(found, start=first) for row in described(number, one)]
             write_attention(lines, texts)
             write_rows(rows)
+    tell_bad_lines(seen)
 
 
 def described(number: int, hypotheses: Sequence[Hypothesis]) -> Iterator[str]:
@@ -87,24 +119,20 @@ def acceptable(translator: Translator, chunks: Iterator[tuple[int, list[str]]]) 
         yield first, lines
 
 
-def numbered_chunks() -> Iterator[tuple[int, list[str]]]:
-    """The number of the first line, from 1, and the lines. One that cannot be read raises, once those before it were given."""
-    from ..data.readers import decoded_lines
-    from ..errors import ConfigError, DataError
+def prefix_lines(path: Path | None, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str], Any]]:
+    """The chunks with the prefixes of their lines, None without a file; raises DataError where they are not as many."""
+    from ..data.readers import numbered_lines
+    from ..errors import DataError
 
-    if sys.stdin is None:
-        raise ConfigError("Standard input must be open, got it closed; < /dev/null gives it no lines.")
-    size = 1 if sys.stdin.isatty() else CHUNK
-    first, lines, failure = 1, [], None
-    try:
-        for _, line in decoded_lines(sys.stdin.buffer, "Standard input"):
-            lines.append(line)
-            if len(lines) == size:
-                yield first, lines
-                first, lines = first + size, []
-    except DataError as error:
-        failure = error
-    if lines:
-        yield first, lines
-    if failure:
-        raise failure
+    texts = (line for _, line in (() if path is None else numbered_lines(path)))
+    count = 0
+    for first, lines in chunks:
+        taken = list(islice(texts, len(lines)))
+        count += len(taken)
+        if path is not None and len(taken) < len(lines):
+            raise DataError(
+                f"{path} must have one line per line of standard input, got {count} for at least {first + len(lines) - 1}."
+            )
+        yield first, lines, taken if path is not None else None
+    if next(texts, None) is not None:
+        raise DataError(f"{path} must have one line per line of standard input, got more than {count}.")

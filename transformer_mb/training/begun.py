@@ -9,13 +9,11 @@ from typing import Any
 from ..checkpoint import Checkpoint, read_checkpoint
 from ..checkpoint.files import TRAINER
 from ..config import TransformerConfig
-from ..data import Vocabulary
 from ..errors import CheckpointError, ConfigError, DataError
 from .recipe import TrainingRecipe, check_unchanged
 from .settings import Settings
 from .state import TrainingState
-
-Vocabularies = tuple[Vocabulary, Vocabulary]
+from .vocabularies import Vocabularies
 
 
 def training_of(folder: Path | None) -> Checkpoint:
@@ -53,13 +51,20 @@ def begun_run(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def begun_model(
-    asked: Settings, checkpoint: Checkpoint, described: Mapping[str, Any]
+    asked: Settings, checkpoint: Checkpoint, vocabularies: Vocabularies | None = None
 ) -> tuple[TransformerConfig, Vocabularies]:
-    """The model of the checkpoint; a model or data other than those that training began with are refused."""
+    """The model of the checkpoint; a model or vocabularies other than those that training began with are refused."""
     source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
     if source is None or target is None:
         raise CheckpointError("A training on text is resumed with its vocabularies, but the checkpoint holds none.")
+    if vocabularies not in (None, (source, target)):
+        raise ConfigError("A training must be resumed with the vocabularies that its checkpoint holds, got other tokenizers.")
     check_unchanged("model", checkpoint.config, {name: _listed(value) for name, value in asked.model.items()})
+    return checkpoint.config, (source, target)
+
+
+def check_pairs(checkpoint: Checkpoint, described: Mapping[str, Any]) -> None:
+    """Refuse data other than those that training began with."""
     began = (checkpoint.trainer or {}).get("data") or {}
     for what, name in (("", "source"), ("validation_", "validation")):
         digest = began.get(f"{what}digest")
@@ -67,7 +72,6 @@ def begun_model(
             kind = what.replace("_", " ") or "sentence "
             now = _other_pairs(described.get(name), began.get(f"{what}pairs"), described.get(f"{what}pairs"))
             raise DataError(f"A training must be resumed with the {kind}pairs it began with, got {now}.")
-    return checkpoint.config, (source, target)
 
 
 def _other_pairs(file: str | None, before: int | None, now: int | None) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
-from ..option_words import DATA, MODEL, NONE_AS_ZERO, RUN, RUN_DEFAULTS, TRAINING
+from ..option_words import DATA, DECODING, MODEL, NONE_AS_ZERO, RUN, RUN_DEFAULTS, TRAINING
 from ..registry import requested_name
 from .settings import Settings
 
@@ -24,8 +25,20 @@ def configuration_text(settings: Settings) -> str:
         *("[model]", *_table(MODEL, model)),
         *("[training]", *_table({name: words for name, (_, words) in TRAINING.items()}, recipe.to_dict())),
         *("[data]", *_table(DATA, settings.data)),
+        *("[decoding]", *_table(DECODING, asdict(settings.decoding_options()))),
     ]
     return "\n".join(lines)
+
+
+def example() -> str:
+    """examples/train.toml."""
+    head = """\
+# Every option of `transformer-mb train`, with its default; all may be left out but data. `transformer-mb train
+# --print-config` writes such a file of the options that it is given. In place of none stands 0, or a comment.
+# Made by `python -m transformer_mb.training.configuration_file`.
+
+"""
+    return head + configuration_text(Settings(run={"backend": "numpy"}))
 
 
 def _table(words: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[str]:
@@ -44,3 +57,7 @@ def _literal(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_literal, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+if __name__ == "__main__":
+    print(example(), end="")

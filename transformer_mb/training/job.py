@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,19 +12,25 @@ from ..backend import Backend
 from ..checkpoint import Checkpoint
 from ..checkpoint.files import holds_checkpoint
 from ..config import TransformerConfig
-from ..data import Batches, Pairs, build_vocabularies, pair_ids, read_pairs
+from ..data import Batches, Pairs, TokenizedPairs, read_pairs, tokenized
 from ..data.padding import check_limits
+from ..data.subwords import read_tokenizers_of
+from ..distributed import Alone, Place, Processes
 from ..errors import ConfigError
-from ..option_words import RUN_DEFAULTS
+from ..option_words import FILES, RUN_DEFAULTS
 from ..parameters import parameter_shapes
-from ..registry import get_backend, requested_name
-from .begun import Vocabularies, begun_model, begun_run, recipe_of, training_of
+from ..registry import get_backend, join_processes, requested_name
+from .begun import begun_model, begun_run, check_pairs, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
+from .corpus_source import CorpusSource
+from .decoding_options import DecodingOptions
 from .destination import check_folder
+from .logs import check_logs
 from .recipe import TrainingRecipe
 from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
+from .vocabularies import Vocabularies, check_together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,7 @@ class Given:
     pairs: Pairs | None = None
     validation: Pairs | None = None
     backend: Backend | None = None
+    vocabularies: Vocabularies | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +59,12 @@ class Job:
     save_every: int = RUN_DEFAULTS["save_every"]
     save_every_steps: int | None = None
     resume: Checkpoint | None = None
+    processes: Processes = field(default_factory=Alone)
     validation: Pairs | None = None
     validation_batches: Batches | None = None
+    decoding: DecodingOptions
+    log: str | None = None
+    tensorboard: str | None = None
 
     @property
     def place(self) -> str:
@@ -73,11 +83,13 @@ class Job:
         """What is about to happen, in words."""
         state, epochs = self.state, self.recipe.epochs
         if self.resume is None:
-            return f"training {epochs:,} epoch{'s' if epochs > 1 else ''} with {self.place}"
+            together = f" in {self.processes.size} processes" if self.processes.size > 1 else ""
+            together += ", the weights in parts" if self.processes.sharded else ""
+            return f"training {epochs:,} epoch{'s' if epochs > 1 else ''} with {self.place}{together}"
         if state.epoch >= epochs:
             return f"already at epoch {state.epoch}: give --epochs N to go on"
         if self.is_finished:
-            return f"stopped early at epoch {state.epoch}: give a larger --early-stopping N, or 0, to go on"
+            return f"stopped early at epoch {state.begun_epochs}: give a larger --early-stopping N, or 0, to go on"
         begun = begun_run(self.resume)
         now = self.described["run"]
         changed = [f"{name} {begun[name]}" for name in ("backend", "dtype") if begun.get(name, now[name]) != now[name]]
@@ -87,14 +99,28 @@ class Job:
 
 
 def prepare(
-    settings: Settings, given: Given | None = None, *, resume: bool | Literal["auto"] = False, force: bool = False
+    settings: Settings,
+    given: Given | None = None,
+    *,
+    resume: bool | Literal["auto"] = False,
+    force: bool = False,
+    place: Place | None = None,
+    shard: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Job:
-    """Find everything that can be wrong before training begins."""
+    """Find everything that can be wrong before training begins.
+
+    One of several processes, at a ``place``, meets the others; with ``shard`` each keeps a part of the weights.
+    ``tell`` hears how far the reading of a large corpus is.
+    """
     if resume not in (True, False, "auto"):
         raise ConfigError(f'resume must be True, False or "auto", got {resume!r}.')
     by_command = given is None
     given = given or Given()
     out = settings.run.get("out")
+    logs: dict[str, Any] = {name: settings.run.get(name) for name in ("log", "tensorboard")}
+    files = [settings.data[name] for name in FILES if settings.data.get(name)]
+    check_logs(**logs, replace=force or bool(resume), never=(out, *files))
     if resume == "auto":
         resume = bool(out) and holds_checkpoint(Path(str(out)))
     folder = check_folder(out, resume, force)
@@ -106,56 +132,69 @@ def prepare(
             f"Training is resumed with the preset it began with, but it was {before.preset} and is {settings.preset}."
         )
     run = _where(settings.run, before.run, given.backend)
-    backend = given.backend or get_backend(run["backend"], run["device"], run["dtype"])
+    place = place or Place.of_one()
+    processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
+    backend = given.backend or get_backend(run["backend"], _own_device(run["device"], place), run["dtype"])
     asked, settings = settings, settings.over(before)
-    recipe = settings.recipe()
+    recipe, decoding = settings.recipe(), settings.decoding_options()
     if checkpoint is not None:
         recipe.check_continues(recipe_of(checkpoint))
     if given.pairs is None and not settings.data.get("source"):
         raise ConfigError(_missing_pairs(resume, by_command))
     run = {**run, "dtype": backend.dtype}
-    pairs = given.pairs or _read(settings.data, recipe.num_examples, "source", "target")
+    source = CorpusSource.of(given.pairs, settings.data, recipe.num_examples, folder, tell)
     validation = given.validation
-    if validation is None and settings.data.get("validation"):
-        validation = _read(settings.data, None, "validation", "validation_target")
-    described = {**settings.data, "preset": settings.preset, "run": run, **_digests("", pairs)}
-    described |= _digests("validation_", validation) if validation else {}
+    if validation is None and (path := settings.data.get("validation")):
+        options = {name: settings.data[name] for name in ("fields", "bad_lines") if name in settings.data}
+        validation = read_pairs(path, settings.data.get("validation_target"), **options)
+    chosen = given.vocabularies
+    if chosen is None and (tokenizer := (settings if checkpoint is None else asked).data.get("tokenizer")):
+        chosen = read_tokenizers_of(tokenizer)
     if checkpoint is None:
-        config, both = _new_model(settings, recipe, pairs)
+        config, both = _new_model(settings, chosen or _of_words(settings, recipe, source))
     else:
-        config, both = begun_model(asked, checkpoint, described)
+        config, both = begun_model(asked, checkpoint, chosen)
+    pairs = source.tokenized(both, recipe.num_steps, config.max_len)
+    measured = tokenized(validation, both) if validation else None
+    described = {**settings.data, "preset": settings.preset, "run": run, **_digests("", pairs)}
+    described |= {"decoding": settings.decoding} if settings.decoding else {}
+    if measured is not None:
+        described |= _digests("validation_", measured)
+    if checkpoint is not None:
+        check_pairs(checkpoint, described)
     saves: dict[str, Any] = {
         name: settings.run.get(name, RUN_DEFAULTS.get(name)) for name in ("save_every", "save_every_steps")
     }
     check_limits(**saves)
     check_validation(config, recipe, validation is not None, checkpoint)
-    ids = pair_ids(pairs, *both)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
     return Job(
         backend=backend,
         config=config,
         recipe=recipe,
         vocabularies=both,
-        batches=_batches(ids, recipe, config),
-        corpus=count_corpus(ids, both, recipe.num_steps, skipped=pairs.skipped, parameters=parameters),
+        batches=_batches(pairs, recipe, config),
+        corpus=count_corpus(pairs, both, recipe.num_steps, parameters, source.action),
         state=state,
         described=described,
         folder=folder,
         **saves,
         resume=checkpoint,
+        processes=processes,
         validation=validation,
-        validation_batches=_batches(pair_ids(validation, *both), recipe, config, measured=True) if validation else None,
+        validation_batches=None if measured is None else _batches(measured, recipe, config, measured=True),
+        decoding=decoding,
+        **logs,
     )
 
 
-def _batches(
-    ids: Sequence[tuple[Any, Any]], recipe: TrainingRecipe, config: TransformerConfig, measured: bool = False
-) -> Batches:
+def _batches(pairs: TokenizedPairs, recipe: TrainingRecipe, config: TransformerConfig, measured: bool = False) -> Batches:
     """``measured``: in one order, and longer sentences than the model takes are cut."""
     return Batches(
-        ids,
+        pairs,
         recipe.batch_size,
         recipe.seed,
+        batch_tokens=recipe.batch_tokens,
         num_steps=recipe.num_steps,
         max_len=config.max_len,
         truncate=measured,
@@ -176,8 +215,9 @@ def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend
     return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}
 
 
-def _read(data: Mapping[str, Any], num_examples: int | None, source: str, target: str) -> Pairs:
-    return read_pairs(data[source], data.get(target), num_examples=num_examples, fields=data.get("fields"))
+def _own_device(device: str | None, place: Place) -> str | None:
+    """Of several processes on one machine each has a GPU of its own, unless the device has a number."""
+    return device if place.size == 1 or device not in ("cuda", "gpu") else f"{device}:{place.local_rank}"
 
 
 def _missing_pairs(resume: bool, by_command: bool) -> str:
@@ -187,15 +227,17 @@ def _missing_pairs(resume: bool, by_command: bool) -> str:
     return f"data must be a file of sentence pairs{option if by_command else ', or the pairs'}, got none."
 
 
-def _digests(what: str, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    text = "\n".join(f"{source}\t{target}" for source, target in pairs)
-    return {f"{what}pairs": len(pairs), f"{what}digest": hashlib.sha256(text.encode()).hexdigest()}
+def _digests(what: str, pairs: TokenizedPairs) -> dict[str, Any]:
+    return {f"{what}pairs": pairs.counts.pairs, f"{what}digest": pairs.counts.digest}
 
 
-def _new_model(
-    settings: Settings, recipe: TrainingRecipe, pairs: Sequence[tuple[str, str]]
-) -> tuple[TransformerConfig, Vocabularies]:
-    source, target = build_vocabularies(pairs, recipe.pipeline, recipe.min_freq, shared=settings.shares_embeddings())
+def _of_words(settings: Settings, recipe: TrainingRecipe, source: CorpusSource) -> Vocabularies:
+    return source.vocabularies(recipe.pipeline, recipe.min_freq, settings.shares_embeddings())
+
+
+def _new_model(settings: Settings, vocabularies: Vocabularies) -> tuple[TransformerConfig, Vocabularies]:
+    source, target = vocabularies
+    check_together(source, target, settings.shares_embeddings())
     ids: dict[str, Any] = {"pad_id": target.pad_id, "bos_id": target.bos_id, "eos_id": target.eos_id}
     if "suppress_ids" not in settings.model:
         # A translation is made of words: the model is not to answer with <unk>, <pad> or <bos>.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import signal
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,18 +14,19 @@ import numpy as np
 from ..backend import Backend
 from ..checkpoint import Checkpoint, check_nothing_lost, write_checkpoint
 from ..data.vocabulary import Vocabulary
-from ..errors import CheckpointError, NotFiniteError
+from ..distributed import Alone, Processes
+from ..errors import CheckpointError, ConfigError
 from ..trainer import Trainer
+from .agreement import Agreement, told_of_processes
 from .batches import EpochBatches
 from .begun import recipe_of
+from .greedy_scores import Translated
 from .interruption import CTRL_C, Interruption
-from .progress import Progress
+from .progress import Progress, Reading
 from .recipe import TrainingRecipe
 from .schedules import SCHEDULES, Span
 from .state import TrainingState
-from .validation import REMEDY, KeptWeights, check_finite, check_validation, mean_loss
-
-READ_EVERY = 32  # steps between two readings of the loss, each of which waits for the device
+from .validation import KeptWeights, check_finite, check_validation, validate
 
 
 class TrainingInterrupted(KeyboardInterrupt):
@@ -58,7 +59,9 @@ def train_model(
     data: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     validation: EpochBatches | None = None,
+    translated: Translated | None = None,
     signals: Iterable[int] = CTRL_C,
+    processes: Processes | None = None,
 ) -> TrainingState:
     """Train a model to the end of the recipe: the loop beneath ``train``, for models and batches of your own.
 
@@ -69,67 +72,91 @@ def train_model(
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
         data: what trainer.json is to say of the corpus.
-        validation: batches whose loss is measured after every epoch. With the recipe's ``keep`` as ``best`` the model and
-            the checkpoint are those of the best epoch in the end, and the checkpoint holds beside it what a resume needs.
+        validation: batches whose loss is measured after every epoch or every ``validate_every_steps``. With the recipe's
+            ``keep`` as ``best`` the model and the checkpoint are those of the best validation in the end, and the checkpoint
+            holds beside it what a resume needs.
+        translated: pairs that are translated and scored each time, where the recipe says so.
         signals: what ends the training after the step in progress, with a checkpoint: Ctrl-C alone (``signal.SIGINT``), since
             other signals are the program's own. They are taken in the main thread, and where they have no other handler.
+        processes: those that train together, every one of which calls this with the same model, batches and recipe
+            (``distributed``); the first of them alone saves. None: this one alone.
     Returns: the history of losses, and how fast it went.
     Raises:
         TrainingInterrupted: after such a signal, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
             infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are given.
+            DistributedError: another process has ended, or does not hold the same weights.
     """
     progress = progress or Progress()
+    processes = processes or Alone()
     trainer = backend.trainer(model, **recipe.trainer_options())
-    state = TrainingState() if resume is None else restore(backend, model, trainer, recipe, resume)
+    state = TrainingState() if resume is None else restored(backend, model, recipe, resume)
     place = None if folder is None else Path(folder)
     check_validation(model.config, recipe, validation is not None, resume)
     if place is not None:
         check_nothing_lost(place, vocabularies=vocabularies is not None, training=True)
-    kept = KeptWeights(recipe.keep, state, resume)
-    span = Span(recipe.warmup_steps, recipe.epochs * len(batches), model.config.num_hiddens)
+    if not recipe.translates:
+        translated = None
+    elif translated is None:
+        raise ConfigError("A validation by BLEU and chrF needs pairs and vocabularies (translated), got none.")
+    else:
+        translated = translated._replace(pairs=translated.pairs[: recipe.validation_lines])
+    state.validation_metric = recipe.validation_metric
+    kept = KeptWeights(recipe, state, resume)
+    span = Span(recipe.warmup_steps, recipe.total_steps(len(batches)), model.config.num_hiddens)
 
     def write() -> None:
-        current, best = backend.get_weights(model), kept.better_than_current(state)
+        current, best = backend.get_weights(trainer.gathered()), kept.better_than_current(state)
         check_finite(backend, model, current, next(batches.epoch(0)), state)
         if place is not None:
-            write_checkpoint(
-                place,
-                Checkpoint(
-                    config=model.config,
-                    weights=current if best is None else best,
-                    source_vocabulary=vocabularies[0] if vocabularies else None,
-                    target_vocabulary=vocabularies[1] if vocabularies else None,
-                    optimizer=trainer.state_dict(),
-                    trainer={**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {})},
-                    last=None if best is None else current,
-                ),
+            checkpoint = Checkpoint(
+                config=model.config,
+                weights=current if best is None else best,
+                source_vocabulary=vocabularies[0] if vocabularies else None,
+                target_vocabulary=vocabularies[1] if vocabularies else None,
+                optimizer=trainer.state_dict(),
+                trainer={**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {})},
+                last=None if best is None else current,
+                kept=kept.beside(),
             )
+            agreement.by_rank_0(lambda: write_checkpoint(place, checkpoint))
             progress.saved(place, state)
 
     # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.
-    with np.errstate(all="ignore"), Interruption(progress.interrupted, signals) as interruption:
+    with (
+        np.errstate(all="ignore"),
+        Interruption(progress.interrupted, signals) as interruption,
+        told_of_processes(processes, state),
+    ):
+        agreement = Agreement(processes, lambda: backend.get_weights(model), interruption)
+        agreement.begin(state, {"recipe": recipe.to_dict(), "config": model.config.to_dict(), "data": dict(data or {})})
+        trainer.join(processes)
+        if resume is not None and resume.optimizer is not None:
+            trainer.load_state_dict(resume.optimizer)
+        pauses = [every for every in (save_every_steps, recipe.validate_every_steps) if every]
         while not state.is_finished(recipe.epochs, recipe.early_stopping):
-            run_epoch(trainer, batches, recipe, span, state, progress, interruption, save_every_steps)
-            if state.batch == len(batches):
-                measured = None if validation is None else mean_loss(backend, model, validation)
-                check_loss(measured or 0.0, state)
-                progress.epoch(state.end_epoch(measured))
-                if validation is not None:
-                    kept.measured(state, backend.get_weights(model))
-            if interruption.received is not None:
+            run_epoch(trainer, batches, recipe, span, state, progress, agreement, pauses)
+            ended, every = state.batch == len(batches), recipe.validate_every_steps
+            if validation is not None and (ended if every is None else state.step % every == 0):
+                current = trainer.gathered()
+                progress.validated(validate(backend, current, validation, translated, state, processes))
+                kept.measured(state, backend.get_weights(current))
+            if ended:
+                progress.epoch(state.end_epoch())
+            if agreement.received is not None:
                 write()
-                raise TrainingInterrupted(place, state, interruption.received)
+                raise TrainingInterrupted(place, state, agreement.received)
             epochs = save_every is not None and state.batch == 0 and state.epoch % save_every == 0
             steps = save_every_steps is not None and state.step % save_every_steps == 0
             if state.is_finished(recipe.epochs, recipe.early_stopping) or epochs or steps:
                 write()
+        trainer.gathered()
     if (best := kept.better_than_current(state)) is not None:
         backend.set_weights(model, best)
     return state
 
 
-def restore(backend: Backend, model: Any, trainer: Trainer, recipe: TrainingRecipe, resume: Checkpoint) -> TrainingState:
-    """Put a model and its trainer into the state of a training checkpoint."""
+def restored(backend: Backend, model: Any, recipe: TrainingRecipe, resume: Checkpoint) -> TrainingState:
+    """The state of a training checkpoint, whose weights the model gets."""
     if resume.trainer is None or resume.optimizer is None:
         raise CheckpointError("Only a training checkpoint can be resumed, but this one holds a model alone.")
     state = TrainingState.from_dict(resume.trainer)
@@ -139,7 +166,6 @@ def restore(backend: Backend, model: Any, trainer: Trainer, recipe: TrainingReci
         )
     recipe.check_continues(recipe_of(resume))
     backend.set_weights(model, resume.weights if resume.last is None else resume.last)
-    trainer.load_state_dict(resume.optimizer)
     return state
 
 
@@ -150,40 +176,37 @@ def run_epoch(
     span: Span,
     state: TrainingState,
     progress: Progress,
-    interruption: Interruption,
-    save_every_steps: int | None = None,
+    agreement: Agreement,
+    pauses: Iterable[int] = (),
 ) -> None:
-    """The rest of the epoch that the state is in, or up to an interruption or a checkpoint; then all losses are read."""
+    """The rest of the epoch that the state is in, or up to an interruption or a step that one of ``pauses`` divides; then
+    all losses are read."""
     schedule = SCHEDULES[recipe.schedule]
     unread: list[tuple[Any, int]] = []
     start = perf_counter()
-    for batch in batches.epoch(state.epoch, state.batch):
+    before = state.loss_sum, state.tokens, start
+
+    def read() -> None:
+        nonlocal before
+        agreement.read(unread, state)
+        (loss, tokens, since), before = before, (state.loss_sum, state.tokens, perf_counter())
+        if state.tokens > tokens:
+            mean, speed = (state.loss_sum - loss) / (state.tokens - tokens), (state.tokens - tokens) / (before[2] - since)
+            progress.reading(Reading(state.step, state.epoch + 1, mean, trainer.learning_rate, speed))
+
+    stream = batches.epoch(state.epoch, state.batch)
+    while together := list(islice(stream, recipe.accumulate)):
         trainer.learning_rate = recipe.learning_rate * schedule(state.step + 1, span)
         # With "tokens" a step's loss is a mean, which counts as often as it has tokens; with "steps" it is D2L's sum.
-        num_tokens = batch.num_tokens
-        unread.append((trainer.step(batch), num_tokens if recipe.normalization == "tokens" else 1))
+        num_tokens = sum(batch.num_tokens for batch in together)
+        unread.append((trainer.accumulated_step(together), num_tokens if recipe.normalization == "tokens" else 1))
         state.step += 1
-        state.batch += 1
+        state.batch += len(together)
         state.tokens += num_tokens
-        if len(unread) == READ_EVERY:
-            read_losses(unread, state)
+        if len(unread) == agreement.every:
+            read()
         progress.step(state)
-        if interruption.requested or (save_every_steps and state.step % save_every_steps == 0):
+        if agreement.received is not None or any(state.step % every == 0 for every in pauses):
             break
-    read_losses(unread, state)
+    read()
     state.seconds += perf_counter() - start
-
-
-def read_losses(unread: list[tuple[Any, int]], state: TrainingState) -> None:
-    """Add the losses to the epoch's sum, waiting for the device, and forget them."""
-    for loss, weight in unread:
-        state.loss_sum += float(loss) * weight
-    unread.clear()
-    check_loss(state.loss_sum, state)
-
-
-def check_loss(loss: float, state: TrainingState) -> None:
-    if not math.isfinite(loss):
-        raise NotFiniteError(
-            f"The loss is no longer a number (epoch {state.epoch + 1}, before step {state.step + 1}). {REMEDY}"
-        )

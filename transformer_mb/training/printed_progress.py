@@ -8,27 +8,37 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .progress import Progress
-from .state import EpochRecord, TrainingState
+from .progress import Progress, Reading
+from .state import EpochRecord, TrainingState, ValidationRecord
 
 LINES = 20  # where there is no terminal, about this many epochs get a line
 
 
-def described(record: EpochRecord, epochs: int) -> str:
-    measured = ""
-    if record.validation_loss is not None:
-        measured = f"validation loss {record.validation_loss:.4f}, perplexity {record.perplexity:.2f}  "
+def described(record: EpochRecord, epochs: int, validation: ValidationRecord | None = None) -> str:
+    if validation is None and record.validation_loss is not None:
+        validation = ValidationRecord(0, record.epoch, record.validation_loss)
+    measured = "" if validation is None else f"{validation.described()}  "
     return f"epoch {record.epoch}/{epochs}  loss {record.loss:.4f}  {measured}{record.tokens_per_second:,.0f} tokens/s"
 
 
 class Lines(Progress):
-    """Some of the epochs, one line each, on standard error: every so many, and the best until then once it is not outdone."""
+    """Some of the epochs, one line each, on standard error: every so many, and the best until then once it is not outdone.
 
-    def __init__(self, epochs: int):
-        self.epochs = epochs
+    ``within``: validations have lines of their own, since they come within epochs.
+    """
+
+    def __init__(self, epochs: int, within: bool = False):
+        self.epochs, self.within = epochs, within
+        self._measured: dict[int, ValidationRecord] = {}  # by epoch
         self._best: EpochRecord | None = None
         self._told = 0  # the last epoch with a line
         self.every = max(1, epochs // LINES)
+
+    def validated(self, record: ValidationRecord) -> None:
+        if self.within:
+            self.tell(f"step {record.step:,}  {record.described()}")
+        else:
+            self._measured[record.epoch] = record
 
     def epoch(self, record: EpochRecord) -> None:
         if self._best is None or (record.validation_loss or 0.0) < (self._best.validation_loss or 0.0):
@@ -38,8 +48,11 @@ class Lines(Progress):
         if record.epoch % self.every == 0 or record.epoch in (1, self.epochs):
             self._tell_epoch(record)
 
+    def described(self, record: EpochRecord) -> str:
+        return described(record, self.epochs, self._measured.get(record.epoch))
+
     def _tell_epoch(self, record: EpochRecord) -> None:
-        self.tell(described(record, self.epochs))
+        self.tell(self.described(record))
         self._told = record.epoch
 
     def interrupted(self) -> None:
@@ -55,17 +68,20 @@ class Lines(Progress):
 
 
 class Bar(Lines):
-    """A bar over all steps, with the last epoch's loss and speed beside it."""
+    """A bar over all steps, with the last epoch's figures, the speed of the last steps and the time left beside it."""
 
-    def __init__(self, epochs: int, display: Any, task: Any):
-        super().__init__(epochs)
+    def __init__(self, epochs: int, within: bool, display: Any, task: Any):
+        super().__init__(epochs, within)
         self.display, self.task = display, task
 
     def step(self, state: TrainingState) -> None:
         self.display.update(self.task, completed=state.step)
 
     def epoch(self, record: EpochRecord) -> None:
-        self.display.update(self.task, description=described(record, self.epochs))
+        self.display.update(self.task, description=self.described(record))
+
+    def reading(self, reading: Reading) -> None:
+        self.display.update(self.task, speed=f"loss {reading.loss:.4f}  {reading.tokens_per_second:,.0f} tokens/s")
 
     def show(self, text: str) -> None:
         self.display.console.print(text, markup=False, highlight=False)
@@ -75,15 +91,17 @@ class Bar(Lines):
 
 
 @contextmanager
-def training_progress(epochs: int, steps: int, done: int = 0) -> Iterator[Progress]:
-    """``steps`` in all, ``done`` of them before a resume."""
+def training_progress(epochs: int, steps: int, done: int = 0, within: bool = False) -> Iterator[Progress]:
+    """``steps`` in all, ``done`` of them before a resume; ``within``: validations come within epochs."""
     if not sys.stderr.isatty():
-        yield Lines(epochs)
+        yield Lines(epochs, within)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Display
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), TextColumn("{task.fields[saved]}"))
+    before = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[speed]}")
+    columns = (*before, TimeRemainingColumn(), TextColumn("{task.fields[saved]}"))
     with Display(*columns, console=Console(stderr=True)) as display:
-        yield Bar(epochs, display, display.add_task("first epoch", total=steps, completed=done, saved=""))
+        task = display.add_task("first epoch", total=steps, completed=done, saved="", speed="")
+        yield Bar(epochs, within, display, task)

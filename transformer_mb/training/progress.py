@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .state import EpochRecord, TrainingState
+    from .state import EpochRecord, TrainingState, ValidationRecord
+
+
+class Reading(NamedTuple):
+    """The steps since the last reading of the loss.
+
+    step: the last of them; epoch: theirs, from 1. loss: the recipe's, per target token. learning_rate: of the last.
+    """
+
+    step: int
+    epoch: int
+    loss: float
+    learning_rate: float
+    tokens_per_second: float
 
 
 class Progress:
+    """What a training calls; each method may be left out."""
+
     def step(self, state: TrainingState) -> None:
         """After each step; the loss is not read yet, so that the device need not be waited for."""
+
+    def reading(self, reading: Reading) -> None:
+        """After the losses of some steps were read."""
+
+    def validated(self, record: ValidationRecord) -> None:
+        """After each validation, before ``epoch`` where it is one of an epoch's end."""
 
     def epoch(self, record: EpochRecord) -> None:
         """After each epoch."""
@@ -21,3 +42,34 @@ class Progress:
 
     def interrupted(self) -> None:
         """At Ctrl-C, or another signal that ends the training, while the step in progress still runs."""
+
+
+class Together(Progress):
+    """Tells several."""
+
+    def __init__(self, *told: Progress):
+        self.told = told
+
+    def step(self, state: TrainingState) -> None:
+        for one in self.told:
+            one.step(state)
+
+    def reading(self, reading: Reading) -> None:
+        for one in self.told:
+            one.reading(reading)
+
+    def validated(self, record: ValidationRecord) -> None:
+        for one in self.told:
+            one.validated(record)
+
+    def epoch(self, record: EpochRecord) -> None:
+        for one in self.told:
+            one.epoch(record)
+
+    def saved(self, folder: Path, state: TrainingState) -> None:
+        for one in self.told:
+            one.saved(folder, state)
+
+    def interrupted(self) -> None:
+        for one in self.told:
+            one.interrupted()

@@ -13,18 +13,22 @@ from ..fields import check_names
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
 from .schedules import SCHEDULES
+from .state import METRICS
 
 # What may not change when training is resumed: the data, its order, and what the saved state means.
 FIXED = (
-    *("optimizer", "batch_size", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed"),
-    *("initialization", "keep"),
+    *("optimizer", "batch_size", "batch_tokens", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed"),
+    *("initialization", "accumulate", "keep", "keep_best", "validation_metric", "validation_lines"),
 )
+AT_LEAST_ONE = ("epochs", "batch_size", "batch_tokens", "accumulate", "num_steps", "num_examples", "min_freq", "early_stopping")
 LEAST = {
-    **dict.fromkeys(("epochs", "batch_size", "num_steps", "num_examples", "min_freq", "early_stopping"), 1),
+    **dict.fromkeys(AT_LEAST_ONE, 1),
+    **dict.fromkeys(("validate_every_steps", "validation_lines", "keep_best"), 1),
     "warmup_steps": 0,
 }
 KEEP = ("best", "last")
-UNKNOWN_TO = {"adam": ("momentum",), "sgd": ("betas", "eps")}  # options that do not change what an optimizer does
+# Options that do not change what an optimizer does.
+UNKNOWN_TO = {"adam": ("momentum",), "adamw": ("momentum",), "sgd": ("betas", "eps")}
 OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
 
 
@@ -34,20 +38,33 @@ class TrainingRecipe(TrainerOptions):
 
     Args:
         epochs: how many epochs there are in all, those before a resume counted.
+        batch_size: sentence pairs in a batch. batch_tokens: padded positions of a batch, rows x width of the longer side at
+            most, both sides being padded to one width; batch_size must be None then.
+        accumulate: how many batches make one step, in memory one after the other; the last step of an epoch takes those left.
+            It is the step on one batch of all their rows (``Trainer.accumulated_step``).
         num_steps: the width of every batch, longer sentences being cut as in D2L; None puts sentences of similar
             length together and cuts none.
         num_examples: how many of the file's first lines; None means all.
         min_freq: rarer tokens are not in the vocabulary. pipeline: how text becomes tokens (``TEXT_PIPELINES``).
         schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
         seed: of initial weights and data order too. initialization: see ``transformer_mb.initialization``.
-        early_stopping: training ends after this many epochs in a row whose validation loss was no new lowest one.
-        keep: whether the model is to be the ``best`` by validation loss, where there is one, or the ``last``.
+        validate_every_steps: steps from one validation to the next; None validates after every epoch.
+        validation_metric: what tells the better of two validations: the ``loss``, or ``bleu`` or ``chrf`` (sacreBLEU) of
+            greedy translations.
+        validation_lines: the first so many pairs are translated at each validation; None: all where the metric needs it,
+            else none.
+        early_stopping: training ends after this many validations in a row that were no new best one.
+        keep: whether the model is to be the ``best`` by validation, where there is one, or the ``last``.
+        keep_best: of more than 1 the weights of so many validations are saved beside the model, for ``average``: the best
+            ones, or the latest where ``keep`` is ``last``.
     Raises:
         ConfigError: naming the field, what it must be and what it is.
     """
 
     epochs: int = 10
-    batch_size: int = 64
+    batch_size: int | None = 64
+    batch_tokens: int | None = None
+    accumulate: int = 1
     num_steps: int | None = None
     num_examples: int | None = None
     min_freq: int = 1
@@ -57,8 +74,12 @@ class TrainingRecipe(TrainerOptions):
     schedule: str = "constant"
     warmup_steps: int = 0
     initialization: str = "xavier"
+    validate_every_steps: int | None = None
+    validation_metric: str = "loss"
+    validation_lines: int | None = None
     early_stopping: int | None = None
     keep: str = "best"
+    keep_best: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,21 +87,40 @@ class TrainingRecipe(TrainerOptions):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"{name} must be at least {least}, got {value}.")
+        if (self.batch_size is None) == (self.batch_tokens is None):
+            got = "neither" if self.batch_size is None else f"{self.batch_size} and {self.batch_tokens}"
+            raise ConfigError(f"Either batch_size or batch_tokens must say how large a batch is, got {got}.")
         if self.schedule not in SCHEDULES:
             raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}.")
         if self.schedule in ("vaswani", "inverse_square_root") and not self.warmup_steps:
             raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, got 0.")
-        if self.keep not in KEEP:
-            raise ConfigError(f"keep must be one of {', '.join(KEEP)}, got {self.keep!r}.")
+        for name, choices in (("keep", KEEP), ("validation_metric", METRICS)):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}.")
         check_scheme(self.initialization)
         try:
             text_pipeline(self.pipeline)
         except DataError as error:
             raise ConfigError(str(error)) from None
 
+    @property
+    def translates(self) -> bool:
+        """Whether a validation makes translations."""
+        return self.validation_metric != "loss" or self.validation_lines is not None
+
+    def of_validation(self) -> list[str]:
+        """The options that change nothing without pairs to measure, where they are not their defaults."""
+        names = ("early_stopping", "validate_every_steps", "validation_metric", "validation_lines", "keep_best")
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        return [name for name in names if getattr(self, name) != defaults[name]]
+
     def trainer_options(self) -> dict[str, Any]:
         """The arguments of ``Backend.trainer``."""
         return {name: getattr(self, name) for name in OF_TRAINER}
+
+    def total_steps(self, batches: int) -> int:
+        """Of the whole training, with so many batches in an epoch."""
+        return self.epochs * -(-batches // self.accumulate)
 
     def without_effect(self) -> list[str]:
         """Options other than their defaults that the optimizer does not know."""

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal
 
 from ..backend import Backend
-from ..data import Pairs
+from ..data import Pairs, Vocabulary
+from ..distributed import Place
 from ..errors import DataError
 from ..fields import check_names
 from ..option_words import BOTH_SIDES, OF_VOCABULARIES
 from ..registry import chosen_backend
 from ..translation import Translator
 from .corpus import CorpusCounts
+from .greedy_scores import Translated
 from .interruption import CTRL_C
 from .job import Given, Job, prepare
+from .logs import opened_logs
 from .loop import train_model
 from .printed_progress import training_progress
-from .progress import Progress
+from .progress import Progress, Together
 from .settings import CONFIG_FIELDS, RECIPE_FIELDS, Settings
-from .state import EpochRecord, TrainingState
+from .state import EpochRecord, TrainingState, ValidationRecord
 
 Source = str | PathLike[str] | Iterable[tuple[str, str]]
 MODEL_OPTIONS = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
@@ -49,7 +52,7 @@ class Trained:
 
     @property
     def model(self) -> Any:
-        """The native model: the one of the best epoch where it is known, else of the last."""
+        """The native model: the one of the best validation where it is known, else of the last step."""
         return self.translator.model
 
     @property
@@ -57,8 +60,12 @@ class Trained:
         return self.state.history
 
     @property
-    def best(self) -> EpochRecord | None:
-        """The epoch with the lowest validation loss; None without validation."""
+    def validations(self) -> list[ValidationRecord]:
+        return self.state.validations
+
+    @property
+    def best(self) -> ValidationRecord | None:
+        """The best validation, by the recipe's ``validation_metric``; None without any."""
         return self.state.best
 
 
@@ -68,19 +75,26 @@ def train(
     *,
     target: str | PathLike[str] | None = None,
     fields: Sequence[str] | None = None,
+    bad_lines: str | None = None,
+    cache: str | PathLike[str] | None = None,
     validation: Source | None = None,
     validation_target: str | PathLike[str] | None = None,
+    tokenizer: str | PathLike[str] | tuple[Vocabulary, Vocabulary] | None = None,
     preset: str | None = None,
     backend: str | Backend | None = None,
     device: str | None = None,
     dtype: str | None = None,
     save_every: int | None = None,
     save_every_steps: int | None = None,
+    log: str | PathLike[str] | None = None,
+    tensorboard: str | PathLike[str] | None = None,
     resume: bool | Literal["auto"] = False,
     force: bool = False,
     verbose: bool = False,
     progress: Progress | None = None,
     signals: Iterable[int] = CTRL_C,
+    place: Place | None = None,
+    shard: bool = False,
     **options: Any,
 ) -> Trained:
     """Train a model on sentence pairs, and save it.
@@ -89,31 +103,42 @@ def train(
         data: a file as ``data.read_pairs`` reads it, with ``target`` and ``fields``; or (source, target) sentences. None,
             with ``resume``: the file that the training began with.
         folder: where the checkpoint goes; None keeps the model in memory alone.
-        validation: likewise pairs, whose loss is measured after every epoch.
+        bad_lines, cache: what becomes of lines of a file that cannot be trained on, and where the ids of a large one are kept
+            (docs/PYTHON.md).
+        validation: likewise pairs, which are measured after every epoch or every ``validate_every_steps``.
+        tokenizer: subwords, instead of the recipe's pipeline: a folder of ``transformer-mb tokenizer train``, a tokenizer.json
+            or a SentencePiece .model for both sides; or two vocabularies.
         preset: a published architecture with its recipe (``transformer_mb.presets``).
         backend: a name with ``device`` and ``dtype``, or a Backend, which has its own; None: as the training began, else
             ``TRANSFORMER_MB_BACKEND``, else numpy.
         save_every: epochs between two checkpoints, 10 by default; the last epoch and Ctrl-C save in any case.
         save_every_steps: steps between two checkpoints, besides; None saves none within an epoch.
+        log: a file of JSON lines: each reading of the loss, every 32 steps and where something is measured or saved, and each
+            validation. tensorboard: a folder that gets the same. A resume goes on in both.
         resume: continue the training in ``folder``; what is not given stays as it was. "auto" begins it where the folder
             holds no checkpoint yet, so that a job that is started again goes on. force: replace a checkpoint there.
         verbose: print what the ``train`` command prints. progress: what to call instead.
         signals: which end the training after the step in progress, with a checkpoint: Ctrl-C alone, or such as
             ``(signal.SIGINT, signal.SIGTERM)``, as the command does, in a job that a scheduler may end.
+        place: which of several processes this is, such as ``distributed.Place.from_environment()``: all of them train one
+            model, the first of them saves it (docs/DISTRIBUTED.md).
+        shard: each of several processes of torch, or of several devices of JAX, keeps a part of the weights and moments alone.
         options: any field of TransformerConfig but those of the vocabularies, ``num_layers`` and ``num_heads`` for both
             sides, and any field of TrainingRecipe (docs/PYTHON.md lists them).
     Raises:
         ConfigError, DataError, CheckpointError: naming what was expected and what was got, before any training.
         NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C,
-            or another of the ``signals``.
+            or another of the ``signals``. DistributedError: another process did not come, or has ended.
     """
     check_names("option(s) of train", options, (*MODEL_OPTIONS, *RECIPE_FIELDS))
     named = backend if isinstance(backend, str) else None
     if isinstance(backend, Backend):
         chosen_backend(backend, device, dtype)
-    paths = {"source": data, "target": target, "validation": validation, "validation_target": validation_target}
+    paths: dict[str, Any] = {"source": data, "target": target, "validation": validation, "tokenizer": tokenizer}
+    paths |= {"validation_target": validation_target, "bad_lines": bad_lines, "cache": cache}
     where = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype}
-    run = {**where, "save_every": save_every, "save_every_steps": save_every_steps}
+    logs = {name: fspath(path) for name, path in (("log", log), ("tensorboard", tensorboard)) if path is not None}
+    run = {**where, "save_every": save_every, "save_every_steps": save_every_steps, **logs}
     settings = Settings(
         model={name: value for name, value in options.items() if name in MODEL_OPTIONS},
         training={name: value for name, value in options.items() if name in RECIPE_FIELDS},
@@ -121,8 +146,13 @@ def train(
         | ({"fields": list(fields)} if fields is not None else {}),
         run={name: value for name, value in run.items() if value is not None},
     )
-    given = Given(pairs=_pairs(data), validation=_pairs(validation), backend=backend if isinstance(backend, Backend) else None)
-    job = prepare(settings, given, resume=resume, force=force)
+    given = Given(
+        pairs=_pairs(data),
+        validation=_pairs(validation),
+        backend=backend if isinstance(backend, Backend) else None,
+        vocabularies=tokenizer if isinstance(tokenizer, tuple) else None,
+    )
+    job = prepare(settings, given, resume=resume, force=force, place=place, shard=shard)
     if verbose:
         print(*job.corpus.lines(), *job.notes(), job.opening(), sep="\n", flush=True)
     return execute(job, progress or (None if verbose else Progress()), signals)
@@ -143,7 +173,10 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
     """Train and save; ``progress`` None prints it, ``signals`` end it."""
     model = job.backend.build(job.config, job.recipe.seed, job.recipe.initialization)
     tokens, seconds = job.state.trained_tokens, job.state.train_seconds
-    with _shown(job, progress) as shown:
+    with ExitStack() as stack:
+        shown = stack.enter_context(_shown(job, progress))
+        if not job.processes.rank and not job.is_finished:  # the first of several processes writes
+            shown = Together(shown, *stack.enter_context(opened_logs(job.log, job.tensorboard, job.state.step)))
         state = train_model(
             job.backend,
             model,
@@ -157,8 +190,11 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
             data=job.described,
             progress=shown,
             validation=job.validation_batches,
+            translated=None if job.validation is None else Translated(job.validation, job.vocabularies),
             signals=signals,
+            processes=job.processes,
         )
+    job.processes.close()
     return Trained(
         translator=Translator(job.backend, model, *job.vocabularies),
         corpus=job.corpus,
@@ -171,4 +207,5 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
 def _shown(job: Job, progress: Progress | None) -> AbstractContextManager[Progress]:
     if progress is not None or job.is_finished:
         return nullcontext(progress or Progress())
-    return training_progress(job.recipe.epochs, job.recipe.epochs * len(job.batches), job.state.step)
+    within = job.recipe.validate_every_steps is not None
+    return training_progress(job.recipe.epochs, job.recipe.total_steps(len(job.batches)), job.state.step, within)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,8 +22,12 @@ def constant(step: int, span: Span) -> float:
 
 def linear(step: int, span: Span) -> float:
     """A linear warm-up, then linearly down to 0, which the step after the last would have."""
-    left = span.total_steps + 1 - step
-    return min(_warmup(step, span), max(0.0, left / max(1, span.total_steps + 1 - span.warmup_steps)))
+    return min(_warmup(step, span), _left(step, span))
+
+
+def cosine(step: int, span: Span) -> float:
+    """A linear warm-up, then half a cosine down to 0, which the step after the last would have (Loshchilov & Hutter 2017)."""
+    return min(_warmup(step, span), 0.5 - 0.5 * math.cos(math.pi * _left(step, span)))
 
 
 def inverse_square_root(step: int, span: Span) -> float:
@@ -43,6 +48,12 @@ def _warmup(step: int, span: Span) -> float:
     return min(1.0, step / max(1, span.warmup_steps))
 
 
+def _left(step: int, span: Span) -> float:
+    """How much of what follows the warm-up is still to come: 1 at its end, 0 at the step after the last."""
+    left = (span.total_steps + 1 - step) / max(1, span.total_steps + 1 - span.warmup_steps)
+    return min(1.0, max(0.0, left))
+
+
 SCHEDULES: dict[str, Callable[[int, Span], float]] = {
-    schedule.__name__: schedule for schedule in (constant, linear, inverse_square_root, vaswani)
+    schedule.__name__: schedule for schedule in (constant, linear, cosine, inverse_square_root, vaswani)
 }

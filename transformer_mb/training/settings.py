@@ -13,11 +13,14 @@ from ..both_sides import on_both_sides
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..fields import check_names
-from ..option_words import BOTH_SIDES, DATA, NONE_AS_ZERO, OF_VOCABULARIES, RUN
+from ..option_words import BOTH_SIDES, DATA, DECODING, NONE_AS_ZERO, OF_VOCABULARIES, RUN
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
+from .decoding_options import DecodingOptions
 from .recipe import TrainingRecipe
 
-TABLES = ("model", "training", "data")
+BATCH = ("batch_size", "batch_tokens")
+TABLES = ("model", "training", "data", "decoding")
+WHOLE_NUMBERS = ("save_every", "save_every_steps", "processes")
 CONFIG_FIELDS = tuple(item.name for item in dataclasses.fields(TransformerConfig))
 RECIPE_FIELDS = tuple(item.name for item in dataclasses.fields(TrainingRecipe))
 
@@ -28,18 +31,20 @@ TOP = "the top level, above the tables"
 def places(here: str) -> dict[str, str]:
     """Where each option belongs in a file, but for those of ``here``."""
     model = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
-    tables = {"[model]": model, "[data]": DATA, TOP: RUN, "[training]": RECIPE_FIELDS}
+    tables = {"[model]": model, "[data]": DATA, TOP: RUN, "[training]": RECIPE_FIELDS, "[decoding]": DECODING}
     return {name: place for place, names in tables.items() if place != here for name in names}
 
 
 @dataclass
 class Settings:
     """Tables as a file has them: ``model`` (configuration fields; ``num_layers`` and ``num_heads`` of both sides),
-    ``training`` (recipe fields), ``data`` and ``run`` (``option_words.DATA`` and ``RUN``; the latter at the top level)."""
+    ``training`` (recipe fields), ``data``, ``decoding`` and ``run`` (``option_words.DATA``, ``DECODING`` and ``RUN``; the last
+    at the top level)."""
 
     model: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
+    decoding: dict[str, Any] = field(default_factory=dict)
     run: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,7 +52,10 @@ class Settings:
 
     def over(self, other: Settings) -> Settings:
         """These settings, and the other's where these say nothing."""
-        return Settings(**{item.name: {**getattr(other, item.name), **getattr(self, item.name)} for item in fields(self)})
+        merged = {item.name: {**getattr(other, item.name), **getattr(self, item.name)} for item in fields(self)}
+        if any(self.training.get(name) for name in BATCH):  # one of them says it in the place of the other
+            merged["training"] |= {name: self.training.get(name) for name in BATCH}
+        return Settings(**merged)
 
     @property
     def preset(self) -> str | None:
@@ -59,7 +67,12 @@ class Settings:
         published = RECIPES[self.preset] if self.preset else {}
         check_names("field(s) of [training]", self.training, RECIPE_FIELDS, places("[training]"))
         changed = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in self.training.items()}
+        if changed.get("batch_tokens") is not None:
+            published = {**published, "batch_size": None}  # the default, or the preset's
         return TrainingRecipe.from_dict({**published, **changed})
+
+    def decoding_options(self) -> DecodingOptions:
+        return DecodingOptions.from_dict(self.decoding, places("[decoding]"))
 
     def shares_embeddings(self) -> bool:
         """Whether both sides are to have one vocabulary, as the settings or the preset say."""
@@ -106,7 +119,7 @@ def _check_data(settings: Settings, path: Path) -> None:
     check_names(f"key(s) of [data] in {path}", settings.data, (*DATA, "pipeline"), places("[data]"))
     texts = {**{f"data.{name}": value for name, value in settings.data.items() if name != "fields"}, **settings.run}
     for name, value in texts.items():
-        kind = int if name.startswith("save_every") else str
+        kind = int if name in WHOLE_NUMBERS else str
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, got {value!r}.")
 
@@ -118,5 +131,6 @@ def from_checkpoint(trainer: Mapping[str, Any]) -> Settings:
     return Settings(
         training=dict(trainer.get("recipe") or {}),
         data={name: value for name, value in data.items() if name in DATA},
+        decoding=dict(data.get("decoding") or {}),
         run={name: value for name, value in run.items() if name in RUN},
     )

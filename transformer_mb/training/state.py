@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 from ..errors import CheckpointError
 
+METRICS = ("loss", "bleu", "chrf")  # what can say which of two validations is better
+
 
 class EpochRecord(NamedTuple):
     """One finished epoch.
 
     loss: the recipe's, per target token. tokens: target tokens; seconds: of training alone.
-    validation_loss: cross-entropy per target token in nats, without dropout and label smoothing; None without validation.
+    validation_loss: of the validation after its last step; None where there was none.
     """
 
     epoch: int
@@ -33,6 +35,36 @@ class EpochRecord(NamedTuple):
         return None if self.validation_loss is None else perplexity(self.validation_loss)
 
 
+class ValidationRecord(NamedTuple):
+    """One validation, after so many steps, in this epoch (from 1).
+
+    validation_loss: cross-entropy per target token in nats, without dropout and label smoothing. bleu, chrf: of greedy
+    translations, from 0 to 100; None where none were made.
+    """
+
+    step: int
+    epoch: int
+    validation_loss: float
+    bleu: float | None = None
+    chrf: float | None = None
+
+    @property
+    def perplexity(self) -> float:
+        """exp(validation_loss)."""
+        return perplexity(self.validation_loss)
+
+    def described(self) -> str:
+        """The figures in words."""
+        scores = "".join(
+            f", {name} {value:.2f}" for name, value in (("BLEU", self.bleu), ("chrF", self.chrf)) if value is not None
+        )
+        return f"validation loss {self.validation_loss:.4f}, perplexity {self.perplexity:.2f}{scores}"
+
+    def badness(self, metric: str) -> float:
+        """The lower, the better by this metric."""
+        return self.validation_loss if metric == "loss" else -(getattr(self, metric) or 0.0)
+
+
 def perplexity(loss: float) -> float:
     """Of a cross-entropy in nats per token; infinite where it is too large for a number."""
     return math.exp(loss) if loss < 700 else math.inf
@@ -46,7 +78,8 @@ class TrainingState:
         epoch, batch: the next batch to train on; with the recipe's seed they give the data order.
         step: steps taken; with the seed it gives the dropout.
         loss_sum, tokens, seconds: of the epoch in progress.
-        history: the finished epochs.
+        history: the finished epochs; validations: all that was measured.
+        validation_metric: of METRICS, by which one validation is better than another.
     """
 
     epoch: int = 0
@@ -56,25 +89,41 @@ class TrainingState:
     tokens: int = 0
     seconds: float = 0.0
     history: list[EpochRecord] = field(default_factory=list)
+    validations: list[ValidationRecord] = field(default_factory=list)
+    validation_metric: str = "loss"
 
     @property
     def loss(self) -> float:
-        """The last epoch's summed losses over its target tokens, as D2L counts; NaN before the first has ended."""
-        return self.history[-1].loss if self.history else float("nan")
+        """The last whole epoch's summed losses over its target tokens, as D2L counts; before the first has ended, so far."""
+        if self.history:
+            return self.history[-1].loss
+        return self.loss_sum / self.tokens if self.tokens else math.nan
 
     @property
-    def best(self) -> EpochRecord | None:
-        """The epoch with the lowest validation loss, the first of several; None without validation."""
-        measured = [record for record in self.history if record.validation_loss is not None]
-        return min(measured, key=lambda record: record.validation_loss or 0.0, default=None)
+    def begun_epochs(self) -> int:
+        return self.epoch + (self.batch > 0)
+
+    @property
+    def ranked(self) -> list[ValidationRecord]:
+        """The validations, the best first; of equals the first."""
+        return sorted(self.validations, key=lambda one: one.badness(self.validation_metric))
+
+    @property
+    def best(self) -> ValidationRecord | None:
+        """The best validation; None without any."""
+        return next(iter(self.ranked), None)
 
     def is_finished(self, epochs: int, early_stopping: int | None) -> bool:
         return self.epoch >= epochs or self.is_stopped_early(early_stopping)
 
     def is_stopped_early(self, early_stopping: int | None) -> bool:
-        """Whether the last so many epochs brought no lower validation loss."""
+        """Whether the last so many validations were no better than one before them."""
         best = self.best
-        return early_stopping is not None and best is not None and self.epoch - best.epoch >= early_stopping
+        return early_stopping is not None and best is not None and len(self.since(best)) >= early_stopping
+
+    def since(self, record: ValidationRecord) -> list[ValidationRecord]:
+        """The later validations."""
+        return [one for one in self.validations if one.step > record.step]
 
     @property
     def trained_tokens(self) -> int:
@@ -90,43 +139,58 @@ class TrainingState:
         """Over all of training, saving not counted."""
         return self.trained_tokens / max(self.train_seconds, 1e-9)
 
-    def end_epoch(self, validation_loss: float | None = None) -> EpochRecord:
-        record = EpochRecord(self.epoch + 1, self.loss_sum / self.tokens, self.tokens, self.seconds, validation_loss)
+    def end_epoch(self) -> EpochRecord:
+        """After its validation, if there is one."""
+        last = self.validations[-1] if self.validations else None
+        measured = last.validation_loss if last is not None and last.step == self.step else None
+        record = EpochRecord(self.epoch + 1, self.loss_sum / self.tokens, self.tokens, self.seconds, measured)
         self.history.append(record)
         self.epoch, self.batch = self.epoch + 1, 0
         self.loss_sum, self.tokens, self.seconds = 0.0, 0, 0.0
         return record
 
     def to_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "history": [record._asdict() for record in self.history]}
+        rows = {name: [record._asdict() for record in getattr(self, name)] for name in ("history", "validations")}
+        return {**dataclasses.asdict(self), **rows}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> TrainingState:
         """Read what ``to_dict`` gave; raises CheckpointError for anything else. Further keys are not read."""
         values: dict[str, Any] = {}
         for item in dataclasses.fields(cls):
-            if item.name != "history":
+            if item.type in ("int", "float"):
                 values[item.name] = _number(fields, item.name, whole=item.type == "int")
-        return cls(**values, history=_history(fields.get("history")))
+        metric = fields.get("validation_metric", "loss")
+        if metric not in METRICS:
+            raise CheckpointError(
+                f"trainer.json must name one of {', '.join(METRICS)} as validation_metric, got {metric!r:.80}."
+            )
+        state = cls(**values, history=_rows(EpochRecord, "history", fields.get("history")), validation_metric=metric)
+        state.validations = _rows(ValidationRecord, "validations", fields.get("validations") or state._of_epochs())
+        return state
+
+    def _of_epochs(self) -> list[dict[str, Any]]:
+        """The validations of a checkpoint that tells only those of its epochs, each of which has as many steps."""
+        steps = (self.step - self.batch) // max(self.epoch, 1)
+        measured = [record for record in self.history if record.validation_loss is not None]
+        return [{"step": one.epoch * steps, "epoch": one.epoch, "validation_loss": one.validation_loss} for one in measured]
 
 
-def _history(rows: Any) -> list[EpochRecord]:
-    *always, last = EpochRecord._fields
+def _rows(kind: Any, name: str, rows: Any) -> Any:
+    """Records of one kind, of which those fields may be missing that have a default."""
+    always, known = set(kind._fields) - set(kind._field_defaults), set(kind._fields)
     for row in rows if isinstance(rows, list) else [None]:
-        if not isinstance(row, dict) or not {*always} <= set(row) <= {*always, last}:
-            raise CheckpointError(f"trainer.json must hold a history of rows with {', '.join(always)} and {last}.")
-    return [_record(row) for row in rows]
+        if not isinstance(row, dict) or not always <= set(row) <= known:
+            wanted = [one for one in kind._fields if one in always]
+            more = ", ".join(kind._field_defaults)
+            raise CheckpointError(f"trainer.json must hold rows with {', '.join(wanted)} and {more} as {name}.")
+    return [kind(**{field: _value(kind, row, field) for field in row}) for row in rows]
 
 
-def _record(row: dict[str, Any]) -> EpochRecord:
-    measured = row.get("validation_loss")
-    return EpochRecord(
-        epoch=_number(row, "epoch", whole=True),
-        loss=_number(row, "loss", whole=False),
-        tokens=_number(row, "tokens", whole=True),
-        seconds=_number(row, "seconds", whole=False),
-        validation_loss=None if measured is None else _number(row, "validation_loss", whole=False),
-    )
+def _value(kind: Any, row: dict[str, Any], name: str) -> Any:
+    if row[name] is None and name in kind._field_defaults:
+        return None
+    return _number(row, name, whole=name in ("epoch", "step", "tokens"))
 
 
 def _number(fields: dict[str, Any], name: str, whole: bool) -> Any:

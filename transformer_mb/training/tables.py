@@ -7,15 +7,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..config import TransformerConfig
-from ..option_words import MODEL, NONE_AS_ZERO, TRAINING
+from ..option_words import DECODING, MODEL, NONE_AS_ZERO, TRAINING
+from .decoding_options import DecodingOptions
 from .recipe import TrainingRecipe
 
 
 def documented_tables() -> str:
-    """Both tables with their headings, as Markdown."""
+    """The tables with their headings, as Markdown."""
     model = {name: (default_of(TransformerConfig, name), words) for name, words in MODEL.items()}
     training = {name: (default_of(TrainingRecipe, name), words) for name, (_, words) in TRAINING.items()}
-    tables = {"model (`[model]` of a file)": model, "training (`[training]` of a file)": training}
+    decoding = {name: (default_of(DecodingOptions, name), words) for name, words in DECODING.items()}
+    tables = {
+        "model (`[model]` of a file)": model,
+        "training (`[training]` of a file)": training,
+        "scoring the validation at the end (`[decoding]` of a file)": decoding,
+    }
     return "\n".join(line for title, options in tables.items() for line in _table(title, options)).strip()
 
 

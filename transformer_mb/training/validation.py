@@ -1,41 +1,63 @@
-"""What is measured after an epoch, and the weights that are kept for it."""
+"""What a validation measures, and the weights that are kept for it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from ..backend import Backend
 from ..checkpoint import Checkpoint
-from ..checkpoint.files import LAST
+from ..checkpoint.files import LAST, kept_name
 from ..config import TransformerConfig
+from ..distributed import Alone, Processes
 from ..errors import CheckpointError, ConfigError, NotFiniteError
 from ..parameters import not_finite
 from ..trainer import Batch
+from .agreement import REMEDY, check_loss
 from .batches import EpochBatches
+from .greedy_scores import Translated, greedy_scores
 from .recipe import TrainingRecipe
-from .state import TrainingState
+from .state import TrainingState, ValidationRecord
 
 Weights = Mapping[str, np.ndarray]
-REMEDY = "A lower learning_rate, or clip_norm, may help."
 
 
-def mean_loss(backend: Backend, model: Any, batches: EpochBatches) -> float:
-    """Cross-entropy per target token in nats: without dropout, label smoothing and gradients."""
+def mean_loss(backend: Backend, model: Any, batches: EpochBatches, processes: Processes | None = None) -> float:
+    """Cross-entropy per target token in nats: without dropout, label smoothing and gradients. Processes share the batches."""
+    processes = processes or Alone()
     total, tokens = 0.0, 0
-    for batch in batches.epoch(0):
+    for batch in islice(batches.epoch(0), processes.rank, None, processes.size):
         total += float(backend.losses(model, *batch).sum())
         tokens += batch.num_tokens
+    total, tokens = processes.sum(np.array([total, tokens])).tolist()
     return total / tokens
+
+
+def validate(
+    backend: Backend,
+    model: Any,
+    batches: EpochBatches,
+    translated: Translated | None,
+    state: TrainingState,
+    processes: Processes,
+) -> ValidationRecord:
+    """Measure the model of the state and add that to it. Raises NotFiniteError."""
+    loss = mean_loss(backend, model, batches, processes)
+    check_loss(loss, state)
+    scores = {} if translated is None else greedy_scores(backend, model, translated, processes)
+    record = ValidationRecord(state.step, state.epoch + 1, loss, **scores)
+    state.validations.append(record)
+    return record
 
 
 def check_validation(config: TransformerConfig, recipe: TrainingRecipe, measured: bool, resume: Checkpoint | None) -> None:
     """Refuse what could not be measured after the first epoch; raises ConfigError."""
-    if not measured and recipe.early_stopping is not None:
-        raise ConfigError("early_stopping needs pairs whose loss is measured (validation), got none.")
+    if not measured and (wanted := recipe.of_validation()):
+        raise ConfigError(f"{wanted[0]} needs pairs that are measured (validation), got none.")
     if not measured and resume is not None and resume.last is not None:
         raise ConfigError("A training that keeps its best epoch is resumed with validation, as it began, got none.")
     if measured and config.compat_decode != "correct":
@@ -46,27 +68,44 @@ def check_validation(config: TransformerConfig, recipe: TrainingRecipe, measured
 
 
 class KeptWeights:
-    """The weights that the checkpoint's model is to have: the current ones, or those of the epoch with the lowest loss."""
+    """The weights of earlier validations that the checkpoint is to have: for its model, and beside it for ``average``."""
 
-    def __init__(self, keep: str, state: TrainingState, resume: Checkpoint | None):
-        self._keeps_best = keep == "best"
-        self._best: Weights | None = None
-        self._step = -1  # after which step the best weights were the current ones
-        if resume is not None and resume.last is not None:
-            self._best = resume.weights
-        elif resume is not None and state.best is not None and self._keeps_best:
-            if (state.best.epoch, 0) != (state.epoch, state.batch):
-                raise CheckpointError(f"{LAST} is missing: the other weights are those of epoch {state.best.epoch}, the best.")
-            self._best, self._step = resume.weights, state.step
+    def __init__(self, recipe: TrainingRecipe, state: TrainingState, resume: Checkpoint | None):
+        self._keep, self._count = recipe.keep, recipe.keep_best
+        self._by_step: dict[int, Weights] = {}
+        wanted = self._wanted(state)
+        if resume is None or not wanted:
+            return
+        if self._count > 1:
+            if missing := sorted(set(wanted) - set(resume.kept)):
+                raise CheckpointError(f"{kept_name(missing[0])} is missing: the weights of one of the kept validations.")
+            self._by_step = {step: resume.kept[step] for step in wanted}
+        elif resume.last is None and wanted != [state.step]:
+            raise CheckpointError(f"{LAST} is missing: the other weights are those of step {wanted[0]}, the best.")
+        else:
+            self._by_step = {wanted[0]: resume.weights}
+
+    def _wanted(self, state: TrainingState) -> list[int]:
+        """After which steps the weights are kept, the best or latest first."""
+        if self._keep == "best":
+            return [record.step for record in state.ranked[: self._count]]
+        return [record.step for record in state.validations[::-1][: self._count]] if self._count > 1 else []
 
     def measured(self, state: TrainingState, weights: Weights) -> None:
         """After a validation: ``weights`` are the current ones."""
-        if self._keeps_best and state.best is state.history[-1]:
-            self._best, self._step = {name: np.array(value) for name, value in weights.items()}, state.step
+        wanted = self._wanted(state)
+        if state.step in wanted:
+            self._by_step[state.step] = {name: np.array(value) for name, value in weights.items()}
+        self._by_step = {step: self._by_step[step] for step in wanted}
 
     def better_than_current(self, state: TrainingState) -> Weights | None:
-        """Those of the best epoch, where training has gone on from them."""
-        return self._best if self._keeps_best and self._step != state.step else None
+        """Those of the best validation, where training has gone on from them."""
+        best = state.best if self._keep == "best" else None
+        return None if best is None or best.step == state.step else self._by_step[best.step]
+
+    def beside(self) -> dict[int, Weights]:
+        """By step, those that are saved beside the model."""
+        return dict(self._by_step) if self._count > 1 else {}
 
 
 def check_finite(backend: Backend, model: Any, weights: Weights, batch: Batch, state: TrainingState) -> None:

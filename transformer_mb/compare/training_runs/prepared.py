@@ -42,8 +42,7 @@ class PreparedJob:
         self._ids = pair_ids(job.pairs, *self.vocabularies)
         held_out = pair_ids(job.held_out, *self.vocabularies)
         (self.held_out,) = Batches(held_out, len(held_out), num_steps=job.num_steps, shuffle=False).epoch(0)
-        pipelines = [vocabulary.pipeline for vocabulary in self.vocabularies]
-        self.references = [target for _, target in normalized(job.held_out, *pipelines)]
+        self.references = [target for _, target in normalized(job.held_out, *self.vocabularies)]
 
     def batches(self, seed: int) -> Iterator[Batch]:
         """One for each step; the pairs that do not fill an epoch's last batch are left out of that epoch."""

@@ -1,0 +1,111 @@
+"""``kill -9`` at random moments, and --resume auto after each: the end is bit for bit that of a training nobody killed."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.data import demo_pairs
+from transformer_mb.registry import BUILT_IN
+
+FLAGS = (
+    "--num-hiddens 8 --ffn-num-hiddens 12 --num-layers 1 --num-heads 2 --batch-size 8 --num-steps 8 --learning-rate 0.01 "
+    "--schedule linear --warmup-steps 5 --dropout 0.2 --save-every-steps 3 --validate-every-steps 7 --keep-best 2"
+)
+STARTS = 1.0  # seconds, in which a process takes its first steps at best
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for name, pairs in (("pairs.tsv", demo_pairs()[0][:40]), ("unseen.tsv", demo_pairs()[1][:8])):
+        (folder / name).write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    return folder
+
+
+def command(corpora, out, *more):
+    data = ("--data", corpora / "pairs.tsv", "--validation", corpora / "unseen.tsv", "--out", out, "--log", f"{out}.jsonl")
+    return [sys.executable, "-m", "transformer_mb", "train", *map(str, (*data, *FLAGS.split(), *more))]
+
+
+def done(arguments):
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def reached(folder) -> int:
+    try:
+        return json.loads((folder / "trainer.json").read_text())["step"]
+    except FileNotFoundError:  # before the first checkpoint
+        return 0
+
+
+def killed_at(arguments, folder, target, delay) -> bool:
+    """Whether the process was killed before it had ended: ``delay`` seconds after a checkpoint of step ``target`` is there."""
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and reached(folder) < target:
+            time.sleep(0.002)
+        time.sleep(delay)
+    finally:
+        process.kill()
+    return process.wait() == -signal.SIGKILL
+
+
+def survives(corpora, folder, backend, kills, steps, generator):
+    """``steps`` in all, five an epoch."""
+    more = ("--backend", backend, "--epochs", steps // 5)
+    done(command(corpora, folder / "whole", *more))
+    parts, killed = folder / "parts", 0
+    arguments = command(corpora, parts, *more, "--resume", "auto")
+    for _ in range(kills):
+        if generator.random() < 0.2:  # amid the start
+            target, delay = 0, generator.uniform(0.0, STARTS)
+        else:
+            target = reached(parts) + generator.randint(1, steps // (kills + 1))
+            delay = generator.uniform(0.0, 0.02)
+        killed += killed_at(arguments, parts, target, delay)
+        assert reached(parts) < steps, "a training that has ended cannot be killed"
+    assert killed == kills
+    assert "continuing epoch" in done(arguments)
+    for name in sorted(path.name for path in (folder / "whole").iterdir() if path.name != "trainer.json"):
+        assert (parts / name).read_bytes() == (folder / "whole" / name).read_bytes(), name
+    assert sorted(path.name for path in parts.iterdir()) == sorted(path.name for path in (folder / "whole").iterdir())
+    one, other = (read_checkpoint(place).trainer for place in (folder / "whole", parts))
+    assert one["validations"] == other["validations"] and len(one["validations"]) == steps // 7
+    assert [row["loss"] for row in one["history"]] == [row["loss"] for row in other["history"]]
+    logs = [(folder / f"{place}.jsonl").read_text().splitlines() for place in ("whole", "parts")]
+    assert [json.loads(line)["step"] for line in logs[0]] == [json.loads(line)["step"] for line in logs[1]]
+
+
+def test_three_kills_of_numpy_change_nothing(corpora, tmp_path):
+    survives(corpora, tmp_path, "numpy", 3, 400, random.Random(0))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("backend", BUILT_IN)
+def test_twenty_kills_change_nothing(backend, corpora, tmp_path):
+    survives(corpora, tmp_path, backend, 20, 1500, random.Random(backend))
+
+
+def test_a_training_goes_on_in_another_framework(corpora, tmp_path):
+    """From NumPy to torch, without dropout, which each framework draws in its own way."""
+    flags = ("--dtype", "float64", "--dropout", 0, "--schedule", "constant", "--warmup-steps", 0)
+    done(command(corpora, tmp_path / "whole", *flags, "--backend", "numpy", "--epochs", 4))
+    done(command(corpora, tmp_path / "parts", *flags, "--backend", "numpy", "--epochs", 2))
+    again = ("--resume", "--backend", "torch", "--epochs", 4)
+    told = done(command(corpora, tmp_path / "parts", *flags, *again))
+    assert "continuing epoch 3 of 4 with torch, cpu, float64, which began with backend numpy" in told
+    whole, parts = read_checkpoint(tmp_path / "whole"), read_checkpoint(tmp_path / "parts")
+    assert parts.trainer["data"]["run"]["backend"] == "torch" and parts.trainer["step"] == whole.trainer["step"] == 20
+    for one, other in ((whole.weights, parts.weights), (whole.optimizer, parts.optimizer)):
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_allclose(other[name], one[name], rtol=1e-8, atol=1e-10, err_msg=name)

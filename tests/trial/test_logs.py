@@ -1,0 +1,223 @@
+"""What a training tells programs and people while it runs: JSON lines, TensorBoard, a bar; and every option in one file."""
+
+import dataclasses
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import transformer_mb as tmb
+from interrupting import InterruptAt
+from transformer_mb.data import demo_pairs
+from transformer_mb.errors import ConfigError
+from transformer_mb.training import TrainingInterrupted, logs, printed_progress
+from transformer_mb.training.configuration_file import example
+from transformer_mb.training.settings import read_toml
+
+TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
+TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch
+EXAMPLE = Path(__file__).parents[2] / "examples" / "train.toml"
+
+
+def train(*arguments, **options):
+    given = {**TINY, "backend": "numpy", "schedule": "linear", "warmup_steps": 3, "epochs": 4, **options}
+    return tmb.train(TRAINED_ON, *arguments, **{"validation": UNSEEN, **given})
+
+
+def lines(path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def without_speed(path) -> list[dict]:
+    return [{name: value for name, value in line.items() if name != "tokens_per_second"} for line in lines(path)]
+
+
+def test_each_line_is_a_reading_or_a_validation(tmp_path):
+    trained = train(log=tmp_path / "logs" / "run.jsonl", validation_lines=3)
+    readings = [line for line in lines(tmp_path / "logs" / "run.jsonl") if "loss" in line]
+    assert [(line["step"], line["epoch"]) for line in readings] == [(3, 1), (6, 2), (9, 3), (12, 4)]
+    assert [line["loss"] for line in readings] == pytest.approx([record.loss for record in trained.history])
+    assert [line["learning_rate"] for line in readings] == pytest.approx([0.02 * left / 10 for left in (10, 7, 4, 1)])
+    assert all(line["tokens_per_second"] > 0 for line in readings)
+    measured = [line for line in lines(tmp_path / "logs" / "run.jsonl") if "validation_loss" in line]
+    for line, record in zip(measured, trained.validations, strict=True):
+        assert line == {
+            "step": record.step, "epoch": record.epoch, "validation_loss": record.validation_loss,
+            "validation_perplexity": record.perplexity, "validation_bleu": record.bleu, "validation_chrf": record.chrf,
+        }  # fmt: skip
+
+
+def test_a_long_epoch_is_read_every_32_steps(tmp_path):
+    train(log=tmp_path / "run.jsonl", batch_size=1, epochs=2, validation=None)
+    assert [line["step"] for line in lines(tmp_path / "run.jsonl")] == [24, 48]
+    tmb.train(TRAINED_ON * 2, log=tmp_path / "long.jsonl", backend="numpy", **{**TINY, "batch_size": 1}, epochs=1)
+    assert [line["step"] for line in lines(tmp_path / "long.jsonl")] == [32, 48]
+
+
+def test_a_resumed_log_is_that_of_the_whole_without_duplicates(tmp_path):
+    train(tmp_path / "whole", log=tmp_path / "whole.jsonl", save_every_steps=2)
+    log = tmp_path / "parts.jsonl"
+    with pytest.raises(TrainingInterrupted):
+        train(tmp_path / "parts", log=log, save_every_steps=2, progress=InterruptAt(8))
+    # As a kill after that leaves it: lines past the checkpoint, the last of them cut off.
+    log.write_text(log.read_text() + '{"step": 9, "epoch": 3, "loss": 1.0}\n{"step": 10, "epo')
+    train(tmp_path / "parts", log=log, save_every_steps=2, resume="auto")
+    assert without_speed(log) == without_speed(tmp_path / "whole.jsonl")
+
+
+def test_a_log_is_not_replaced_unless_forced(fails, cli, settings_file, tmp_path):
+    log = tmp_path / "mine.jsonl"
+    log.write_text("mine")
+    command = ("train", settings_file, "--epochs", 1, "--out", tmp_path / "model", "--log", log)
+    assert "must be a new file, but there is one already" in fails(*command) and log.read_text() == "mine"
+    assert "lies inside" in fails(*command[:-1], tmp_path / "model" / "run.jsonl")
+    assert "lies inside" in fails(*command[:-2], "--tensorboard", tmp_path / "model" / "runs")
+    assert not (tmp_path / "model").exists()
+    assert cli(*command, "--force").status == 0 and [line["step"] for line in lines(log)] == [3]
+
+
+def scalars(folder) -> dict[str, list[tuple]]:
+    """As TensorBoard's own reader sees them, in a process of its own since it imports TensorFlow where that is there."""
+    program = f"""
+import json
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator({str(folder)!r}).Reload()
+tags = events.Tags()["scalars"]
+print(json.dumps({{tag: [(event.step, event.value) for event in events.Scalars(tag)] for tag in tags}}))
+"""
+    code = "import sys, types; sys.modules['tensorboard.compat.notf'] = types.ModuleType('notf')\n" + program
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_tensorboard_reads_the_figures_and_no_step_twice(tmp_path):
+    folder = tmp_path / "runs"
+    with pytest.raises(TrainingInterrupted):
+        train(tmp_path / "model", tensorboard=folder, validation_lines=3, progress=InterruptAt(8))
+    found = scalars(folder)
+    assert [step for step, _ in found["loss"]] == [3, 6, 8]
+    # A run that is resumed from an earlier step, as after a kill, outdoes what came after it.
+    with logs.opened_logs(None, str(folder), 6) as (writer,):
+        writer.write(7, 3, {"loss": 5.0})
+    trained = train(tmp_path / "model", tensorboard=folder, validation_lines=3, resume=True)
+    found = scalars(folder)
+    assert [step for step, _ in found["loss"]] == [3, 6, 7, 9, 12] and found["loss"][2][1] == 5.0
+    for tag, name in (("validation/loss", "validation_loss"), ("validation/bleu", "bleu"), ("validation/chrf", "chrf")):
+        expected = [(record.step, getattr(record, name)) for record in trained.validations]
+        assert [step for step, _ in found[tag]] == [step for step, _ in expected] == [3, 6, 9, 12]
+        assert [value for _, value in found[tag]] == pytest.approx([value for _, value in expected], rel=1e-6)
+    assert {"learning_rate", "tokens_per_second", "epoch", "validation/perplexity"} <= set(found)
+
+
+def test_writing_for_tensorboard_imports_no_framework(tmp_path):
+    code = f"""
+import sys
+from transformer_mb.training.logs import opened_logs
+with opened_logs(None, {str(tmp_path)!r}, 0) as (writer,):
+    writer.write(1, 1, {{"loss": 1.0}})
+assert not {{"tensorflow", "torch", "jax"}} & set(sys.modules), sys.modules.keys()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_tensorboard_the_command_that_installs_it_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, logs.RECORD_WRITER, None)
+    with pytest.raises(ConfigError, match="tensorboard needs the package of that name: pip install"):
+        train(tensorboard=tmp_path / "runs")
+
+
+def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
+    trained = tmb.train(TRAINED_ON, validation=UNSEEN, epochs=2, backend="numpy", verbose=True, **TINY)
+    shown = terminal.getvalue()
+    assert f"epoch 2/2  loss {trained.history[-1].loss:.4f}  {trained.validations[-1].described()}" in shown
+    assert "tokens/s" in shown.split("saved")[0] and "━" in shown and "0:00:0" in shown
+
+
+def test_a_pipe_gets_a_line_for_each_validation_within_epochs(capsys):
+    tmb.train(TRAINED_ON, validation=UNSEEN, epochs=2, backend="numpy", verbose=True, validate_every_steps=2,
+              validation_lines=2, **TINY)  # fmt: skip
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split("  ")[0] for line in told] == ["step 2", "epoch 1/2", "step 4", "step 6", "epoch 2/2"]
+    assert "perplexity" in told[0] and "BLEU" in told[0] and "chrF" in told[0] and "validation" not in told[1]
+
+
+def test_lines_of_epochs_show_the_scores(capsys):
+    tmb.train(TRAINED_ON, validation=UNSEEN, epochs=1, backend="numpy", verbose=True, validation_lines=2, **TINY)
+    assert ", BLEU " in capsys.readouterr().err
+    assert printed_progress.LINES
+
+
+# Every option in one file.
+
+
+def test_the_example_is_what_the_code_makes():
+    assert EXAMPLE.read_text() == example(), "python -m transformer_mb.training.configuration_file > examples/train.toml"
+
+
+def test_the_example_trains_as_nothing_does(cli, data, tmp_path):
+    """All its values are the defaults: the models are the same."""
+    flags = ("--data", data, "--num-examples", 6, "--epochs", 1)
+    assert cli("train", EXAMPLE, *flags, "--out", tmp_path / "file").status == 0
+    assert cli("train", *flags, "--out", tmp_path / "flags").status == 0
+    one, two = (json.loads((tmp_path / name / "trainer.json").read_text())["recipe"] for name in ("file", "flags"))
+    assert one == two
+    for name in ("model.safetensors", "config.json"):
+        assert (tmp_path / "file" / name).read_bytes() == (tmp_path / "flags" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[decoding]\nbeem = 2\n", "Unknown field(s) of [decoding]: beem. Did you mean beam?"),
+        ("[decoding]\nbeam = 0\n", "beam must be"),
+        ("[decoding]\ntoo_long = 'shorten'\n", "too_long must be one of stop, cut, skip, got 'shorten'."),
+        ("[decoding]\nlength_penalty = 'much'\n", "length_penalty must be a finite number, got 'much'."),
+        ("[training]\nbeam = 2\n", "beam belongs in [decoding]."),
+        ("[decodin]\n", "Did you mean decoding?"),
+        ("[training]\nvalidate_every = 2\n", "Did you mean validate_every_steps?"),
+    ],
+)
+def test_a_wrong_option_is_named_with_the_nearest(fails, data, tmp_path, text, words):
+    (tmp_path / "run.toml").write_text(text)
+    assert words in fails("train", tmp_path / "run.toml", "--data", data, "--out", tmp_path / "model")
+
+
+def test_decoding_is_what_the_validation_is_scored_with(cli, settings_file, data, tmp_path, monkeypatch):
+    from transformer_mb.cli import evaluate
+
+    seen = []
+    real = evaluate.score
+
+    def score(translator, pairs, beam, length_penalty):
+        seen.append((beam, length_penalty, translator.max_steps, translator.too_long))
+        return real(translator, pairs, beam, length_penalty)
+
+    monkeypatch.setattr(evaluate, "score", score)
+    path = tmp_path / "run.toml"
+    decoding = '\n[decoding]\nbeam = 2\nlength_penalty = 1.0\nmax_steps = 4\ntoo_long = "skip"\n'
+    path.write_text(settings_file.read_text() + decoding)
+    command = ("--epochs", 1, "--out", tmp_path / "model", "--validation", data)
+    assert cli("train", path, *command).status == 0
+    assert cli("train", *command[:0], "--resume", "--epochs", 2, "--out", tmp_path / "model").status == 0
+    assert cli("train", settings_file, *command, "--force").status == 0
+    assert seen == [(2, 1.0, 4, "skip"), (2, 1.0, 4, "skip"), (1, 0.6, None, "cut")]
+
+
+def test_the_words_of_decoding_are_those_of_its_options():
+    from transformer_mb.option_words import DECODING
+    from transformer_mb.training.decoding_options import DecodingOptions
+
+    assert list(DECODING) == [field.name for field in dataclasses.fields(DecodingOptions)]
+    assert read_toml(EXAMPLE).decoding_options() == DecodingOptions()

@@ -1,0 +1,232 @@
+"""Validations by steps and by translations, the weights that are kept for them, and their mean."""
+
+import json
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, CHRF
+from safetensors.numpy import load_file
+
+import transformer_mb as tmb
+from interrupting import InterruptAt
+from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.data import demo_pairs
+from transformer_mb.distributed import Alone
+from transformer_mb.errors import CheckpointError, ConfigError
+from transformer_mb.training import TrainingInterrupted, TrainingState
+from transformer_mb.training.greedy_scores import Translated, greedy_scores
+from transformer_mb.training.state import ValidationRecord
+
+TINY = {"num_hiddens": 16, "ffn_num_hiddens": 16, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
+TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch
+
+
+def train(*arguments, **options):
+    return tmb.train(TRAINED_ON, *arguments, **{**TINY, "backend": "numpy", "validation": UNSEEN, **options})
+
+
+def files(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "trainer.json"}
+
+
+def test_a_validation_comes_every_so_many_steps():
+    trained = train(epochs=4, validate_every_steps=5)
+    assert [(record.step, record.epoch) for record in trained.validations] == [(5, 2), (10, 4)]
+    assert [record.validation_loss for record in trained.history] == [None] * 4
+    shorter = train(epochs=4, validate_every_steps=6)
+    assert [(record.step, record.epoch) for record in shorter.validations] == [(6, 2), (12, 4)]
+    assert [record.validation_loss for record in shorter.history][1::2] == [
+        record.validation_loss for record in shorter.validations
+    ]
+    every_epoch = train(epochs=4)
+    assert [(record.step, record.epoch) for record in every_epoch.validations] == [(3, 1), (6, 2), (9, 3), (12, 4)]
+    # Measuring changes nothing that is computed.
+    assert every_epoch.validations[1].validation_loss == shorter.validations[0].validation_loss
+
+
+def test_bleu_and_chrf_are_sacrebleus_of_greedy_translations():
+    trained = train(epochs=25, validation_lines=7, keep="last", dropout=0.0)
+    last = trained.validations[-1]
+    pairs = UNSEEN[:7]  # the demo corpus is lower case, its marks apart: what the pipeline leaves is what it holds
+    translations = trained.translator.translate([source for source, _ in pairs])
+    references = [[target for _, target in pairs]]
+    assert last.bleu == pytest.approx(BLEU(force=True).corpus_score(translations, references).score) and last.bleu > 5
+    assert last.chrf == pytest.approx(CHRF().corpus_score(translations, references).score)
+    assert train(epochs=1).validations[0].bleu is None
+
+
+def test_processes_translate_their_lines_and_score_all():
+    trained = train(epochs=25, dropout=0.0)
+    model = trained.translator
+    translations = model.translate([source for source, _ in UNSEEN[:7]])
+    assert len(set(translations)) > 3
+    shares = [json.dumps(translations[rank::2]) for rank in range(2)]
+    translated = Translated(UNSEEN[:7], (model.source_vocabulary, model.target_vocabulary))
+    alone = greedy_scores(model.backend, model.model, translated, Alone())
+    for rank in range(2):
+        processes = Alone()
+        processes.rank, processes.size = rank, 2
+        processes.gather_text = lambda own, rank=rank: shares if own == shares[rank] else None
+        assert greedy_scores(model.backend, model.model, translated, processes) == alone
+
+
+def test_the_metric_says_which_is_best_and_when_to_stop():
+    records = [ValidationRecord(step, step, loss, bleu, 50.0 - bleu) for step, (loss, bleu) in
+               enumerate(((3.0, 10.0), (2.0, 30.0), (1.0, 20.0), (2.5, 30.0)), start=1)]  # fmt: skip
+    for metric, ranked in (("loss", [3, 2, 4, 1]), ("bleu", [2, 4, 3, 1]), ("chrf", [1, 3, 2, 4])):
+        state = TrainingState(validations=records, validation_metric=metric)
+        assert [record.step for record in state.ranked] == ranked
+        later = 4 - ranked[0]
+        assert state.is_stopped_early(later) and not state.is_stopped_early(later + 1)
+    assert not TrainingState().is_stopped_early(1)
+
+
+def test_early_stopping_counts_validations():
+    trained = train(epochs=60, validate_every_steps=2, early_stopping=3, dropout=0.2, learning_rate=0.1)
+    losses = [record.validation_loss for record in trained.validations]
+    assert losses.index(min(losses)) == len(losses) - 4
+    assert trained.state.step == 2 * len(losses) < 180
+
+
+OPTIONS = {"epochs": 6, "validate_every_steps": 2, "validation_metric": "chrf", "validation_lines": 6, "dropout": 0.1,
+           "keep_best": 3}  # fmt: skip
+
+
+@pytest.mark.parametrize("stop", [1, 7, 8])
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_a_resume_is_bit_for_bit_the_whole(tmp_path, stop, keep):
+    whole = train(tmp_path / "whole", **OPTIONS, keep=keep)
+    with pytest.raises(TrainingInterrupted):
+        train(tmp_path / "parts", progress=InterruptAt(stop), **OPTIONS, keep=keep)
+    parts = tmb.train(TRAINED_ON, tmp_path / "parts", resume=True, validation=UNSEEN)
+    assert files(tmp_path / "parts") == files(tmp_path / "whole") and parts.validations == whole.validations
+    records = whole.state.ranked if keep == "best" else whole.validations[::-1]
+    kept = {f"kept-{record.step}.safetensors" for record in records[:3]}
+    assert {name for name in files(tmp_path / "whole") if name.startswith("kept")} == kept
+
+
+def test_the_kept_weights_are_those_of_their_steps(tmp_path):
+    trained = train(tmp_path / "model", **OPTIONS)
+    kept = read_checkpoint(tmp_path / "model").kept
+    for step in (record.step for record in trained.state.ranked[:3]):
+        with pytest.raises(TrainingInterrupted):
+            train(tmp_path / f"at-{step}", progress=InterruptAt(step), **{**OPTIONS, "keep": "last", "keep_best": 1})
+        for name, array in load_file(tmp_path / f"at-{step}" / "model.safetensors").items():
+            np.testing.assert_array_equal(kept[step][name], array)
+    best = load_file(tmp_path / "model" / "model.safetensors")
+    assert all(np.array_equal(kept[trained.best.step][name], array) for name, array in best.items())
+
+
+def test_kept_weights_belong_to_their_training(tmp_path):
+    train(tmp_path / "model", **OPTIONS)
+    first, *_ = kept = sorted((tmp_path / "model").glob("kept-*"))
+    other = kept[1].read_bytes()
+    saved = first.read_bytes()
+    first.write_bytes(other)
+    with pytest.raises(CheckpointError, match=rf"{first.name} must be the one that optimizer.safetensors was saved with"):
+        tmb.train(TRAINED_ON, tmp_path / "model", resume=True, validation=UNSEEN)
+    first.unlink()
+    with pytest.raises(CheckpointError, match=rf"{first.name} is missing"):
+        tmb.train(TRAINED_ON, tmp_path / "model", resume=True, validation=UNSEEN)
+    first.write_bytes(saved)
+    with pytest.raises(ConfigError, match="keep_best was 3 and is 2"):
+        train(tmp_path / "model", resume=True, **{**OPTIONS, "keep_best": 2})
+    train(tmp_path / "model", force=True, epochs=1)
+    assert not list((tmp_path / "model").glob("kept-*"))
+
+
+def test_what_a_validation_needs():
+    for option in ({"validate_every_steps": 2}, {"validation_metric": "bleu"}, {"validation_lines": 3}, {"keep_best": 2}):
+        with pytest.raises(ConfigError, match=f"{next(iter(option))} needs pairs that are measured"):
+            train(validation=None, **option)
+    with pytest.raises(ConfigError, match="validation_metric must be one of loss, bleu, chrf, got 'ter'"):
+        train(validation_metric="ter")
+
+
+def test_an_older_checkpoint_tells_its_validations_by_its_epochs(tmp_path):
+    """Without the fields that are new; its recipe lacks the new options too."""
+    whole = train(tmp_path / "whole", epochs=6)
+    train(tmp_path / "parts", epochs=4)
+    path = tmp_path / "parts" / "trainer.json"
+    trainer = json.loads(path.read_text())
+    for name in ("validations", "validation_metric"):
+        del trainer[name]
+    for name in ("validate_every_steps", "validation_metric", "validation_lines", "keep_best"):
+        del trainer["recipe"][name]
+    path.write_text(json.dumps(trainer))
+    parts = tmb.train(TRAINED_ON, tmp_path / "parts", epochs=6, resume=True, validation=UNSEEN)
+    assert files(tmp_path / "parts") == files(tmp_path / "whole") and parts.validations == whole.validations
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"validations": [{"step": 1}]}, "must hold rows with step, epoch, validation_loss and bleu, chrf as validations"),
+        ({"validations": [{"step": 1, "epoch": 1, "validation_loss": "low"}]}, "a number of at least 0 as validation_loss"),
+        ({"validation_metric": "ter"}, "must name one of loss, bleu, chrf as validation_metric, got 'ter'"),
+    ],
+)
+def test_a_damaged_state_is_said_to_be_damaged(fails, checkpoint, damage, words):
+    trainer = json.loads((checkpoint / "trainer.json").read_text())
+    (checkpoint / "trainer.json").write_text(json.dumps({**trainer, **damage}))
+    assert words in fails("train", "--resume", "--out", checkpoint, "--epochs", 61)
+
+
+# The mean of several.
+
+
+def mean_by_hand(*paths) -> dict[str, np.ndarray]:
+    tensors = [load_file(path) for path in paths]
+    return {name: np.float32(sum(np.float64(one[name]) for one in tensors) / len(tensors)) for name in tensors[0]}
+
+
+def test_the_mean_of_what_was_kept(tmp_path, cli, fails):
+    trained = train(tmp_path / "model", **OPTIONS)
+    steps = sorted(record.step for record in trained.state.ranked[:3])
+    paths = [tmp_path / "model" / f"kept-{step}.safetensors" for step in steps]
+    outcome = cli("average", tmp_path / "model", "--out", tmp_path / "mean")
+    assert outcome.status == 0 and outcome.out.splitlines() == [
+        f"the mean of 3: {', '.join(map(str, paths))}",
+        f"saved in {tmp_path / 'mean'}",
+    ]
+    expected = mean_by_hand(*paths)
+    found = load_file(tmp_path / "mean" / "model.safetensors")
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert found[name].dtype == np.float32
+        np.testing.assert_array_equal(found[name], array)
+    assert sorted(files(tmp_path / "mean")) == [
+        "config.json", "model.safetensors", "source_vocabulary.json", "target_vocabulary.json",
+    ]  # fmt: skip
+    assert isinstance(tmb.Translator.load(tmp_path / "mean", "numpy").translate("he is tired ."), str)
+    assert tmb.average(tmp_path / "model", tmp_path / "two", last=2) == [str(path) for path in paths[1:]]
+    two = load_file(tmp_path / "two" / "model.safetensors")
+    assert all(np.array_equal(two[name], array) for name, array in mean_by_hand(*paths[1:]).items())
+    out = ("--out", tmp_path / "three")
+    assert "last must be from 1 to 3, the number of weights" in fails("average", tmp_path / "model", "--last", 4, *out)
+    assert "it keeps none beside its model: train with keep_best = N" in fails("average", tmp_path / "mean", *out)
+    assert "holds a checkpoint already" in fails("average", tmp_path / "model", "--out", tmp_path / "two")
+    assert "which is one of those it is taken of" in fails(
+        "average", tmp_path / "model", "--out", tmp_path / "model", "--force"
+    )
+
+
+def test_the_mean_of_several_folders(tmp_path, fails):
+    folders = [train(tmp_path / f"seed-{seed}", seed=seed, epochs=1).folder for seed in range(3)]
+    tmb.average(folders, tmp_path / "mean")
+    found = load_file(tmp_path / "mean" / "model.safetensors")
+    for name, array in mean_by_hand(*(folder / "model.safetensors" for folder in folders)).items():
+        np.testing.assert_array_equal(found[name], array)
+    with pytest.raises(ConfigError, match="last must be left out where several folders are named, got 2"):
+        tmb.average(folders, tmp_path / "other", last=2)
+    train(tmp_path / "wider", epochs=1, ffn_num_hiddens=20)
+    message = fails("average", *folders, tmp_path / "wider", "--out", tmp_path / "other")
+    assert "the same configuration, but ffn_num_hiddens is 16 in" in message and "and 20 in" in message
+    for word in "xy":  # vocabularies of one size
+        pairs = [(f"{source} {word}", target) for source, target in TRAINED_ON]
+        tmb.train(pairs, tmp_path / word, epochs=1, backend="numpy", **TINY)
+    message = fails("average", tmp_path / "x", tmp_path / "y", "--out", tmp_path / "other")
+    assert "All checkpoints must have the same source_vocabulary.json, but those of" in message
+    assert not (tmp_path / "other").exists()
+    with pytest.raises(ConfigError, match="at least one checkpoint folder, got none"):
+        tmb.average([], tmp_path / "other")

@@ -1,0 +1,123 @@
+"""A training's figures for programs: a file of JSON lines, and a folder for TensorBoard.
+
+A training that is resumed goes on in both where its checkpoint was saved: what a training that was killed had written after
+that comes once more.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from ..errors import ConfigError
+from ..extras import install_command
+from ..files.whole_file import check_apart, check_result_file, write_whole
+from .progress import Progress, Reading
+from .state import ValidationRecord
+
+# Its EventFileWriter would import TensorFlow, where that is installed, beside the framework that trains.
+RECORD_WRITER = "tensorboard.summary.writer.record_writer"
+
+
+class Logged(Progress):
+    """Gives every reading and every validation to ``write`` as figures by name, None where one was not measured."""
+
+    def write(self, step: int, epoch: int, figures: Mapping[str, float | None]) -> None:
+        raise NotImplementedError
+
+    def reading(self, reading: Reading) -> None:
+        figures = reading._asdict()
+        self.write(figures.pop("step"), figures.pop("epoch"), figures)
+
+    def validated(self, record: ValidationRecord) -> None:
+        finite = record.perplexity if math.isfinite(record.perplexity) else None  # JSON knows no infinity
+        figures = {"loss": record.validation_loss, "perplexity": finite, "bleu": record.bleu, "chrf": record.chrf}
+        self.write(record.step, record.epoch, {f"validation_{name}": value for name, value in figures.items()})
+
+
+class JsonLines(Logged):
+    """One JSON object per line."""
+
+    def __init__(self, file: IO[str]):
+        self.file = file
+
+    def write(self, step: int, epoch: int, figures: Mapping[str, float | None]) -> None:
+        measured = {name: value for name, value in figures.items() if value is not None}
+        self.file.write(json.dumps({"step": step, "epoch": epoch, **measured}) + "\n")
+        self.file.flush()
+
+
+class TensorBoard(Logged):
+    """Scalars in an event file of TensorBoard's own, written without TensorFlow."""
+
+    def __init__(self, folder: Path, file: IO[bytes], step: int):
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+
+        self._records = importlib.import_module(RECORD_WRITER).RecordWriter(file)
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._add(file_version="brain.Event:2")
+        # TensorBoard leaves out what earlier files of the folder have from here on.
+        self._add(step=step + 1, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
+
+    def _add(self, **fields: Any) -> None:
+        self._records.write(self._event(wall_time=time.time(), **fields).SerializeToString())
+        self._records.flush()
+
+    def write(self, step: int, epoch: int, figures: Mapping[str, float | None]) -> None:
+        scalars = [
+            self._summary.Value(tag=name.replace("validation_", "validation/"), simple_value=value)
+            for name, value in {"epoch": epoch, **figures}.items()
+            if value is not None
+        ]
+        self._add(step=step, summary=self._summary(value=scalars))
+
+
+def check_logs(log: str | None, tensorboard: str | None, *, replace: bool, never: Iterable[str | None]) -> None:
+    """Find out before any work what is wrong with the places of the logs, or whether TensorBoard is not installed.
+
+    ``replace``: whether a log that is there may be written again; ``never``: see ``check_result_file``. Raises OSError,
+    DestinationError, ConfigError.
+    """
+    never = list(never)
+    check_result_file(None if log is None else Path(log), replace, (*never, tensorboard))
+    if tensorboard is not None:
+        check_apart(Path(tensorboard), never)
+        try:
+            importlib.import_module(RECORD_WRITER)
+        except ImportError:
+            raise ConfigError(f"tensorboard needs the package of that name: {install_command('log')}.") from None
+
+
+@contextmanager
+def opened_logs(log: str | None, tensorboard: str | None, step: int) -> Iterator[list[Progress]]:
+    """What writes them, of a training that begins or goes on after ``step`` steps. Raises OSError."""
+    with ExitStack() as files:
+        logs: list[Progress] = []
+        if log is not None:
+            path = Path(log)
+            write_whole(path, "".join(_until(path, step)))
+            logs.append(JsonLines(files.enter_context(path.open("a", encoding="utf-8"))))
+        if tensorboard is not None:
+            folder = Path(tensorboard)
+            folder.mkdir(parents=True, exist_ok=True)
+            # TensorBoard reads a folder's files in the order of their names.
+            name = f"events.out.tfevents.{time.time_ns() // 1000:017d}.{uuid4().hex[:8]}"
+            logs.append(TensorBoard(folder, files.enter_context((folder / name).open("xb")), step))
+        yield logs
+
+
+def _until(path: Path, step: int) -> Iterator[str]:
+    """The whole lines of an earlier log up to this step; one that a kill cut off is no JSON, or has no end."""
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else ():
+        try:
+            if line.endswith("\n") and json.loads(line)["step"] <= step:
+                yield line
+        except (ValueError, TypeError, KeyError):
+            continue

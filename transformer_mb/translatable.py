@@ -1,0 +1,40 @@
+"""What can be translated with: a model of both sides, and a checkpoint with their vocabularies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .checkpoint import Checkpoint
+from .config import TransformerConfig
+from .data.vocabulary import Vocabulary
+from .errors import CheckpointError, ConfigError
+
+
+def check_both_sides(config: TransformerConfig, got: str) -> None:
+    """Refuse a model of one side alone, and say what it can do; ``got`` begins what was given. Raises ConfigError."""
+    if not config.has_encoder:
+        raise ConfigError(
+            f"Translating needs a model with encoder and decoder, but {got} a decoder alone. From Python such a model "
+            "continues ids: backend.greedy(model, prompts), or backend.beam."
+        )
+    if not config.has_decoder:
+        raise ConfigError(
+            f"Translating needs a model with encoder and decoder, but {got} an encoder alone. From Python such a model "
+            "reads ids: backend.encode(model, source)."
+        )
+
+
+def text_vocabularies(checkpoint: Checkpoint, folder: Any) -> tuple[Vocabulary, Vocabulary]:
+    """Those of both sides.
+
+    Raises CheckpointError that says how to give a checkpoint its vocabularies, and ConfigError for a model of one side.
+    """
+    check_both_sides(checkpoint.config, f"the checkpoint {folder} holds")
+    source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
+    if source is None or target is None:
+        raise CheckpointError(
+            f"Text needs the vocabularies of both sides, but the checkpoint {folder} holds a model without. Save it with them "
+            'from Python, tmb.save(model, folder, vocabularies=(source, target)), or port it with {"source_vocabulary": FILE, '
+            '"target_vocabulary": FILE} in --config.'
+        )
+    return source, target
