@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
 
 from .given import floats, lengths, token_ids
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """F.cross_entropy of each row, whose backward with smoothed labels fills five arrays of the logits' size: this, one."""
+
+    generate_vmap_rule = True  # so that torch.func takes it
+
+    @staticmethod
+    def forward(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+        log_probs = logits.log_softmax(-1)
+        losses = -log_probs.gather(-1, labels[:, None])[:, 0]
+        if smoothing:
+            losses = (1.0 - smoothing) * losses - smoothing * log_probs.mean(-1)
+        return losses
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
+        logits, labels, ctx.smoothing = inputs
+        ctx.save_for_backward(logits, labels)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        logits, labels = ctx.saved_tensors
+        result = logits.softmax(-1)
+        if torch.is_grad_enabled():  # a gradient of gradients needs what softmax gave
+            result = result.clone()
+        result.sub_(ctx.smoothing / logits.shape[-1])
+        result.scatter_add_(-1, labels[:, None], torch.full_like(labels[:, None], ctx.smoothing - 1.0, dtype=result.dtype))
+        return result.mul_(gradient[:, None]), None, None
 
 
 class MaskedSoftmaxCELoss(nn.Module):
@@ -29,9 +59,7 @@ class MaskedSoftmaxCELoss(nn.Module):
         valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         if pred.dtype in (torch.bfloat16, torch.float16):
             pred = pred.float()
-        step_losses = F.cross_entropy(
-            pred.flatten(0, 1), label.flatten().long(), reduction="none", label_smoothing=self.label_smoothing
-        )
+        step_losses = _CrossEntropy.apply(pred.flatten(0, 1), label.flatten().long(), self.label_smoothing)
         valid = torch.arange(T, device=pred.device) < valid_len[:, None]
         sums = torch.where(valid, step_losses.unflatten(0, (B, T)), 0.0).sum(dim=1)
         return sums / (T if self.normalization == "steps" else valid_len.sum().clamp(min=1))
