@@ -100,6 +100,7 @@ DATA: dict[str, str] = {
 DECODING: dict[str, str] = {
     "beam": "hypotheses of the beam search; 1 decodes greedily",
     "length_penalty": "of the beam search: 0 is none, more (to 10) favors longer translations",
+    "coverage_penalty": "of the beam search: more (to 10) favors translations of the whole source",
     "max_steps": "the longest translation; 0: twice the source and more",
     "too_long": "of a line with more tokens than the model takes: cut or skip it, or stop",
 }

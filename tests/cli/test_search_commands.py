@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.errors import ConfigError, DataError, TokenError
+from transformer_mb.evaluation import bleu
 from transformer_mb.search_options import EXTRA_STEPS
 
 
@@ -77,6 +79,18 @@ def test_score_of_what_is_too_long_or_no_pair(cli, fails, trained, translator):
     assert "Standard input, line 1: SOURCE TAB TARGET was expected" in fails("score", trained, stdin="go .\n")
     with pytest.raises(DataError, match="pair 1 is 'go'"):
         translator.score(["go"])
+
+
+def test_evaluate_searches_as_translate_does(cli, fails, trained, translator, pairs, data, tmp_path):
+    """With a penalty under which other hypotheses win."""
+    command = ("evaluate", trained, "--data", data, "--dtype", "float64", "--num-examples", 12, "--beam", 3, "--batch-size", 3)
+    assert cli(*command, "--coverage-penalty", 10, "--json", tmp_path / "scores.json").status == 0
+    measured = json.loads((tmp_path / "scores.json").read_text())
+    sources = [source for source, _ in pairs[:12]]
+    with_it, without = (translator.translate(sources, 3, coverage_penalty=penalty) for penalty in (10.0, 0.0))
+    references = [translator.target_vocabulary.normalized(target) for _, target in pairs[:12]]
+    assert with_it != without and measured["bleu"]["value"] == pytest.approx(bleu(with_it, references).value)
+    assert "coverage_penalty must be" in fails(*command, "--coverage-penalty", 11)
 
 
 def test_prefixes(cli, trained, translator, lines, pairs, tmp_path):

@@ -182,6 +182,7 @@ def test_the_example_trains_as_nothing_does(cli, data, tmp_path):
     [
         ("[decoding]\nbeem = 2\n", "Unknown field(s) of [decoding]: beem. Did you mean beam?"),
         ("[decoding]\nbeam = 0\n", "beam must be"),
+        ("[decoding]\ncoverage_penalty = -1\n", "coverage_penalty must be"),
         ("[decoding]\ntoo_long = 'shorten'\n", "too_long must be one of stop, cut, skip, got 'shorten'."),
         ("[decoding]\nlength_penalty = 'much'\n", "length_penalty must be a finite number, got 'much'."),
         ("[training]\nbeam = 2\n", "beam belongs in [decoding]."),
@@ -200,19 +201,19 @@ def test_decoding_is_what_the_validation_is_scored_with(cli, settings_file, data
     seen = []
     real = evaluate.score
 
-    def score(translator, pairs, beam, length_penalty):
-        seen.append((beam, length_penalty, translator.max_steps, translator.too_long))
-        return real(translator, pairs, beam, length_penalty)
+    def score(translator, pairs, *search):
+        seen.append((*search, translator.max_steps, translator.too_long))
+        return real(translator, pairs, *search)
 
     monkeypatch.setattr(evaluate, "score", score)
     path = tmp_path / "run.toml"
-    decoding = '\n[decoding]\nbeam = 2\nlength_penalty = 1.0\nmax_steps = 4\ntoo_long = "skip"\n'
+    decoding = '\n[decoding]\nbeam = 2\nlength_penalty = 1.0\ncoverage_penalty = 0.5\nmax_steps = 4\ntoo_long = "skip"\n'
     path.write_text(settings_file.read_text() + decoding)
     command = ("--epochs", 1, "--out", tmp_path / "model", "--validation", data)
     assert cli("train", path, *command).status == 0
     assert cli("train", *command[:0], "--resume", "--epochs", 2, "--out", tmp_path / "model").status == 0
     assert cli("train", settings_file, *command, "--force").status == 0
-    assert seen == [(2, 1.0, 4, "skip"), (2, 1.0, 4, "skip"), (1, 0.6, None, "cut")]
+    assert seen == [(2, 1.0, 0.5, 4, "skip"), (2, 1.0, 0.5, 4, "skip"), (1, 0.6, 0.0, None, "cut")]
 
 
 def test_the_words_of_decoding_are_those_of_its_options():

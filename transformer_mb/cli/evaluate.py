@@ -26,6 +26,7 @@ def command(
     bad_lines: options.BadLines = "stop",
     beam: options.Beam = 1,
     length_penalty: options.LengthPenalty = None,
+    coverage_penalty: options.CoveragePenalty = 0.0,
     too_long: options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,
@@ -37,6 +38,7 @@ def command(
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
     from ..beam_search import check_search
+    from ..coverage import check_coverage_penalty
     from ..data.readers import read_pairs
     from ..files.whole_file import check_result_file
     from ..translation import Translator
@@ -44,12 +46,13 @@ def command(
     check_result_file(json_file, force, never=(folder, data, target))
     penalty = chosen_length_penalty(length_penalty, beam)
     check_search(beam, penalty, 1)
+    check_coverage_penalty(coverage_penalty)
     pairs = read_pairs(
         data, target, num_examples=num_examples, fields=fields.split(",") if fields else None, bad_lines=bad_lines
     )
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     tell_long_lines(translator, [source for source, _ in pairs])
-    result = score(translator, pairs, beam, penalty)
+    result = score(translator, pairs, beam, penalty, coverage_penalty)
     for line in described(result):
         print(line)
     if pairs.skipped:
@@ -58,11 +61,19 @@ def command(
     write_json(json_file, result.to_dict())
 
 
-def score(translator: Translator, pairs: list[tuple[str, str]], beam: int = 1, length_penalty: float = 0.6) -> Evaluation:
+def score(
+    translator: Translator,
+    pairs: list[tuple[str, str]],
+    beam: int = 1,
+    length_penalty: float = 0.6,
+    coverage_penalty: float = 0.0,
+) -> Evaluation:
     """Translate and compare in the form that the vocabularies leave, lower case for instance."""
     from ..evaluation import evaluate, normalized
 
-    translations = translator.translate([source for source, _ in pairs], beam, length_penalty)
+    translations = translator.translate(
+        [source for source, _ in pairs], beam, length_penalty, coverage_penalty=coverage_penalty
+    )
     return evaluate(normalized(pairs, translator.source_vocabulary, translator.target_vocabulary), translations)
 
 

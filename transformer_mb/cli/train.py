@@ -184,7 +184,8 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
             from .evaluate import described, score
 
             decoding = job.decoding
-            scores = score(decoding.translator(trained.translator), job.validation, decoding.beam, decoding.length_penalty)
+            search = decoding.beam, decoding.length_penalty, decoding.coverage_penalty
+            scores = score(decoding.translator(trained.translator), job.validation, *search)
         # Of a model that has learned little, translations are short and wrong: that BLEU is 0 then needs no reason.
         lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
         say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))

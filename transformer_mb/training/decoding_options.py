@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..beam_search import check_search
+from ..coverage import check_coverage_penalty
 from ..data.padding import check_limits
 from ..errors import ConfigError
 from ..fields import check_field_types, check_names
@@ -21,12 +22,14 @@ class DecodingOptions:
 
     beam: int = 1
     length_penalty: float = LENGTH_PENALTY
+    coverage_penalty: float = 0.0
     max_steps: int | None = None
     too_long: str = "cut"
 
     def __post_init__(self) -> None:
         check_field_types(self)
         check_search(self.beam, self.length_penalty, 1)
+        check_coverage_penalty(self.coverage_penalty)
         check_limits(max_steps=self.max_steps)
         if self.too_long not in TOO_LONG:
             raise ConfigError(f"too_long must be one of {', '.join(TOO_LONG)}, got {self.too_long!r}.")
