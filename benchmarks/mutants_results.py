@@ -11,8 +11,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from mutation.report import page, score_table  # noqa: E402
-
-BEGIN, END = "<!-- mutants: begin -->\n", "<!-- mutants: end -->\n"
+from pages import fill  # noqa: E402
 
 
 def main(source: str) -> None:
@@ -21,9 +20,7 @@ def main(source: str) -> None:
         shutil.copyfile(source, target)
     run = json.loads(target.read_text())
     (ROOT / "docs" / "MUTANTS.md").write_text(page(run))
-    readme = ROOT / "README.md"
-    before, _, rest = readme.read_text().partition(BEGIN)
-    readme.write_text(before + BEGIN + score_table(run) + END + rest.partition(END)[2])
+    fill(ROOT / "README.md", "mutants", score_table(run))
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ import json
 import sys
 from pathlib import Path
 
+from pages import fill
 from parity_picture import draw
 
 from transformer_mb.parity.report import markdown
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "<!-- parity: begin -->\n", "<!-- parity: end -->\n"
 
 
 def main(source: str) -> None:
@@ -26,10 +26,8 @@ def main(source: str) -> None:
         text += f',\n "{name}": [\n{lines}\n ]'
     target.write_text(text + "\n}\n")
     if devices == ["cpu"]:
-        readme = ROOT / "README.md"
-        before, _, rest = readme.read_text().partition(BEGIN)
         draw(target, ROOT / "docs" / "parity.png")
-        readme.write_text(before + BEGIN + markdown(json.loads(target.read_text())) + END + rest.partition(END)[2])
+        fill(ROOT / "README.md", "parity", markdown(json.loads(target.read_text())))
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class Generator:
 
         texts, ids = self._ids(prompts)
         found = self._each(ids, decode)
-        return [self._text(one) for one in found] if texts else found
+        return [self.text(one) for one in found] if texts else found
 
     def hypotheses(
         self,
@@ -104,7 +104,10 @@ class Generator:
         n_best: int | None = None,
         length_penalty: float = LENGTH_PENALTY,
     ) -> list[list[ScoredIds]]:
-        """The ids that may follow each prompt with their scores, the best first, as ``backend.hypotheses`` gives them."""
+        """The ids that may follow each prompt with their scores, the best first, as ``backend.hypotheses`` gives them.
+
+        ``text`` makes a text of them.
+        """
         n_best = beam if n_best is None else n_best
         check_search(beam, length_penalty, n_best)
 
@@ -113,8 +116,10 @@ class Generator:
 
         return self._each(self._ids(prompts)[1], decode)
 
-    def _text(self, ids: Sequence[int]) -> str:
-        assert self.vocabulary is not None
+    def text(self, ids: Sequence[int]) -> str:
+        """What generated ids say; DataError for a model without vocabulary."""
+        if self.vocabulary is None:
+            raise DataError("Ids can be made text by a model with a vocabulary, got one without.")
         return self.vocabulary.decode(ids)
 
     def _ids(self, prompts: Any) -> tuple[bool, list[list[int]]]:

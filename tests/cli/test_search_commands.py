@@ -198,6 +198,20 @@ def test_generate(cli, fails, continued):
         assert outcome.out.splitlines() == [" ".join(map(str, row)) for row in expected]
     generator = tmb.Generator.load(folder, "numpy", max_steps=6)
     assert [row[0].ids for row in generator.hypotheses(ids, 3)] == generator.generate(ids, 3)
+    best = generator.hypotheses(ids, 3, 2)
+    command = ("generate", folder, "--max-steps", 6, "--beam", 3)
+    for words, stdin, text in (
+        ((), "\n".join(texts) + "\n", generator.text),
+        (("--ids",), "".join(f"{' '.join(map(str, row))}\n" for row in ids), lambda row: " ".join(map(str, row))),
+    ):
+        rows = [
+            f"{number}\t{one.score:.6f}\t{one.log_probability:.6f}\t{text(one.ids)}"
+            for number, found in enumerate(best, start=1)
+            for one in found
+        ]
+        assert cli(*command, "--n-best", 2, "--dtype", "float32", *words, stdin=stdin).out.splitlines() == rows
+        assert cli(*command, "--scores", *words, stdin=stdin).out.splitlines() == rows[::2]
+    assert "n_best must be from 1 to the beam's 3, got 4" in fails(*command, "--n-best", 4, stdin="a\n")
     hot = tmb.Sampling(temperature=5.0)
     assert generator.generate(ids, sample=hot)[2:] == generator.generate(ids[2:], sample=hot, first=2)
     assert "Line 2 must hold token ids with spaces between" in fails("generate", folder, "--ids", stdin="2 5\n2 x\n")
@@ -209,6 +223,8 @@ def test_generate_refuses_another_model(fails, trained, continued):
     backend, model, _, _ = continued
     with pytest.raises(DataError, match="must be lists of ids for a model without vocabulary, got texts"):
         tmb.Generator(backend, model).generate(["a"])
+    with pytest.raises(DataError, match="by a model with a vocabulary, got one without"):
+        tmb.Generator(backend, model).text([4])
     with pytest.raises(DataError, match="prompt 2 is 'b'"):
         tmb.Generator(backend, model).generate([[2, 4], "b"])
 

@@ -9,6 +9,7 @@ import typer
 
 from . import options
 from .length_penalty import chosen_length_penalty
+from .n_best import hypotheses_asked_for, scored_row
 from .reporting import write_rows
 from .sampling import chosen_sampling
 from .streams import chunk_size, numbered_chunks, standard_input
@@ -23,6 +24,8 @@ def command(
     ] = False,
     beam: options.Beam = 1,
     length_penalty: options.LengthPenalty = None,
+    n_best: options.NBest = None,
+    scores: options.Scores = False,
     sample: options.Sample = False,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
@@ -38,14 +41,23 @@ def command(
     from ..beam_search import check_search
     from ..generation import Generator
 
-    sampling = chosen_sampling(sample, beam, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    penalty = chosen_length_penalty(length_penalty, beam)
-    check_search(beam, penalty, 1)
+    kept = hypotheses_asked_for(n_best, scores)
+    sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None)
+    check_search(beam, penalty, kept or 1)
     generator = Generator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     prompts: Iterator[Any] = numbered_ids() if ids else (line for _, line in standard_input())
     for first, chunk in numbered_chunks(prompts, chunk_size()):
-        found = generator.generate(chunk, beam, penalty, sample=sampling, first=first - 1)
-        write_rows(" ".join(map(str, one)) if ids else one for one in found)
+        if kept is None:
+            found = generator.generate(chunk, beam, penalty, sample=sampling, first=first - 1)
+            write_rows(" ".join(map(str, one)) if ids else one for one in found)
+            continue
+        numbered = enumerate(generator.hypotheses(chunk, beam, kept, penalty), start=first)
+        write_rows(
+            scored_row(number, one, " ".join(map(str, one.ids)) if ids else generator.text(one.ids))
+            for number, hypotheses in numbered
+            for one in hypotheses
+        )
 
 
 def numbered_ids() -> Iterator[list[int]]:

@@ -38,6 +38,11 @@ CoveragePenalty = Annotated[
     float,
     typer.Option("--coverage-penalty", min=0.0, help="Of the beam search: more favors translations of the whole source."),
 ]
+NBest = Annotated[
+    int | None,
+    typer.Option("--n-best", min=1, help="Print the N best of the beam, as --scores does.", show_default=False),
+]
+Scores = Annotated[bool, typer.Option("--scores", help="Print LINE, SCORE, LOG-PROBABILITY and the text with tabs between.")]
 Sample = Annotated[bool, typer.Option("--sample", help="Draw each token by its probability, instead of a search.")]
 Temperature = Annotated[
     float | None,

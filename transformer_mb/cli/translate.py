@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,13 +12,14 @@ import typer
 from . import options
 from .length_penalty import chosen_length_penalty
 from .long_lines import tell_long_lines
+from .n_best import hypotheses_asked_for, scored_row
 from .reporting import write_rows
 from .sampling import chosen_sampling
 from .streams import chunk_size, numbered_chunks, standard_input
 from .told_bad_lines import tell_bad_lines
 
 if TYPE_CHECKING:
-    from ..translation import Hypothesis, Translator
+    from ..translation import Translator
 
 NAME = "translate"
 
@@ -28,13 +29,8 @@ def command(
     beam: options.Beam = 1,
     length_penalty: options.LengthPenalty = None,
     coverage_penalty: options.CoveragePenalty = 0.0,
-    n_best: Annotated[
-        int | None,
-        typer.Option("--n-best", min=1, help="Print the N best of the beam, as --scores does.", show_default=False),
-    ] = None,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="Print LINE, SCORE, LOG-PROBABILITY and TRANSLATION with tabs between.")
-    ] = False,
+    n_best: options.NBest = None,
+    scores: options.Scores = False,
     sample: options.Sample = False,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
@@ -75,7 +71,7 @@ def command(
 
     seen = BadLines(bad_lines)
     check_attention_path(attention, force, never=(folder,))
-    kept = n_best or 1 if n_best or scores else None
+    kept = hypotheses_asked_for(n_best, scores)
     sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None)
     check_search(beam, penalty, kept or 1)
@@ -97,15 +93,11 @@ def command(
             else:
                 found = translator.hypotheses(lines, beam, kept, penalty, **more)
                 texts = [hypotheses[0].text for hypotheses in found]
-                rows = [row for number, one in enumerate(found, start=first) for row in described(number, one)]
+                numbered = enumerate(found, start=first)
+                rows = [scored_row(number, one, one.text) for number, hypotheses in numbered for one in hypotheses]
             write_attention(lines, texts)
             write_rows(rows)
     tell_bad_lines(seen)
-
-
-def described(number: int, hypotheses: Sequence[Hypothesis]) -> Iterator[str]:
-    for one in hypotheses:
-        yield f"{number}\t{one.score:.6f}\t{one.log_probability:.6f}\t{one.text}"
 
 
 def acceptable(translator: Translator, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
