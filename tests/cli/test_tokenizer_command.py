@@ -97,6 +97,13 @@ def test_a_resume_needs_no_tokenizer_and_takes_no_other(cli, fails, subwords, da
     assert "resumed with the vocabularies that its checkpoint holds" in fails(*again, tokenizers / "source.json")
 
 
+def test_what_cuts_words_is_told_to_have_no_effect(cli, data, tokenizers, tmp_path):
+    command = ("train", "--data", data, "--tokenizer", tokenizers, *SMALL, "--epochs", 1, "--out", tmp_path / "model")
+    outcome = cli(*command, "--pipeline", "words", "--min-freq", 2)
+    notes = [line for line in outcome.out.splitlines() if line.startswith("note: ")]
+    assert notes == [f"note: {name} has no effect with a tokenizer" for name in ("pipeline", "min_freq")]
+
+
 def test_one_table_needs_one_vocabulary(cli, fails, data, tokenizers, tmp_path):
     (tmp_path / "train.toml").write_text(f'[model]\nshare_embeddings = true\n[data]\ntokenizer = "{tokenizers}"\n')
     command = ["train", tmp_path / "train.toml", "--data", data, *SMALL, "--epochs", 1, "--out", tmp_path / "model"]

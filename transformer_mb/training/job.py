@@ -77,7 +77,8 @@ class Job:
 
     def notes(self) -> list[str]:
         """What was asked for in vain, in words."""
-        return [f"note: {name} has no effect with {self.recipe.optimizer}" for name in self.recipe.without_effect()]
+        vain = self.recipe.without_effect("tokenizer" in self.described)
+        return [f"note: {name} has no effect with {what}" for name, what in vain.items()]
 
     def opening(self) -> str:
         """What is about to happen, in words."""

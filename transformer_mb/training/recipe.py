@@ -29,6 +29,7 @@ LEAST = {
 KEEP = ("best", "last")
 # Options that do not change what an optimizer does.
 UNKNOWN_TO = {"adam": ("momentum",), "adamw": ("momentum",), "sgd": ("betas", "eps")}
+OF_WORDS = ("pipeline", "min_freq")
 OF_TRAINER = tuple(field.name for field in dataclasses.fields(TrainerOptions))
 
 
@@ -122,10 +123,12 @@ class TrainingRecipe(TrainerOptions):
         """Of the whole training, with so many batches in an epoch."""
         return self.epochs * -(-batches // self.accumulate)
 
-    def without_effect(self) -> list[str]:
-        """Options other than their defaults that the optimizer does not know."""
+    def without_effect(self, subwords: bool) -> dict[str, str]:
+        """Options other than their defaults, and what knows nothing of them: the optimizer, or ``subwords``."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        return [name for name in UNKNOWN_TO[self.optimizer] if getattr(self, name) != defaults[name]]
+        unknown = dict.fromkeys(UNKNOWN_TO[self.optimizer], self.optimizer)
+        unknown |= dict.fromkeys(OF_WORDS, "a tokenizer") if subwords else {}
+        return {name: what for name, what in unknown.items() if getattr(self, name) != defaults[name]}
 
     def to_dict(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "betas": list(self.betas)}
