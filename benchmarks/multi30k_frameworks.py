@@ -100,7 +100,8 @@ def main():
         result = change(options.data, options.work, options.others.split(","), options.seeds.split(","), options.epochs)
     if options.json:
         content = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
-        options.json.write_text(json.dumps({**content, options.what: result}, indent=1) + "\n", encoding="utf-8")
+        content[options.what] = {**content.get(options.what, {}), **result}
+        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

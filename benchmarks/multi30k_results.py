@@ -75,7 +75,7 @@ def draw(directions, picture):
         steps, losses, bleus, _ = zip(*one["validations"], strict=True)
         left.plot(steps, losses, marker=".", label=named(name))
         right.plot(steps, bleus, marker=".", label=named(name))
-    left.set(xlabel="step", ylabel="validation loss", yscale="log")
+    left.set(xlabel="step", ylabel="validation loss")
     right.set(xlabel="step", ylabel="BLEU of the validation, greedy")
     for axes in (left, right):
         axes.grid(color="0.9")

@@ -64,12 +64,12 @@ class BeamDecoder:
 
     @no_gradients()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        logits = self._logits(tokens).astype(np.float64)
-        log_probs = _log_softmax(logits)
+        logits = self._logits(tokens)
 
         def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             ids = _top(logits, k)
-            return np.take_along_axis(logits, ids, axis=-1), ids, np.take_along_axis(log_probs, ids, axis=-1)
+            best = np.take_along_axis(logits, ids, axis=-1)
+            return best, ids, best - _log_sum(logits)
 
         def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
             size = logits.shape[-1]
@@ -92,6 +92,7 @@ def _top(rows: np.ndarray, k: int) -> np.ndarray:
     return np.take_along_axis(columns, order, axis=-1)
 
 
-def _log_softmax(scores: np.ndarray) -> np.ndarray:
-    scores = scores - scores.max(axis=-1, keepdims=True)
-    return scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+def _log_sum(scores: np.ndarray) -> np.ndarray:
+    """log(sum(exp(scores))) over the last axis, [..., 1] float64; the exponentials in the scores' own dtype."""
+    highest = scores.max(axis=-1, keepdims=True)
+    return np.asarray(highest + np.log(np.exp(scores - highest).sum(axis=-1, keepdims=True, dtype=np.float64)))

@@ -22,6 +22,15 @@ def test_the_page_holds_what_was_measured():
         assert f"<!-- {name}: begin -->\n{table}<!-- {name}: end -->\n" in page
 
 
+def test_the_readme_says_the_same():
+    one = json.loads(RESULTS.read_text(encoding="utf-8"))["directions"]["en-de"]
+    words = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    minutes, score = round(one["seconds_of_training"] / 60), one["scores"]["numpy float64"]["bleu"]["value"]
+    assert f"takes PyTorch {minutes} minutes on two cores, from raw text to {score} BLEU" in words
+    assert "all six backends translate its 1,000 sentences identically" in words
+    assert all(own["identical_lines"] == 1 for own in one["decoding"].values())
+
+
 def test_the_model_is_a_real_one_in_every_backend():
     """36 BLEU and 75 minutes were asked for; a small Transformer of the literature has about 41 in lowercased tokens."""
     directions = json.loads(RESULTS.read_text(encoding="utf-8"))["directions"]
@@ -58,4 +67,18 @@ def test_the_benchmark_runs(shared_data, tmp_path):
     first, again = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2))
     result = json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))["directions"]["en-de"]
     assert len(result["validations"]) == 40 and set(result["decoding"]) == {"torch", "numpy"}
+    code = """
+import json, sys
+from multi30k import perturbed_translations
+from transformer_mb.translation import Translator
+translator = Translator.load(sys.argv[1], "numpy", dtype="float64")
+print(json.dumps([sorted(perturbed_translations(translator, sys.argv[2], size)) for size in (0.0, 3.0)]))
+"""
+    mean, texts = tmp_path / "work" / "en-de" / "mean", tmp_path / "work" / "en-de" / "numpy float64.json"
+    source = json.loads((tmp_path / "work" / "en-de" / "test.json").read_text(encoding="utf-8"))[0][0]
+    done = subprocess.run(
+        [sys.executable, "-c", code, mean, source], cwd=BENCHMARKS, capture_output=True, text=True, check=True
+    )
+    same, others = json.loads(done.stdout)
+    assert same == json.loads(texts.read_text(encoding="utf-8"))["texts"][:1] and len(others) > 10
     assert first.splitlines()[-3:] == again.splitlines()[-3:] and "torch: BLEU" in again
