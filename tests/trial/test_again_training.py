@@ -170,6 +170,9 @@ def test_M14_a_dtype_of_numpy_is_a_dtype(pairs, tmp_path):
         ({}, "trainer.json must hold a whole number of at least 0 as epoch, got None"),
         ({"data": 5}, "trainer.json must hold a table as data, got 5"),
         ({"recipe": [1]}, r"trainer.json must hold a table as recipe, got [1]"),
+        ({"data": {"run": [1]}}, r"trainer.json must hold a table as run, got [1]"),
+        ({"data": {"run": {"log": 5}}}, "trainer.json must hold text as log, got 5"),
+        ({"data": {"run": {"save_every_steps": "5"}}}, "trainer.json must hold a whole number as save_every_steps, got '5'"),
         ({"recipe": {"epochs": "x"}}, "trainer.json holds no valid recipe: epochs must be a whole number"),
     ],
 )

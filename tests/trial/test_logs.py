@@ -64,7 +64,7 @@ def test_a_resumed_log_is_that_of_the_whole_without_duplicates(tmp_path):
         train(tmp_path / "parts", log=log, save_every_steps=2, progress=InterruptAt(8))
     # As a kill after that leaves it: lines past the checkpoint, the last of them cut off.
     log.write_text(log.read_text() + '{"step": 9, "epoch": 3, "loss": 1.0}\n{"step": 10, "epo')
-    train(tmp_path / "parts", log=log, save_every_steps=2, resume="auto")
+    train(tmp_path / "parts", resume="auto")  # which says no more of logs and pauses, and goes on with both
     assert without_speed(log) == without_speed(tmp_path / "whole.jsonl")
 
 
@@ -102,7 +102,7 @@ def test_tensorboard_reads_the_figures_and_no_step_twice(tmp_path):
     # A run that is resumed from an earlier step, as after a kill, outdoes what came after it.
     with logs.opened_logs(None, str(folder), 6) as (writer,):
         writer.write(7, 3, {"loss": 5.0})
-    trained = train(tmp_path / "model", tensorboard=folder, validation_lines=3, resume=True)
+    trained = train(tmp_path / "model", validation_lines=3, resume=True)
     found = scalars(folder)
     assert [step for step, _ in found["loss"]] == [3, 6, 7, 9, 12] and found["loss"][2][1] == 5.0
     for tag, name in (("validation/loss", "validation_loss"), ("validation/bleu", "bleu"), ("validation/chrf", "chrf")):

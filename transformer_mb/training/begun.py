@@ -10,8 +10,9 @@ from ..checkpoint import Checkpoint, read_checkpoint
 from ..checkpoint.files import TRAINER
 from ..config import TransformerConfig
 from ..errors import CheckpointError, ConfigError, DataError
+from ..option_words import RUN
 from .recipe import TrainingRecipe, check_unchanged
-from .settings import Settings
+from .settings import WHOLE_NUMBERS, Settings
 from .state import TrainingState
 from .vocabularies import Vocabularies
 
@@ -29,6 +30,7 @@ def training_of(folder: Path | None) -> Checkpoint:
         for name in ("recipe", "data"):
             if not isinstance(checkpoint.trainer.get(name), dict):
                 raise CheckpointError(f"{TRAINER} must hold a table as {name}, got {checkpoint.trainer.get(name)!r:.80}.")
+        _check_run(begun_run(checkpoint))
     except CheckpointError as error:
         raise CheckpointError(f"The checkpoint in {folder} is damaged: {error}") from None
     return checkpoint
@@ -45,8 +47,17 @@ def recipe_of(checkpoint: Checkpoint) -> TrainingRecipe:
         raise CheckpointError(f"{TRAINER} holds no valid recipe: {error}") from None
 
 
+def _check_run(run: Any) -> None:
+    if not isinstance(run, dict):
+        raise CheckpointError(f"{TRAINER} must hold a table as run, got {run!r:.80}.")
+    for name, value in run.items():
+        kind, word = (int, "a whole number") if name in WHOLE_NUMBERS else (str, "text")
+        if name in RUN and value is not None and not isinstance(value, kind):
+            raise CheckpointError(f"{TRAINER} must hold {word} as {name}, got {value!r:.80}.")
+
+
 def begun_run(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Backend, device and dtype that a training was last saved with."""
+    """Backend, device, dtype and what else a training was last saved with, see ``job.KEPT``."""
     return ((checkpoint.trainer or {}).get("data") or {}).get("run") or {}
 
 

@@ -32,6 +32,10 @@ from .state import TrainingState
 from .validation import check_validation
 from .vocabularies import Vocabularies, check_together
 
+SAVES = ("save_every", "save_every_steps")
+# What a resume goes on with, where it says nothing else, beside backend, device and dtype.
+KEPT = (*SAVES, "log", "tensorboard")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
@@ -117,37 +121,32 @@ def prepare(
     if resume not in (True, False, "auto"):
         raise ConfigError(f'resume must be True, False or "auto", got {resume!r}.')
     by_command = given is None
-    given = given or Given()
-    out = settings.run.get("out")
-    logs: dict[str, Any] = {name: settings.run.get(name) for name in ("log", "tensorboard")}
-    files = [settings.data[name] for name in FILES if settings.data.get(name)]
-    check_logs(**logs, replace=force or bool(resume), never=(out, *files))
+    given, asked = given or Given(), settings
+    out = asked.run.get("out")
     if resume == "auto":
         resume = bool(out) and holds_checkpoint(Path(str(out)))
     folder = check_folder(out, resume, force)
     checkpoint = training_of(folder) if resume else None
-    state = TrainingState() if checkpoint is None else TrainingState.from_dict(checkpoint.trainer or {})
-    before = Settings() if checkpoint is None else from_checkpoint(checkpoint.trainer or {})
-    if checkpoint is not None and settings.preset not in (None, before.preset):
-        raise ConfigError(
-            f"Training is resumed with the preset it began with, but it was {before.preset} and is {settings.preset}."
-        )
-    run = _where(settings.run, before.run, given.backend)
+    begun = {} if checkpoint is None else checkpoint.trainer or {}
+    state = TrainingState() if checkpoint is None else TrainingState.from_dict(begun)
+    before = from_checkpoint(begun)
+    if checkpoint is not None and asked.preset not in (None, before.preset):
+        raise ConfigError(f"Training must be resumed with the preset it began with, {before.preset}, got {asked.preset}.")
+    settings = asked.over(before)
+    logs: dict[str, Any] = {name: settings.run.get(name) for name in ("log", "tensorboard")}
+    files = [settings.data[name] for name in FILES if settings.data.get(name)]
+    check_logs(**logs, replace=force or bool(resume), never=(out, *files))
+    run = _where(asked.run, before.run, given.backend)
     place = place or Place.of_one()
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
     backend = given.backend or get_backend(run["backend"], _own_device(run["device"], place), run["dtype"])
-    asked, settings = settings, settings.over(before)
     recipe, decoding = settings.recipe(), settings.decoding_options()
     if checkpoint is not None:
         recipe.check_continues(recipe_of(checkpoint))
     if given.pairs is None and not settings.data.get("source"):
         raise ConfigError(_missing_pairs(resume, by_command))
-    run = {**run, "dtype": backend.dtype}
     source = CorpusSource.of(given.pairs, settings.data, recipe.num_examples, folder, tell)
-    validation = given.validation
-    if validation is None and (path := settings.data.get("validation")):
-        options = {name: settings.data[name] for name in ("fields", "bad_lines") if name in settings.data}
-        validation = read_pairs(path, settings.data.get("validation_target"), **options)
+    validation = given.validation or _validation(settings.data)
     chosen = given.vocabularies
     if chosen is None and (tokenizer := (settings if checkpoint is None else asked).data.get("tokenizer")):
         chosen = read_tokenizers_of(tokenizer)
@@ -157,15 +156,15 @@ def prepare(
         config, both = begun_model(asked, checkpoint, chosen)
     pairs = source.tokenized(both, recipe.num_steps, config.max_len)
     measured = tokenized(validation, both) if validation else None
-    described = {**settings.data, "preset": settings.preset, "run": run, **_digests("", pairs)}
+    kept = {name: settings.run[name] for name in KEPT if settings.run.get(name) is not None}
+    described = {**settings.data, "preset": settings.preset, "run": {**run, "dtype": backend.dtype, **kept}}
+    described |= _digests("", pairs)
     described |= {"decoding": settings.decoding} if settings.decoding else {}
     if measured is not None:
         described |= _digests("validation_", measured)
     if checkpoint is not None:
         check_pairs(checkpoint, described)
-    saves: dict[str, Any] = {
-        name: settings.run.get(name, RUN_DEFAULTS.get(name)) for name in ("save_every", "save_every_steps")
-    }
+    saves: dict[str, Any] = {name: settings.run.get(name, RUN_DEFAULTS.get(name)) for name in SAVES}
     check_limits(**saves)
     check_validation(config, recipe, validation is not None, checkpoint)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
@@ -187,6 +186,13 @@ def prepare(
         decoding=decoding,
         **logs,
     )
+
+
+def _validation(data: Mapping[str, Any]) -> Pairs | None:
+    if not (path := data.get("validation")):
+        return None
+    options = {name: data[name] for name in ("fields", "bad_lines") if name in data}
+    return read_pairs(path, data.get("validation_target"), **options)
 
 
 def _batches(pairs: TokenizedPairs, recipe: TrainingRecipe, config: TransformerConfig, measured: bool = False) -> Batches:
