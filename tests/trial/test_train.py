@@ -41,7 +41,7 @@ def measured(trained) -> list[tuple]:
 
 def test_W13_a_preset_or_a_flag_that_contradicts_the_checkpoint_is_refused(fails, checkpoint):
     resumed = ("train", "--resume", "--out", checkpoint, "--epochs", 61)
-    assert "Training must be resumed with the preset it began with, None, got vaswani_base." in fails(*resumed, "--preset", "vaswani_base")
+    assert "the preset it began with, None, got vaswani_base." in fails(*resumed, "--preset", "vaswani_base")
     assert "num_hiddens was 32 and is 64" in fails(*resumed, "--num-hiddens", 64)
     assert "encoder_num_layers was 1 and is 3; decoder_num_layers was 1 and is 3" in fails(*resumed, "--num-layers", 3)
     assert "keep was 'best' and is 'last'" in fails(*resumed, "--keep", "last")
