@@ -44,6 +44,14 @@ def test_the_model_is_a_real_one_in_every_backend():
             assert all(line["near_tie"] for line in own["differing_lines"])
 
 
+def test_other_frameworks_follow():
+    """For a tenth of the training to 2 %, with dropout of their own."""
+    follow = json.loads((RESULTS.parent / "multi30k_frameworks.json").read_text(encoding="utf-8"))["follow"]
+    assert set(follow) == {"jax", "tensorflow"}
+    for losses in follow.values():
+        assert len(losses) == 4 and all(abs(own / reference - 1) <= 0.02 for reference, own in losses.values())
+
+
 @pytest.mark.long
 def test_the_benchmark_runs(shared_data, tmp_path):
     """On few lines: subwords, training, mean, translations in two backends, scores; and again, from what is there."""
