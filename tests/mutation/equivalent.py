@@ -47,6 +47,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "mxnet/decoding.py greedy.step: return decoder._logits(tokens).argmax(axis=-1).asnumpy() -> return decoder._logits(tokens).argmax(axis=1).asnumpy()",
         "mxnet/model.py Pooler.__init__: self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=False) -> self.dense = nn.Dense(num_hiddens, in_units=num_hiddens, flatten=True)",
         "torch/decoding.py BeamDecoder.step.lowest: ids = torch.arange(logits.shape[-1], dtype=torch.int32, device=self.device) -> ids = torch.arange(logits.shape[1], dtype=torch.int32, device=self.device)",
+        "numpy/decoding.py _log_softmax: return scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True)) -> return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))",
         "numpy/decoding.py _log_sum: highest = scores.max(axis=-1, keepdims=True) -> highest = scores.max(axis=1, keepdims=True)",
         "numpy/decoding.py _log_sum: return np.asarray(highest + np.log(np.exp(scores - highest).sum(axis=-1, keepdims=True, dtype=np.float64))) -> return np.asarray(highest + np.log(np.exp(scores - highest).sum(axis=1, keepdims=True, dtype=np.float64)))",
     ),
