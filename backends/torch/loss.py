@@ -14,7 +14,7 @@ from .given import floats, lengths, token_ids
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """F.cross_entropy of each row, whose backward with smoothed labels fills five arrays of the logits' size: this, one."""
+    """F.cross_entropy of each row; its gradient is made in place of a softmax, in one array of the logits' size."""
 
     generate_vmap_rule = True  # so that torch.func takes it
 

@@ -13,10 +13,39 @@ from transformer_mb.backends.torch import (
     DecoderBlock,
     EncoderBlock,
     LayerNorm,
+    MaskedSoftmaxCELoss,
     MultiHeadAttention,
     PositionWiseFFN,
     TransformerEncoder,
 )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_is_differentiated_as_torchs_own_is(smoothing):
+    """Twice, by torch.func, and of each row by vmap: its gradient is written by hand."""
+    random = torch.Generator().manual_seed(0)
+    logits = torch.randn(3, 4, 7, generator=random, dtype=torch.float64, requires_grad=True)
+    labels, lens = torch.randint(7, (3, 4), generator=random), torch.tensor([4, 2, 1])
+    weights = torch.randn(3, 4, 7, generator=random, dtype=torch.float64)
+    loss = MaskedSoftmaxCELoss(label_smoothing=smoothing)
+
+    def ours(X, label, valid):
+        return loss(X[None], label[None], valid[None])[0]
+
+    def torchs(X, label, valid):
+        losses = nn.functional.cross_entropy(X, label, reduction="none", label_smoothing=smoothing)
+        return torch.where(torch.arange(len(label)) < valid, losses, 0.0).mean()
+
+    derivatives = []
+    for function in (ours, torchs):
+        value = sum(function(*row) for row in zip(logits, labels, lens, strict=True))
+        (first,) = torch.autograd.grad(value, logits, create_graph=True)
+        (second,) = torch.autograd.grad((first * weights).pow(2).sum(), logits)
+        rows = torch.func.vmap(torch.func.grad(function))(logits.detach(), labels, lens)
+        derivatives.append((first.detach(), second, rows))
+    for got, expected in zip(*derivatives, strict=True):
+        assert expected.abs().max() > 1e-3
+        torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-15)
 
 
 def train(model, X, target, steps=60):
