@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ import tensorflow as tf
 
 from transformer_mb.distributed import Place, Processes
 from transformer_mb.distributed.star import Star
+
+SILENT = re.compile(r"stopped sending heartbeats\):\s*\S*?/task:(\d+)")
 
 
 class TensorFlowProcesses(Star):
@@ -31,6 +34,11 @@ class TensorFlowProcesses(Star):
             implementation=engine.NCCL if tf.config.list_physical_devices("GPU") else engine.RING,
         )
         self._strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+    def blamed(self, error: Exception) -> str:
+        """A process that stands still: TensorFlow's own service may find it before a step has taken too long."""
+        silent = SILENT.search(str(error)) if isinstance(error, tf.errors.OpError) else None
+        return f"rank {silent[1]} of {self.size} has stopped sending heartbeats" if silent else ""
 
     def compiled(self, step: Callable[..., Any]) -> Callable[..., Any]:
         """A step of all workers, in which ``reduce`` can be called."""

@@ -33,6 +33,10 @@ class Processes(ABC):
         """Which other process is known to have ended, in words; empty where none is."""
         return ""
 
+    def blamed(self, error: Exception) -> str:
+        """Which other process the framework itself says has caused its error, in words; empty where it says nothing of one."""
+        return ""
+
     @abstractmethod
     def sum(self, values: np.ndarray) -> np.ndarray:
         """A few float64 numbers, summed over all processes: the same bits for each of them. Raises DistributedError."""

@@ -116,21 +116,21 @@ class Agreement:
 
 @contextmanager
 def told_of_processes(processes: Processes, state: TrainingState) -> Iterator[None]:
-    """Inside, what a framework raises when another process has ended becomes a DistributedError."""
+    """Inside, what a framework raises when another process has ended or stands still becomes a DistributedError."""
     try:
         yield
     except TransformerMBError:
         raise
     except Exception as error:
         end = perf_counter() + KNOWN_WITHIN
-        while processes.size > 1 and not processes.lost and perf_counter() < end:
+        while not (lost := processes.lost or processes.blamed(error)) and processes.size > 1 and perf_counter() < end:
             sleep(0.05)
-        if not processes.lost:
+        if not lost:
             raise
         processes.leave(lost=True)
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise DistributedError(
-            f"{str(processes).capitalize()} cannot go on after step {state.step}: {processes.lost} ({reason})."
+            f"{str(processes).capitalize()} cannot go on after step {state.step}: {lost} ({reason})."
         ) from error
     finally:
         processes.leave()
