@@ -66,7 +66,8 @@ def test_tensorflow_may_find_a_process_that_stands_still_by_itself(data, tmp_pat
 
 def stopped(data, folder, backend, timeout):
     """What a training says whose rank 1 is stopped; it must end, and leave no process and a whole checkpoint."""
-    process = start([*command(data, folder, ENDLESS, backend), "--processes", 2], environment(TRANSFORMER_MB_TIMEOUT=str(timeout)))
+    arguments = [*command(data, folder, ENDLESS, backend), "--processes", 2]
+    process = start(arguments, environment(TRANSFORMER_MB_TIMEOUT=str(timeout)))
     try:
         saved(folder, process)
         ranks = {rank_of(child): child for child in children(process)}
