@@ -12,6 +12,8 @@ from .framework import no_gradients
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 
+GROUP = 16  # columns of a vocabulary of which a search for the best looks at the largest first
+
 
 def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
     if token_ids:
@@ -86,7 +88,17 @@ class BeamDecoder:
 
 
 def _top(rows: np.ndarray, k: int) -> np.ndarray:
-    """The columns of the k largest numbers of each row, the largest first; of equal ones any."""
+    """The columns of the k largest numbers of each row, the largest first; of equal ones any.
+
+    Of groups of columns, the k with the largest maxima hold them: any other number is below one of each of these.
+    """
+    count = rows.shape[-1] // GROUP
+    if count > k:
+        groups = _top(rows[:, : GROUP * count].reshape(len(rows), GROUP, count).max(axis=1), k)
+        columns = (groups[:, None] + np.arange(0, GROUP * count, count)[:, None]).reshape(len(rows), -1)
+        rest = np.broadcast_to(np.arange(GROUP * count, rows.shape[-1]), (len(rows), rows.shape[-1] % GROUP))
+        columns = np.concatenate([columns, rest], axis=-1)
+        return np.take_along_axis(columns, _top(np.take_along_axis(rows, columns, axis=-1), k), axis=-1)
     columns = np.argpartition(-rows, k - 1, axis=-1)[:, :k]
     order = np.argsort(-np.take_along_axis(rows, columns, axis=-1), axis=-1)
     return np.take_along_axis(columns, order, axis=-1)

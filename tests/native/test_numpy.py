@@ -1,8 +1,10 @@
 """Our layers in a plain NumPy program, trained by hand."""
 
 import numpy as np
+import pytest
 
 from transformer_mb.backends.numpy import DecoderBlock, EncoderBlock, MultiHeadAttention, PositionWiseFFN, TransformerEncoder
+from transformer_mb.backends.numpy.decoding import _top
 
 
 def test_attention_learns_by_gradient_descent():
@@ -39,3 +41,15 @@ def test_a_linear_layer_starts_uniform_within_glorots_limit():
     # Of 20,000 uniform numbers the mean is off by 0.004 limits, and the deviation by 0.5 %.
     assert 0.99 * limit < np.abs(weight).max() <= np.float32(limit)
     assert abs(weight.mean()) < 0.03 * limit and abs(weight.std() / (limit / np.sqrt(3.0)) - 1.0) < 0.03
+
+
+@pytest.mark.parametrize("k", [1, 5, 6])
+@pytest.mark.parametrize("size", [5, 15, 16, 17, 96, 97, 500, 8001])
+def test_the_largest_numbers_of_rows(size, k):
+    """Random ones, and of four numbers that many share; in groups, and in what is left of them."""
+    random = np.random.default_rng(0)
+    for rows in (random.standard_normal((20, size)), random.choice([-np.inf, -1.0, 0.0, 2.0], (20, size))):
+        columns = _top(rows, min(k, size))
+        assert all(len({*row}) == len(row) for row in columns.tolist())
+        expected = -np.sort(-rows, axis=-1)[:, : min(k, size)]
+        np.testing.assert_array_equal(np.take_along_axis(rows, columns, axis=-1), expected)
