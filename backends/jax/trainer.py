@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,26 @@ from .weights import array_like, named_parameters
 
 # What optax calls the moments.
 STATE_NAMES = {"m": "mu", "v": "nu", "momentum": "trace"}
+
+
+class Inputs(NamedTuple):
+    """What a compiled step gets of a batch.
+
+    Attributes:
+        batch: its five arrays; masks: of the dropout, None where it is drawn from ``key`` and ``step``.
+        weight: of its loss in that of the whole step.
+    """
+
+    batch: tuple[Array, ...]
+    masks: dict[str, Array] | None
+    key: Array
+    step: Array
+    weight: Array | float
+
+    def dropout(self, model: EncoderDecoder) -> AbstractContextManager[None]:
+        if self.masks is None:
+            return seeded_dropout(model, self.key, self.step, self.batch)
+        return injected_dropout(model, self.masks)
 
 
 class JAXTrainer(Trainer):
@@ -56,16 +77,16 @@ class JAXTrainer(Trainer):
         if mesh is not None:
             arrays, masks = mesh.rows(arrays), mesh.rows(masks)
             values, self._sums, self.optimizer_state, self.key = mesh.laid((values, self._sums, self.optimizer_state, self.key))
-        given = arrays, masks, self.key, self.dropout_step(part), share.of_step
+        inputs = Inputs(arrays, masks, self.key, self.dropout_step(part), share.of_step)
         if last:
             step = _step if mesh is None else mesh.compiled(_step, values, self.optimizer_state)
             state, rest = (values, self.optimizer_state), (self.learning_rate, self._sums)
-            loss, values, self.optimizer_state = step(self.structure, self.static, *state, *given, *rest)
+            loss, values, self.optimizer_state = step(self.structure, self.static, *state, inputs, *rest)
             self._sums = None
             self._store(values if mesh is None or mesh.in_parts else mesh.whole(values))
         else:
             add = _add if mesh is None else mesh.compiled(_add, self._sums)
-            loss, self._sums = add(self.structure, self.static, self._sums, values, *given)
+            loss, self._sums = add(self.structure, self.static, self._sums, values, inputs)
         if mesh is None:
             return loss
         return 0.0 if processes.rank else loss.addressable_data(0)
@@ -107,15 +128,11 @@ def _step(
     options: TrainerOptions,
     values: dict[str, Array],
     optimizer_state: Any,
-    batch: Any,
-    masks: dict[str, Array] | None,
-    key: Array,
-    dropout_step: Array,
-    weight: Array,
+    inputs: Inputs,
     learning_rate: Array,
     sums: dict[str, Array] | None,
 ) -> tuple[Array, dict[str, Array], Any]:
-    loss, gradients = _differentiated(structure, options, values, batch, masks, key, dropout_step, weight)
+    loss, gradients = _differentiated(structure, options, values, inputs)
     return loss, *_apply(
         options, values, optimizer_state, gradients if sums is None else _added(sums, gradients), learning_rate
     )
@@ -123,18 +140,10 @@ def _step(
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
 def _add(
-    structure: Structure,
-    options: TrainerOptions,
-    sums: dict[str, Array],
-    values: dict[str, Array],
-    batch: Any,
-    masks: dict[str, Array] | None,
-    key: Array,
-    dropout_step: Array,
-    weight: Array,
+    structure: Structure, options: TrainerOptions, sums: dict[str, Array], values: dict[str, Array], inputs: Inputs
 ) -> tuple[Array, dict[str, Array]]:
     """A batch of a step that is not its last."""
-    loss, gradients = _differentiated(structure, options, values, batch, masks, key, dropout_step, weight)
+    loss, gradients = _differentiated(structure, options, values, inputs)
     return loss, _added(sums, gradients)
 
 
@@ -148,26 +157,18 @@ def _added(sums: dict[str, Array], gradients: dict[str, Array]) -> dict[str, Arr
 
 
 def _differentiated(
-    structure: Structure,
-    options: TrainerOptions,
-    values: dict[str, Array],
-    batch: Any,
-    masks: dict[str, Array] | None,
-    key: Array,
-    dropout_step: Array,
-    weight: Array,
+    structure: Structure, options: TrainerOptions, values: dict[str, Array], inputs: Inputs
 ) -> tuple[Array, dict[str, Array]]:
     """The weighed loss and its gradients."""
-    source, source_valid_lens, target_in, target_out, target_valid_lens = batch
+    source, source_valid_lens, target_in, target_out, target_valid_lens = inputs.batch
     loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
 
     def total(values: dict[str, Array]) -> Array:
         model = structure.module(values)
         model.train()
-        dropped = seeded_dropout(model, key, dropout_step, batch) if masks is None else injected_dropout(model, masks)
-        with dropped:
+        with inputs.dropout(model):
             logits, _ = model(source, target_in, source_valid_lens)
-        return loss(logits, target_out, target_valid_lens).sum() * weight
+        return loss(logits, target_out, target_valid_lens).sum() * inputs.weight
 
     with full_precision():
         return jax.value_and_grad(total)(values)
