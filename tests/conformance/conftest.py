@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.divergences import DIVERGENCES
+from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.registry import get_backend, requested_name
 
 
@@ -37,6 +38,24 @@ def backend32(backend_name):
 @pytest.fixture(scope="session")
 def reference():
     return get_backend("numpy", dtype="float64")
+
+
+@pytest.fixture(scope="session")
+def model(backend):
+    """For all tests that leave its weights as they are: what a backend compiles for a model is compiled once."""
+    return backend.build(CONFIGS["d2l"], seed=11)
+
+
+@pytest.fixture(scope="session")
+def in_reference(backend, reference):
+    """The reference and a model with the same weights in it: its whole forward passes say what a search must find."""
+
+    def copied(model):
+        copy = reference.create_empty(model.config)
+        reference.set_weights(copy, backend.get_weights(model))
+        return reference, copy
+
+    return copied
 
 
 @pytest.fixture

@@ -3,16 +3,11 @@
 import pytest
 
 from transformer_mb.errors import ConfigError
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
+from transformer_mb.parity.rows.model_cases import BATCH
 
 from .test_decoding import log_probabilities
 
 SOURCE, LENS, STEPS, BEAM = BATCH["source"], BATCH["source_valid_lens"], 7, 3
-
-
-@pytest.fixture(scope="module")
-def model(backend):
-    return backend.build(CONFIGS["d2l"], seed=11)
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +21,11 @@ def test_X1_the_best_hypothesis_is_that_of_the_search(found, model, backend):
     assert [one.ids for (one,) in found[1]] == backend.greedy(model, SOURCE, LENS, STEPS)
 
 
-def test_X1_scores_are_those_of_whole_forward_passes(found, model, backend):
+def test_X1_scores_are_those_of_whole_forward_passes(found, model, in_reference):
     """Sessions give log-probabilities in float32, whatever the backend computes in."""
     for beam, rows in found.items():
         for rank in range(beam):
-            expected = log_probabilities(backend, model, SOURCE, LENS, [row[rank].ids for row in rows], STEPS)
+            expected = log_probabilities(*in_reference(model), SOURCE, LENS, [row[rank].ids for row in rows], STEPS)
             for row, (total, length) in zip(rows, expected, strict=True):
                 assert row[rank].log_probability == pytest.approx(total, rel=1e-5)
                 assert row[rank].score == pytest.approx(total / ((5 + length) / 6) ** 0.6, rel=1e-5)

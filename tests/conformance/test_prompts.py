@@ -32,9 +32,9 @@ def built(backend, config):
     return model
 
 
-def last_logits(backend, model, sequences, width=PROMPTS.shape[1] + STEPS):
-    """Of each sequence those of the token to come. What follows is not seen, and keeps one shape: a compiler works once."""
-    target = np.zeros((len(sequences), width), int)
+def last_logits(backend, model, sequences):
+    """Of each sequence those of the token to come; what follows is not seen."""
+    target = np.zeros((len(sequences), max(map(len, sequences))), int)
     for row, sequence in zip(target, sequences, strict=True):
         row[: len(sequence)] = sequence
     logits = backend.logits(model, None, target)[range(len(sequences)), [len(ids) - 1 for ids in sequences]]
@@ -52,9 +52,9 @@ def greedy_without_cache(backend, model, steps):
     return [row[: row.index(eos)] if eos in row else row for row in rows]
 
 
-def test_X4_greedy_continues_ragged_prompts(model, backend):
+def test_X4_greedy_continues_ragged_prompts(model, backend, in_reference):
     got = backend.greedy(model, PROMPTS, LENS, STEPS)
-    assert got == greedy_without_cache(backend, model, STEPS)
+    assert got == greedy_without_cache(*in_reference(model), STEPS)
     unread = np.where(np.arange(PROMPTS.shape[1]) < LENS[:, None], PROMPTS, 11)
     assert backend.greedy(model, unread, LENS, STEPS) == got
     assert len({tuple(row) for row in got}) > 2 and any(len(set(row)) > 2 for row in got)
@@ -89,7 +89,7 @@ def test_eos_ends_a_row_and_suppressed_tokens_are_not_produced(backend, referenc
     assert backend.greedy(model, PROMPTS, LENS, STEPS) == expected
 
 
-def test_X4_a_wide_beam_finds_the_best_continuation(backend):
+def test_X4_a_wide_beam_finds_the_best_continuation(backend, in_reference):
     """Three steps over a small vocabulary: every sequence is scored by hand, none scores higher."""
     model = backend.build(DECODER.replace(target_vocab_size=5, suppress_ids=(0, 1)), seed=5)
     prompts, lens, eos = np.array([[2, 4, 2], [4, 0, 0]]), [3, 1], 3
@@ -100,7 +100,7 @@ def test_X4_a_wide_beam_finds_the_best_continuation(backend):
         for tokens in continuations:
             path = [*tokens, eos][:3]
             before = [[*prompt, *path[:i]] for i in range(3)]
-            logits = last_logits(backend, model, before, 6)
+            logits = last_logits(*in_reference(model), before)
             log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
             total = sum(log_probs[i, token] for i, token in enumerate(path))
             scores.append(total / ((5 + len(path)) / 6) ** 0.6)

@@ -61,21 +61,21 @@ def agrees(tokens, p):
     [{}, {"temperature": 0.5}, {"top_k": 4}, {"top_p": 0.6}, {"temperature": 2.0, "top_k": 6, "top_p": 0.7}],
     ids=str,
 )
-def test_tokens_are_drawn_by_their_probabilities(options, model, backend):
+def test_tokens_are_drawn_by_their_probabilities(options, model, backend, in_reference):
     """The first token, and the second after the most frequent first."""
     tokens = draws(backend, model, **options)
-    p = cut(probabilities(backend, model), **options)
+    p = cut(probabilities(*in_reference(model)), **options)
     assert 1 < (p > 0).sum() < 13 and agrees(tokens[:, 0], p)
     counts = np.bincount(tokens[:, 0], minlength=13)
     counts[3] = 0
     first = int(counts.argmax())
     assert counts[first] > 200
-    assert agrees(tokens[tokens[:, 0] == first, 1], cut(probabilities(backend, model, [first]), **options))
+    assert agrees(tokens[tokens[:, 0] == first, 1], cut(probabilities(*in_reference(model), [first]), **options))
 
 
-def test_another_distribution_is_noticed(model, backend):
+def test_another_distribution_is_noticed(model, backend, in_reference):
     """Else the test above could not fail."""
-    tokens, p = draws(backend, model, 1)[:, 0], probabilities(backend, model)
+    tokens, p = draws(backend, model, 1)[:, 0], probabilities(*in_reference(model))
     assert not agrees(tokens, cut(p, temperature=0.8)) and not agrees(tokens, cut(p, temperature=1.25))
 
 

@@ -16,11 +16,6 @@ BEST = 3  # steps of the searches over every sequence
 
 
 @pytest.fixture(scope="module")
-def model(backend):
-    return backend.build(CONFIGS["d2l"], seed=11)
-
-
-@pytest.fixture(scope="module")
 def small(backend):
     """Three tokens and the end. Larger cross-attention weights, so that hypotheses differ in what they cover."""
     model = backend.build(CONFIGS["d2l"].replace(target_vocab_size=6, suppress_ids=(0, 1)), seed=5)
@@ -32,22 +27,22 @@ def small(backend):
     return model
 
 
-def covered(backend, model, source, lens, sequences, steps):
+def covered(reference, model, source, lens, sequences, steps):
     """Wu et al. 2016, equation 14, without beta, by attention maps of whole sequences: the last block, mean over heads."""
     config = model.config
     paths = [[*tokens, config.eos_id][:steps] for tokens in sequences]
     target = np.array([[config.start_id, *path[:-1], *[config.eos_id] * (steps - len(path))] for path in paths])
-    maps = backend.attention(model, source, target, lens)["decoder_cross"][-1].mean(axis=1)  # [B, T, S]
+    maps = reference.attention(model, source, target, lens)["decoder_cross"][-1].mean(axis=1)  # [B, T, S]
     shares = [maps[row, : len(path), : lens[row]].sum(axis=0) for row, path in enumerate(paths)]
     return [np.log(np.minimum(share, 1.0)).sum() for share in shares]
 
 
-def scored(backend, model, row, sequences, beta, alpha=0.6, prefix=()):
+def scored(reference, model, row, sequences, beta, alpha=0.6, prefix=()):
     """The score of each sequence, which begins with the prefix; the prefix's tokens give no probability and no length."""
     source, lens = (np.repeat(array[row : row + 1], len(sequences), axis=0) for array in (SOURCE, LENS))
-    totals = log_probabilities(backend, model, source, lens, sequences, BEST + len(prefix))
-    before = log_probabilities(backend, model, source[:1], lens[:1], [list(prefix)], len(prefix))[0][0] if prefix else 0.0
-    coverage = covered(backend, model, source, lens, sequences, BEST + len(prefix))
+    totals = log_probabilities(reference, model, source, lens, sequences, BEST + len(prefix))
+    before = log_probabilities(reference, model, source[:1], lens[:1], [list(prefix)], len(prefix))[0][0] if prefix else 0.0
+    coverage = covered(reference, model, source, lens, sequences, BEST + len(prefix))
     return [
         (total - before) / ((5 + length - len(prefix)) / 6) ** alpha + beta * cp
         for (total, length), cp in zip(totals, coverage, strict=True)
@@ -59,12 +54,12 @@ def all_sequences(prefix=()):
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.4, 3.0])
-def test_a_wide_beam_finds_the_best_covered_sequence(beta, small, backend):
+def test_a_wide_beam_finds_the_best_covered_sequence(beta, small, backend, in_reference):
     got = backend.hypotheses(small, SOURCE, LENS, BEST, 27, coverage_penalty=beta)
     assert [row[0].ids for row in got] == backend.beam(small, SOURCE, LENS, BEST, 27, coverage_penalty=beta)
     for row in range(3):
         sequences = all_sequences()
-        scores = scored(backend, small, row, sequences, beta)
+        scores = scored(*in_reference(small), row, sequences, beta)
         assert got[row][0].ids == sequences[int(np.argmax(scores))]
         assert got[row][0].score == pytest.approx(np.max(scores), rel=1e-5)
 
@@ -75,12 +70,12 @@ def test_the_penalty_decides(small, backend):
     assert plain != other
 
 
-def test_greedy_hypotheses_have_the_penalty_in_their_score(small, backend):
+def test_greedy_hypotheses_have_the_penalty_in_their_score(small, backend, in_reference):
     rows = backend.hypotheses(small, SOURCE, LENS, BEST, 1, coverage_penalty=0.4)
     plain = backend.hypotheses(small, SOURCE, LENS, BEST, 1)
     for row, ((found,), (without,)) in enumerate(zip(rows, plain, strict=True)):
         assert (found.ids, found.log_probability) == (without.ids, without.log_probability)
-        assert found.score == pytest.approx(scored(backend, small, row, [found.ids], 0.4)[0], rel=1e-5)
+        assert found.score == pytest.approx(scored(*in_reference(small), row, [found.ids], 0.4)[0], rel=1e-5)
 
 
 def test_coverage_of_a_source_without_tokens_is_nothing(small, backend):
@@ -94,14 +89,14 @@ def test_coverage_of_a_source_without_tokens_is_nothing(small, backend):
     )
 
 
-def test_greedy_continues_prefixes(model, backend):
+def test_greedy_continues_prefixes(model, backend, in_reference):
     """Token by token from whole forward passes, each row from its own prefix on."""
     got = backend.greedy(model, SOURCE, LENS, STEPS, prefixes=PREFIXES)
     rows = [list(prefix) for prefix in PREFIXES]
-    config = model.config
+    config, (reference, copy) = model.config, in_reference(model)
     for _ in range(STEPS):
         target = np.array([[config.start_id, *row, *[0] * (STEPS - len(row))] for row in rows])
-        logits = backend.logits(model, SOURCE, target[:, :STEPS], LENS)
+        logits = reference.logits(copy, SOURCE, target[:, :STEPS], LENS)
         logits[..., list(config.suppress_ids)] = -np.inf
         for number, row in enumerate(rows):
             if len(row) < STEPS and config.eos_id not in row:
@@ -111,13 +106,13 @@ def test_greedy_continues_prefixes(model, backend):
     assert [ids.ids for (ids,) in backend.hypotheses(model, SOURCE, LENS, STEPS, 1, prefixes=PREFIXES)] == expected
 
 
-def test_a_wide_beam_finds_the_best_continuation_of_each_prefix(small, backend):
+def test_a_wide_beam_finds_the_best_continuation_of_each_prefix(small, backend, in_reference):
     prefixes = [[5, 2], [], [4]]
     limits = [BEST + len(prefix) for prefix in prefixes]
     got = backend.hypotheses(small, SOURCE, LENS, limits, 27, coverage_penalty=0.4, prefixes=prefixes)
     for row, prefix in enumerate(prefixes):
         sequences = all_sequences(prefix)
-        scores = scored(backend, small, row, sequences, 0.4, prefix=prefix)
+        scores = scored(*in_reference(small), row, sequences, 0.4, prefix=prefix)
         assert got[row][0].ids == sequences[int(np.argmax(scores))]
         assert got[row][0].score == pytest.approx(np.max(scores), rel=1e-5)
 

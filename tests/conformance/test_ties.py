@@ -15,16 +15,27 @@ CONFIG = CONFIGS["d2l"].replace(suppress_ids=SUPPRESSED)
 WIDTH = CONFIG.num_hiddens
 
 
-def tied_model(backend, vocabulary=13, bias=0.0, groups=0):
-    """Without groups all logits are the biases; with them each is one of so many hidden features, and many share one."""
-    model = backend.build(CONFIG.replace(target_vocab_size=vocabulary), seed=11)
-    weights = backend.get_weights(model)
-    weights["decoder.dense.weight"] = np.zeros((vocabulary, WIDTH), np.float32)
-    if groups:
-        weights["decoder.dense.weight"][np.arange(vocabulary), np.arange(vocabulary) % groups] = 2.0
-    weights["decoder.dense.bias"] = np.broadcast_to(np.float32(bias), vocabulary).copy()
-    backend.set_weights(model, weights)
-    return model
+@pytest.fixture(scope="module")
+def tied_model():
+    """Without groups all logits are the biases; with them each is one of so many hidden features, and many share one.
+
+    One model for each vocabulary and dtype, which gets other weights from each test: what is compiled for it stays.
+    """
+    models = {}
+
+    def tied(backend, vocabulary=13, bias=0.0, groups=0):
+        key = str(backend.dtype), vocabulary
+        if key not in models:
+            models[key] = backend.build(CONFIG.replace(target_vocab_size=vocabulary), seed=11)
+        weights = backend.get_weights(models[key])
+        weights["decoder.dense.weight"] = np.zeros((vocabulary, WIDTH), np.float32)
+        if groups:
+            weights["decoder.dense.weight"][np.arange(vocabulary), np.arange(vocabulary) % groups] = 2.0
+        weights["decoder.dense.bias"] = np.broadcast_to(np.float32(bias), vocabulary).copy()
+        backend.set_weights(models[key], weights)
+        return models[key]
+
+    return tied
 
 
 def first_step(backend, model):
@@ -36,9 +47,8 @@ def first_step(backend, model):
     return log_probs[::BEAM], ids[::BEAM]
 
 
-def check_groups(backend, vocabulary, groups):
+def check_groups(backend, model, groups):
     """The winner and its ties change from row to row, and suppressed tokens tie with them."""
-    model = tied_model(backend, vocabulary, groups=groups)
     logits = backend.logits(model, SOURCE, np.full((ROWS, 1), CONFIG.start_id), LENS)[:, 0].astype(np.float64)
     assert len(np.unique(logits[0])) == groups
     logits[:, list(SUPPRESSED)] = -np.inf
@@ -65,7 +75,7 @@ def searched(logits, length_penalty):
 
 
 @pytest.mark.parametrize("vocabulary", [5, 40000])
-def test_all_logits_equal(vocabulary, backend32):
+def test_all_logits_equal(vocabulary, backend32, tied_model):
     model = tied_model(backend32, vocabulary, bias=0.5)
     allowed = [token for token in range(vocabulary) if token not in SUPPRESSED]
     log_probs, ids = first_step(backend32, model)
@@ -77,7 +87,7 @@ def test_all_logits_equal(vocabulary, backend32):
     assert backend32.greedy(model, SOURCE, LENS, STEPS) == [[2] * STEPS] * ROWS
 
 
-def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_name):
+def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_name, tied_model):
     """Ten tokens of one probability: a tenth, of which two bytes hold three digits."""
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)
     for dtype in backend.dtypes:
@@ -87,18 +97,19 @@ def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_
 
 
 @pytest.mark.parametrize(("vocabulary", "groups"), [(13, 2), (13, 5), (40000, 3)])
-def test_groups_of_equal_logits(vocabulary, groups, backend32):
-    check_groups(backend32, vocabulary, groups)
+def test_groups_of_equal_logits(vocabulary, groups, backend32, tied_model):
+    check_groups(backend32, tied_model(backend32, vocabulary, groups=groups), groups)
 
 
-def test_groups_in_every_dtype(backend, backend_name):
+def test_groups_in_every_dtype(backend, backend_name, tied_model):
     """In formats of two bytes most of a large vocabulary ties without anybody's doing."""
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)
     for dtype in backend.dtypes:
-        check_groups(get_backend(backend_name, dtype=dtype), 13, WIDTH)
+        chosen = get_backend(backend_name, dtype=dtype)
+        check_groups(chosen, tied_model(chosen, groups=WIDTH), WIDTH)
 
 
-def test_both_zeros_are_equal(backend32):
+def test_both_zeros_are_equal(backend32, tied_model):
     """What orders numbers by their bits takes -0.0 for the smaller one."""
     model = tied_model(backend32, bias=np.where(np.arange(13) % 2, 0.0, -0.0))
     np.testing.assert_array_equal(first_step(backend32, model)[1], [[2, 3, 5, 6, 7]] * ROWS)
@@ -115,7 +126,7 @@ BIASES = {
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6])
 @pytest.mark.parametrize("name", BIASES)
-def test_ties_between_hypotheses(name, length_penalty, backend32):
+def test_ties_between_hypotheses(name, length_penalty, backend32, tied_model):
     """Paths of the same tokens in another order tie exactly."""
     expected = searched(BIASES[name], length_penalty)
     model = tied_model(backend32, bias=BIASES[name])
