@@ -1,7 +1,7 @@
 """Train examples/multi30k.toml in other frameworks: a tenth of it in each, and a whole one that changes framework twice.
 
     python benchmarks/multi30k_frameworks.py DATA --work FOLDER follow [--backends jax,tensorflow] [--json FILE]
-    python benchmarks/multi30k_frameworks.py DATA --work FOLDER change [--others jax] [--seeds 1,2,3] [--epochs 6] [--json FILE]
+    python benchmarks/multi30k_frameworks.py DATA --work FOLDER change [--others jax] [--seeds 1,2,3] [--epochs 3] [--json FILE]
 
 `follow` needs the training of benchmarks/multi30k.py in the same FOLDER, whose validation losses it is compared with: the
 batches are the same and so are the initial weights, the dropout is each framework's own. `change` trains with PyTorch a shorter
@@ -22,6 +22,7 @@ from multi30k import KEEP_MEMORY, command, environment, logged, training
 
 SOURCE, TARGET = "en", "de"
 TENTH = 4  # of the configuration's forty epochs, each of which ends with a validation
+WARMUP = 100  # steps of the shorter schedule
 
 
 def losses(log):
@@ -63,7 +64,8 @@ def follow(data, work, backends):
 def change(data, work, others, seeds, epochs):
     """The last validation loss of trainings that stay in PyTorch, and of those that do not, by seed."""
     folder = work / f"{SOURCE}-{TARGET}"
-    beginning = (*training(data, folder, SOURCE, TARGET), "--epochs", epochs, "--validation-metric", "loss")
+    shorter = ("--epochs", epochs, "--warmup-steps", WARMUP, "--validation-metric", "loss")
+    beginning = (*training(data, folder, SOURCE, TARGET), *shorter)
     places = {"torch": ("torch",), **{name: ("torch", name, "torch") for name in others}}
     results = {}
     for name, backends in places.items():
@@ -90,8 +92,8 @@ def main():
     parser.add_argument("what", choices=("follow", "change"))
     parser.add_argument("--backends", default="jax,tensorflow", help="of `follow`")
     parser.add_argument("--others", default="jax", help="of `change`: each is visited once, in the middle")
-    parser.add_argument("--seeds", default="1,2,3")
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--seeds", default="1,2,3", help="of `change`")
+    parser.add_argument("--epochs", type=int, default=3, help="of `change`")
     parser.add_argument("--json", type=Path, help="what it holds of the other stays")
     options = parser.parse_args()
     if options.what == "follow":
