@@ -1,22 +1,32 @@
-"""Few combinations of many settings in which every pair of values occurs, and the share of them that a seed runs."""
+"""Few combinations of many settings in which every pair of values occurs, and the share of them that a seed runs.
+
+The combinations lie in covering_arrays.json. ``python tests/parity/make_covering_arrays.py`` makes them, with covertable, which
+takes seconds and is not needed to read them.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import combinations, product
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from ...errors import ParityError
-from ...extras import install_command
-from ...random_streams import stream
 
 Row = dict[str, Any]
+STORED = Path(__file__).with_name("covering_arrays.json")
 
 
 def _anything(row: Row) -> bool:
     return True
+
+
+@cache
+def _stored() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    return made
 
 
 @dataclass(frozen=True)
@@ -34,23 +44,18 @@ class CoveringArray:
     @cached_property
     def rows(self) -> list[Row]:
         """In an order of their own, so that one seed's rows differ in every setting."""
-        try:
-            from covertable import make
-        except ImportError:
-            command = install_command("parity")
-            raise ParityError(f"Cases are drawn with covertable, which is not installed. Install it with: {command}.") from None
-        places = {name: list(range(len(values))) for name, values in self.settings.items()}
-        made = make(places, constraints=[_apart(*pair) for pair in self._impossible()])
-        order = stream("covering", self.name).permutation(len(made))
-        return [{name: values[made[i][name]] for name, values in self.settings.items()} for i in order]
+        made = _stored().get(self.name, {"settings": [], "rows": []})
+        if made["settings"] != self.sizes:
+            raise ParityError(
+                f"The covering array {self.name!r} must be made of today's settings, got one of others. Make it again with: "
+                "python tests/parity/make_covering_arrays.py."
+            )
+        return [{name: self.settings[name][i] for (name, _), i in zip(self.sizes, row, strict=True)} for row in made["rows"]]
 
-    def _impossible(self) -> list[tuple[tuple[str, int], tuple[str, int]]]:
-        pairs = []
-        for (first, ours), (second, theirs) in combinations(self.settings.items(), 2):
-            for i, j in product(range(len(ours)), range(len(theirs))):
-                if not self.possible({first: ours[i], second: theirs[j]}):
-                    pairs.append(((first, i), (second, j)))
-        return pairs
+    @property
+    def sizes(self) -> list[list[Any]]:
+        """Each setting with the number of its values."""
+        return [[name, len(values)] for name, values in self.settings.items()]
 
     def share(self, seed: int, size: int) -> list[Row]:
         """The ``size`` rows of a seed; the next seed has the next ones."""
@@ -70,9 +75,3 @@ def _word(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return name if value else f"no {name}"
     return f"{name} {value}"
-
-
-def _apart(first: tuple[str, int], second: tuple[str, int]) -> dict[str, Any]:
-    """As covertable reads it: not both."""
-    conditions = [{"operator": "ne", "left": name, "value": place} for name, place in (first, second)]
-    return {"operator": "or", "conditions": conditions}
