@@ -36,9 +36,9 @@ class Inputs(NamedTuple):
     """
 
     batch: tuple[Array, ...]
-    masks: dict[str, Array] | None
+    masks: dict[str, Any] | None
     key: Array
-    step: Array
+    step: Array | int
     weight: Array | float
 
     def dropout(self, model: EncoderDecoder) -> AbstractContextManager[None]:
