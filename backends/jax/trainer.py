@@ -27,7 +27,7 @@ from .weights import array_like, named_parameters
 STATE_NAMES = {"m": "mu", "v": "nu", "momentum": "trace"}
 
 
-class Inputs(NamedTuple):
+class _Inputs(NamedTuple):
     """What a compiled step gets of a batch.
 
     Attributes:
@@ -77,7 +77,7 @@ class JAXTrainer(Trainer):
         if mesh is not None:
             arrays, masks = mesh.rows(arrays), mesh.rows(masks)
             values, self._sums, self.optimizer_state, self.key = mesh.laid((values, self._sums, self.optimizer_state, self.key))
-        inputs = Inputs(arrays, masks, self.key, self.dropout_step(part), share.of_step)
+        inputs = _Inputs(arrays, masks, self.key, self.dropout_step(part), share.of_step)
         if last:
             step = _step if mesh is None else mesh.compiled(_step, values, self.optimizer_state)
             state, rest = (values, self.optimizer_state), (self.learning_rate, self._sums)
@@ -128,7 +128,7 @@ def _step(
     options: TrainerOptions,
     values: dict[str, Array],
     optimizer_state: Any,
-    inputs: Inputs,
+    inputs: _Inputs,
     learning_rate: Array,
     sums: dict[str, Array] | None,
 ) -> tuple[Array, dict[str, Array], Any]:
@@ -140,7 +140,7 @@ def _step(
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
 def _add(
-    structure: Structure, options: TrainerOptions, sums: dict[str, Array], values: dict[str, Array], inputs: Inputs
+    structure: Structure, options: TrainerOptions, sums: dict[str, Array], values: dict[str, Array], inputs: _Inputs
 ) -> tuple[Array, dict[str, Array]]:
     """A batch of a step that is not its last."""
     loss, gradients = _differentiated(structure, options, values, inputs)
@@ -157,7 +157,7 @@ def _added(sums: dict[str, Array], gradients: dict[str, Array]) -> dict[str, Arr
 
 
 def _differentiated(
-    structure: Structure, options: TrainerOptions, values: dict[str, Array], inputs: Inputs
+    structure: Structure, options: TrainerOptions, values: dict[str, Array], inputs: _Inputs
 ) -> tuple[Array, dict[str, Array]]:
     """The weighed loss and its gradients."""
     source, source_valid_lens, target_in, target_out, target_valid_lens = inputs.batch

@@ -34,7 +34,7 @@ def built(backend, config):
 
 def last_logits(backend, model, sequences):
     """Of each sequence those of the token to come; what follows is not seen."""
-    target = np.zeros((len(sequences), max(map(len, sequences))), int)
+    target = np.zeros((len(sequences), PROMPTS.shape[1] + STEPS), int)
     for row, sequence in zip(target, sequences, strict=True):
         row[: len(sequence)] = sequence
     logits = backend.logits(model, None, target)[range(len(sequences)), [len(ids) - 1 for ids in sequences]]
