@@ -243,3 +243,33 @@ def sockets(data, folder, backend):
         return [(line[1].rpartition(":")[0], line[3]) for line in lines if f"socket:[{line[9]}]" in inodes]
     finally:
         ended([process], 0.1)
+
+
+WAITS = """
+import sys, time
+import numpy as np
+from transformer_mb.backends.numpy.distributed import join
+from transformer_mb.distributed import Place
+from transformer_mb.errors import DistributedError
+rank, port = map(int, sys.argv[1:])
+processes = join(Place(rank, 2, "127.0.0.1", port, timeout=1.0))
+if rank == 0:
+    try:
+        processes.sum(np.ones(1))
+    except DistributedError as error:
+        print(error, flush=True)
+        processes.leave()
+time.sleep(100)
+"""
+
+
+def test_a_process_whose_end_waits_for_a_lost_one_is_ended(tmp_path):
+    """As that of JAX does, when the other stands still in an exchange: here rank 1 never comes to it, and rank 0 sleeps."""
+    port, since = free_port(), time.monotonic()
+    first, second = (start(["-c", WAITS, rank, port], environment()) for rank in (0, 1))
+    try:
+        ((said, _),) = ended([first], 30)
+    finally:
+        ended([second], 0.1)
+    assert first.returncode == 1 and time.monotonic() - since < 30
+    assert said == "Rank 1 of 2 did not answer within 1 seconds, so that rank 0 of 2 cannot go on.\n"

@@ -196,6 +196,7 @@ class Star(Processes):
         how = f"did not answer within {self.place.timeout:g} seconds" if isinstance(error, TimeoutError) else "has ended"
         self._lost = f"rank {rank} of {self.size} {how}"
         self._given_up = True
+        self._deadline = monotonic() + GRACE  # a framework's own end may wait for the lost process
         return DistributedError(f"{self._lost[0].upper()}{self._lost[1:]}, so that {self} cannot go on.")
 
     def _watch(self) -> None:
