@@ -90,7 +90,7 @@ class BeamDecoder:
 def _top(rows: np.ndarray, k: int) -> np.ndarray:
     """The columns of the k largest numbers of each row, the largest first; of equal ones any.
 
-    Of groups of columns, the k with the largest maxima hold them: any other number is below one of each of these.
+    Of groups of columns, the k with the largest maxima hold them: no number of another group exceeds any of these maxima.
     """
     count = rows.shape[-1] // GROUP
     if count > k:
