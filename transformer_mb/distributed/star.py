@@ -106,13 +106,7 @@ class Star(Processes):
         self._deadline = monotonic() + self.place.timeout
 
     def leave(self, lost: bool = False) -> None:
-        if lost:
-            self._give_up()
-        self._leaving = True
-
-    def _give_up(self) -> None:
-        """Another process is lost. This one must end by itself soon: a framework's own end may wait for the lost one."""
-        self._given_up, self._deadline = True, monotonic() + GRACE
+        self._leaving, self._given_up = True, self._given_up or lost
 
     def close(self) -> None:
         self.leave()
@@ -201,7 +195,8 @@ class Star(Processes):
     def _gone(self, rank: int, error: OSError) -> DistributedError:
         how = f"did not answer within {self.place.timeout:g} seconds" if isinstance(error, TimeoutError) else "has ended"
         self._lost = f"rank {rank} of {self.size} {how}"
-        self._give_up()
+        self._given_up = True
+        self._deadline = monotonic() + GRACE  # a framework's own end may wait for the lost process
         return DistributedError(f"{self._lost[0].upper()}{self._lost[1:]}, so that {self} cannot go on.")
 
     def _watch(self) -> None:
