@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` compiles with them.
 parity test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: demo test test-long test-processors check examples examples-all parity parity-results mutants mutants-results bench clean
+.PHONY: demo test test-long test-processors check examples examples-all parity parity-gpu parity-results versions mutants mutants-results bench clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -43,6 +43,16 @@ examples-all: $(VENV)/all
 parity: $(VENV)/all
 	$(RUN)/transformer-mb parity --controls $(addprefix --data ,$(wildcard $(DATA))) \
 		--json build/parity/parity.json --junit build/parity/junit.xml --report build/parity
+
+# From the checkout alone, with what a machine with a GPU has: nothing is installed and nothing fetched. PYTHON needs PyTorch, JAX
+# and flax for CUDA, execnet, safetensors, scipy, typer and rich.
+parity-gpu:
+	PYTHONPATH=. $(PYTHON) -m transformer_mb parity --backends numpy,torch@cpu,torch@cuda,jax@cuda \
+		--device torch@cpu=cpu,torch@cuda=cuda,jax@cuda=cuda --controls --json build/parity-gpu/parity.json
+
+# The matrix in the oldest and the newest versions that the extras allow, into an environment each: some gigabytes, half an hour.
+versions: $(VENV)/all
+	$(RUN)/python benchmarks/environments.py --json benchmarks/results/environments.json --page docs/ENVIRONMENTS.md
 
 # Keep what `make parity` measured, and show it in the README.
 parity-results:

@@ -104,6 +104,11 @@ class Backend(Searches, ABC):
         """The device as ``devices`` lists it."""
         return str(self.device)
 
+    @property
+    def hardware(self) -> str | None:
+        """What its maker calls the device; None for a processor."""
+        return None
+
     @abstractmethod
     def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """What one of the layer classes, or a class method that makes such, gives: on this device and in this dtype."""

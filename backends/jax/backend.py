@@ -76,6 +76,10 @@ class JAXBackend(NativeBackend):
     def device_name(self) -> str:
         return next(name for name, device in _devices().items() if device == self.device)
 
+    @property
+    def hardware(self) -> str | None:
+        return None if self.device.platform == "cpu" else self.device.device_kind
+
     def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> nnx.Module:
         function: Any = vars(constructor)["__init__"] if isinstance(constructor, type) else constructor
         if "param_dtype" in inspect.signature(function).parameters:
@@ -154,8 +158,9 @@ class JAXBackend(NativeBackend):
 
 
 def _devices() -> dict[str, jax.Device]:
-    cpu = {"cpu": jax.local_devices(backend="cpu")[0]}
-    return cpu | {f"{device.platform}:{device.id}": device for device in jax.local_devices() if device.platform != "cpu"}
+    first, *more = jax.local_devices(backend="cpu")
+    other = [device for device in jax.local_devices() if device.platform != "cpu"]
+    return {"cpu": first} | {f"{device.platform}:{device.id}": device for device in (*more, *other)}
 
 
 def _gradients(module: Any, gradients: Mapping[str, Array]) -> dict[str, np.ndarray]:

@@ -52,7 +52,16 @@ class TorchBackend(NativeBackend):
         return ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
 
     def find_device(self, device: str | None) -> torch.device:
-        return torch.device(self._check_device("cuda:0" if device == "cuda" else device or "cpu", device))
+        found = torch.device(self._check_device("cuda:0" if device == "cuda" else device or "cpu", device))
+        if found.type == "cuda":
+            # Sums of two-byte products would be rounded on the way; the switches are the whole process's.
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        return found
+
+    @property
+    def hardware(self) -> str | None:
+        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else None
 
     def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> nn.Module:
         return self._place(constructor(*arguments, **options))

@@ -166,3 +166,15 @@ def test_C10_autocast_casts_by_itself():
             torch.testing.assert_close(block(given).float(), expected, rtol=0.1, atol=0.1)
     with pytest.raises(tmb.errors.DtypeError, match="X must have dtype float32 as the weights have, got bfloat16"):
         block(X.bfloat16())
+
+
+def test_sums_of_two_byte_products_are_not_rounded_on_the_way_on_a_gpu(monkeypatch):
+    """The GPU itself is imagined: nothing is computed on it."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    switches = torch.backends.cuda.matmul
+    for name in ("allow_bf16_reduced_precision_reduction", "allow_fp16_reduced_precision_reduction"):
+        monkeypatch.setattr(switches, name, True)
+    tmb.get_backend("torch", device="cpu")
+    assert switches.allow_bf16_reduced_precision_reduction and switches.allow_fp16_reduced_precision_reduction
+    tmb.get_backend("torch", device="cuda")
+    assert not switches.allow_bf16_reduced_precision_reduction and not switches.allow_fp16_reduced_precision_reduction

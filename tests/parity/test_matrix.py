@@ -68,6 +68,12 @@ def test_the_readme_shows_the_committed_run(committed):
     assert markdown(committed) in (ROOT / "README.md").read_text(), "README.md must show it: run `make parity-results`"
 
 
+def test_float64_runs_last(plan):
+    """JAX' switch for float64 is the whole process's, and gives float32 programs other numbers."""
+    order = [experiment.dtype for experiment in plan.experiments]
+    assert len(set(order)) > 1 and order.index("float64") == len(order) - order.count("float64")
+
+
 def test_every_ordered_pair_hands_over(plan):
     pairs = {
         (cell.case, name) for name in BUILT_IN for cell in plan.cells(name, PLAIN_DTYPES) if cell.row.startswith("hand-over")

@@ -52,7 +52,7 @@ FAULTS = {
     "hanging": "did not answer within 8 seconds and was ended",
     "nan": "numbers that are not finite",
     "misshapen": r"output must have shape [3, 4, 8], got [1, 4, 8]",
-    "greedy_for_memory": "MemoryError",
+    "greedy_for_memory": "MemoryError: Memory must hold the model and one batch",
     "absent": "not_there",
 }
 
@@ -117,9 +117,9 @@ def test_D8_a_malformed_answer_fails_that_column_alone(kind, monkeypatch):
 GREETINGS = {
     "no JSON": "{",
     "a list": "[]",
-    "a field is missing": '{"version": "1", "dtypes": [], "device": "cpu", "python": "3"}',
-    "another kind": '{"version": 1, "dtypes": [], "device": "cpu", "python": "3", "digest": ""}',
-    "an unknown dtype": '{"version": "1", "dtypes": ["float8"], "device": "cpu", "python": "3", "digest": ""}',
+    "a field is missing": '{"version": "1", "dtypes": [], "device": "cpu", "hardware": "", "python": "3"}',
+    "another kind": '{"version": 1, "dtypes": [], "device": "cpu", "hardware": "", "python": "3", "digest": ""}',
+    "an unknown dtype": '{"version": "1", "dtypes": ["float8"], "device": "cpu", "hardware": "", "python": "3", "digest": ""}',
 }
 
 

@@ -54,9 +54,12 @@ def exit_status(error: Exception) -> int:
 def describe(error: Exception) -> str:
     """An error in words: our own as they are, those of files with the file, and a bug as what it is."""
     from ..errors import TransformerMBError
+    from ..memory import without_memory
 
     if isinstance(error, TransformerMBError):
         return str(error)
+    if (words := without_memory(error)) is not None:
+        return words
     if isinstance(error, OSError) and error.strerror:
         place = STANDARD_OUTPUT if _takes_no_more() else "The system"
         return f"{error.filename or place}: {error.strerror}."

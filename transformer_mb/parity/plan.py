@@ -30,7 +30,8 @@ class Plan:
         self.recording = Recording(self.job)
         self.free: dict[str, FreeRunning] = {}
         every = [experiment for dtype in selection.dtypes for experiment in self._experiments(dtype, backends)]
-        self.experiments = self._taken(every, backends)
+        # float64 last: JAX computes the others differently too once its switch for it is on, which is the whole process's.
+        self.experiments = sorted(self._taken(every, backends), key=lambda experiment: experiment.dtype == "float64")
         self.controls: dict[Experiment, list[Control]] = {}
         self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:

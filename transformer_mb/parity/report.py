@@ -34,6 +34,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 1),
         "versions": {label: greeting.get("version") for label, greeting in outcome.backends.items()},
         "devices": {label: greeting.get("device") for label, greeting in outcome.backends.items()},
+        "hardware": {label: greeting.get("hardware") for label, greeting in outcome.backends.items()},
         "tf32": "off (NVIDIA_TF32_OVERRIDE=0)",
         "environment": {name: os.environ[name] for name in ("XLA_FLAGS",) if name in os.environ},
         "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},

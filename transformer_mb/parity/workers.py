@@ -20,7 +20,7 @@ from .computing.messages import Request
 from .computing.worker import serve, source_digest
 
 SAFE = {"label": r"[\w.+-]+(@[\w.+-]+)?", "ssh": r"(\w[\w.+-]*@)?[\w\[][\w.:\]-]*( -p \d+)?"}
-GREETING = {"version": str, "dtypes": list, "device": str, "python": str, "digest": str}
+GREETING = {"version": str, "dtypes": list, "device": str, "hardware": str, "python": str, "digest": str}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,10 @@ To be set before NumPy or a framework is imported.
 
 SETTINGS = {
     "NVIDIA_TF32_OVERRIDE": "0",  # NVIDIA's libraries obey it whatever a framework asks for
+    # On a GPU: one workspace, so that cuBLAS adds in one order; memory as it is needed, since several processes share it.
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",
     # A second thread costs small arrays more than it brings, and torch's first float32 forward of a process was seen to be off
     # by 5e-5 with two of them, in three of some twenty runs of one model on a busy machine.
     "OMP_NUM_THREADS": "1",

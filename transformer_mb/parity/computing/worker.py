@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import sys
 import traceback
 from pathlib import Path
@@ -38,6 +39,7 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
         "version": loaded.version(),
         "dtypes": list(loaded.dtypes),
         "device": first.device_name,
+        "hardware": first.hardware or platform.machine(),
         "python": sys.version.split()[0],
         "digest": source_digest(),
     }
@@ -47,6 +49,7 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
 
 
 def _answer(loaded: Any, backends: dict[str, Any], device: str | None, text: str, data: bytes) -> tuple[str, bytes]:
+    from ...memory import without_memory
     from ...processes.messages import pack_arrays
     from .computations import compute
     from .messages import Request
@@ -58,4 +61,4 @@ def _answer(loaded: Any, backends: dict[str, Any], device: str | None, text: str
         return "", pack_arrays(compute(backends[request.dtype], request))
     except Exception as error:
         traceback.print_exc()  # into the worker's file
-        return f"{type(error).__name__}: {error}", b""
+        return f"{type(error).__name__}: {without_memory(error) or error}", b""

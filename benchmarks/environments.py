@@ -1,0 +1,201 @@
+"""Makes the environments of environments.toml, with this checkout's wheel in each, and runs the parity matrix over all.
+
+    python benchmarks/environments.py [--only 'torch@*'] [--folder build/environments] [--json FILE] [--page FILE]
+
+An environment that was made is kept until its row changes. Each is a column of one run; the run itself is the newest NumPy's.
+Exit status: that of the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from pages import fill
+
+from transformer_mb.printable import table_cell
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "benchmarks" / "environments.toml"
+KEPT = ("cells", "planned", "passed", "failed", "expected_failures", "controls", "seconds")  # of what --json of parity holds
+RUNS = "numpy@newest"  # the environment whose command runs the matrix
+TOLD = re.compile(r"numpy|torch|tensorflow_cpu|keras|paddlepaddle|mxnet|jax|flax|optax", re.IGNORECASE)  # packages of the table
+# Tells a file of every warning that something will go, from the import of the framework on.
+SITE = """
+import os, sys, warnings
+if path := os.environ.get("WARNINGS_GO_TO"):
+    kinds = DeprecationWarning, PendingDeprecationWarning, FutureWarning
+    def tell(message, category, filename, line, file=None, text=None):
+        if issubclass(category, kinds):
+            with open(path, "a") as out:
+                print(os.path.basename(sys.prefix), category.__name__, filename, line, *str(message).split(), file=out)
+    for kind in kinds:
+        warnings.simplefilter("default", kind)
+    warnings.showwarning = tell
+"""
+
+
+def rows():
+    with TABLE.open("rb") as file:
+        return tomllib.load(file)["environment"]
+
+
+def interpreter(version):
+    """One of this version that runs, on the path or of pyenv; None where there is none."""
+    pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
+    for candidate in (sys.executable, shutil.which(f"python{version}"), *pyenv):
+        if candidate and answer(candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])") == version:
+            return str(candidate)
+    return None
+
+
+def answer(*command):
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def wheel(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return next(folder.glob("*.whl"))
+
+
+def made(row, folder, built):
+    """The environment's interpreter. What its row asks for is installed once, the wheel each time."""
+    place, asked = folder / row["column"], json.dumps(row)
+    python, done = place / "bin" / "python", place / "row.json"
+    if not done.exists() or done.read_text() != asked:
+        shutil.rmtree(place, ignore_errors=True)
+        source = interpreter(row["python"]) or sys.executable
+        subprocess.run([source, "-m", "venv", place], check=True)
+        install(python, f"{built}[parity]", *row["packages"])
+        (site_packages(python) / "sitecustomize.py").write_text(SITE)
+        done.write_text(asked)
+    install(python, "--no-deps", "--force-reinstall", built)
+    return python
+
+
+def install(python, *words):
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words], check=True)
+
+
+def site_packages(python):
+    return Path(answer(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))
+
+
+def installed(python):
+    found = json.loads(answer(python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"))
+    names = {one["name"].replace("-", "_"): one["version"] for one in found}
+    return {name: version for name, version in sorted(names.items()) if TOLD.fullmatch(name.removesuffix("lib"))}
+
+
+def run_matrix(pythons, folder):
+    """The exit status, and what --json holds; the warnings are in a file beside it."""
+    result, warned = folder / "parity.json", folder / "warnings.txt"
+    for path in (result, warned):
+        path.unlink(missing_ok=True)
+    columns = [word for column, python in pythons.items() for word in ("--python", f"{column}={python}")]
+    first = next(iter(pythons))
+    command = [pythons[RUNS], "-m", "transformer_mb", "parity", "--backends", first, *columns, "--controls", "--json", result]
+    environment = {**os.environ, "PYTHONPATH": "", "WARNINGS_GO_TO": str(warned)}
+    status = subprocess.run(command, cwd=folder, env=environment).returncode
+    return status, json.loads(result.read_text())
+
+
+def warned(path):
+    """By column, the different warnings: the module that caused one, and its words."""
+    by_column = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        column, kind, file, _, *words = line.split()
+        module = ".".join(Path(file.rpartition("site-packages/")[2]).with_suffix("").parts)
+        by_column.setdefault(column, set()).add((module, f"{kind}: {' '.join(words)}"))
+    return {column: sorted(found) for column, found in by_column.items()}
+
+
+def told(cell):
+    return f"{cell['row']}: {cell['case']} [{cell['dtype']}]: {cell['reason']}"
+
+
+def summary(row, python, run, warnings):
+    column = row["column"]
+    cells = [one for one in run["results"] if one["backend"] == column]
+    planted = [one for one in run["control_results"] if one["backend"] == column]
+    nearest = max((one for one in cells if one["error"] is not None), key=lambda one: one["error"] / (one["limit"] or 1.0))
+    return {
+        "python": answer(python, "-c", "import platform; print(platform.python_version())"),
+        "python_asked_for": row["python"],
+        "packages": installed(python),
+        "cells": len(cells),
+        "failed": [
+            f"{one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}" for one in cells if one["status"] != "passed"
+        ],
+        "planted": len(planted),
+        "caught": sum(one["caught"] for one in planted),
+        "share_of_the_nearest_limit": round(nearest["error"] / nearest["limit"], 2),
+        "warnings": warnings.get(column, []),
+    }
+
+
+def table(environments):
+    """Of docs/ENVIRONMENTS.md: a row for each."""
+    yield "| column | Python | packages | cells | failed | planted mistakes caught | nearest to its limit |"
+    yield "|---|---|---|---|---|---|---|"
+    for column, one in environments.items():
+        packages = ", ".join(f"{name} {version}" for name, version in one["packages"].items())
+        caught = f"{one['caught']:,} of {one['planted']:,}"
+        counts = f"{one['cells']:,} | {len(one['failed'])} | {caught} | {one['share_of_the_nearest_limit']}"
+        yield f"| {column} | {one['python']} | {packages} | {counts} |"
+
+
+def warnings_table(environments):
+    yield "| columns | what warned | warning |"
+    yield "|---|---|---|"
+    columns = {}
+    for column, one in environments.items():
+        for module, words in one["warnings"]:
+            columns.setdefault((module, words), []).append(column)
+    for (module, words), those in sorted(columns.items()):
+        yield f"| {', '.join(those)} | {module} | {table_cell(words)} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="*", help="columns, such as 'torch@*'")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "environments")
+    parser.add_argument("--json", type=Path, help="keep a summary")
+    parser.add_argument("--page", type=Path, help="a page with the comments environments and warnings, to fill in")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    built = wheel(folder / "wheel")
+    asked = {row["column"]: row for row in rows() if row["column"] == RUNS or fnmatch.fnmatch(row["column"], options.only)}
+    pythons = {column: made(row, folder, built) for column, row in asked.items()}
+    for column, row in asked.items():
+        if interpreter(row["python"]) is None:
+            print(f"{column}: Python {row['python']} is not here, {sys.executable} takes its place")
+    status, run = run_matrix(pythons, folder)
+    warnings = warned(folder / "warnings.txt")
+    environments = {column: summary(row, pythons[column], run, warnings) for column, row in asked.items()}
+    print(*table(environments), "", *warnings_table(environments), sep="\n")
+    if options.json:
+        kept = {
+            name: run[name] for name in ("cells", "planned", "passed", "failed", "expected_failures", "controls", "seconds")
+        }
+        options.json.write_text(json.dumps({**kept, "environments": environments}, indent=1) + "\n")
+    if options.page:
+        fill(options.page, "environments", "\n".join([*table(environments), ""]))
+        fill(options.page, "warnings", "\n".join([*warnings_table(environments), ""]))
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
