@@ -55,14 +55,29 @@ def follow_table(follow):
 
 
 def change_table(change):
-    seeds = list(next(iter(change["last_validation_loss"].values())))
-    rows = []
-    for name, losses in change["last_validation_loss"].items():
+    """And a sentence for each training that was elsewhere: what seeds alone make of the means by Student's t at 5 %."""
+    of = change["last_validation_loss"]
+    seeds, stayed = list(of["torch"]), list(of["torch"].values())
+    rows, sentences = [], []
+    for name, losses in of.items():
         way = name if name == "torch" else f"torch, {name}, torch"
         values = list(losses.values())
         spread = statistics.mean(values), statistics.stdev(values)
         rows.append((way, *(f"{one:.4f}" for one in (*values, *spread))))
-    return table(("trained in", *(f"seed {seed}" for seed in seeds), "mean", "standard deviation"), rows)
+        if name != "torch":
+            apart, noise = statistics.mean(values) - statistics.mean(stayed), seed_noise(stayed, values)
+            sentences.append(f"\nThrough {name} the mean is {apart:+.4f} off; up to {noise:.4f} is the seeds' noise.\n")
+    head = ("trained in", *(f"seed {seed}" for seed in seeds), "mean", "standard deviation")
+    return table(head, rows) + "".join(sentences)
+
+
+def seed_noise(first, second):
+    """How far apart the means of two samples of one distribution are at most, but for one time in twenty."""
+    from scipy.stats import t
+
+    freedom = len(first) + len(second) - 2
+    squares = (len(first) - 1) * statistics.variance(first) + (len(second) - 1) * statistics.variance(second)
+    return float(t.ppf(0.975, freedom)) * (squares / freedom * (1 / len(first) + 1 / len(second))) ** 0.5
 
 
 def draw(directions, picture):

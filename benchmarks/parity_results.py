@@ -1,4 +1,7 @@
-"""Keeps what ``transformer-mb parity --json`` wrote under results/, its table into the README, and docs/parity.png."""
+"""Keeps what ``transformer-mb parity --json`` wrote under results/, its table into the README, and docs/parity.png.
+
+A run with a GPU in it is kept under the GPU's name, and has a table of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ ROOT = Path(__file__).parents[1]
 
 def main(source: str) -> None:
     run = json.loads(Path(source).read_text())
-    devices = sorted({str(device).partition(":")[0] for device in run["devices"].values()})
-    target = ROOT / "benchmarks" / "results" / f"parity_{'_'.join(devices)}.json"
+    gpus = {run["hardware"][label] for label, device in run["devices"].items() if device and not device.startswith("cpu")}
+    name = "_".join("".join(character if character.isalnum() else "_" for character in gpu) for gpu in sorted(gpus))
+    target = ROOT / "benchmarks" / "results" / f"parity_{name or 'cpu'}.json"
     # One result a line: a change of one cell is then a change of one line.
     rows = {name: run.pop(name) for name in ("results", "control_results")}
     text = json.dumps(run, indent=1)[:-2]
@@ -25,9 +29,9 @@ def main(source: str) -> None:
         lines = ",\n".join(json.dumps(entry) for entry in entries)
         text += f',\n "{name}": [\n{lines}\n ]'
     target.write_text(text + "\n}\n")
-    if devices == ["cpu"]:
+    if not gpus:
         draw(target, ROOT / "docs" / "parity.png")
-        fill(ROOT / "README.md", "parity", markdown(json.loads(target.read_text())))
+    fill(ROOT / "README.md", "parity-gpu" if gpus else "parity", markdown(json.loads(target.read_text())))
 
 
 if __name__ == "__main__":
