@@ -36,6 +36,7 @@ def test_the_model_is_a_real_one_in_every_backend():
     """36 BLEU and 75 minutes were asked for; a small Transformer of the literature has about 41 in lowercased tokens."""
     directions = json.loads(RESULTS.read_text(encoding="utf-8"))["directions"]
     one = directions["en-de"]
+    assert set(directions) == {"en-de", "de-en", "en-fr"}
     assert one["scores"]["numpy float64"]["bleu"]["value"] >= 36 and one["seconds_of_training"] <= 75 * 60
     for result in directions.values():
         assert set(result["decoding"]) == BACKENDS
