@@ -102,13 +102,13 @@ def installed(python):
 
 def run_matrix(pythons, folder):
     """The exit status, and what --json holds; the warnings are in a file beside it."""
-    result, warned = folder / "parity.json", folder / "warnings.txt"
-    for path in (result, warned):
+    result, warnings = folder / "parity.json", folder / "warnings.txt"
+    for path in (result, warnings):
         path.unlink(missing_ok=True)
     columns = [word for column, python in pythons.items() for word in ("--python", f"{column}={python}")]
     first = next(iter(pythons))
     command = [pythons[RUNS], "-m", "transformer_mb", "parity", "--backends", first, *columns, "--controls", "--json", result]
-    environment = {**FASTER, **os.environ, "PYTHONPATH": "", "WARNINGS_GO_TO": str(warned)}
+    environment = {**FASTER, **os.environ, "PYTHONPATH": "", "WARNINGS_GO_TO": str(warnings)}
     status = subprocess.run(command, cwd=folder, env=environment).returncode
     return status, json.loads(result.read_text())
 
