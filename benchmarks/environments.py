@@ -25,7 +25,7 @@ from transformer_mb.printable import table_cell
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "benchmarks" / "environments.toml"
-KEPT = ("cells", "planned", "passed", "failed", "expected_failures", "controls", "seconds")  # of what --json of parity holds
+KEPT = ("cells", "planned", "passed", "failed", "expected_failures", "seconds")  # of what --json of parity holds
 # JAX spends most of its time in LLVM's optimizations, which change no result; all its versions know these two.
 FASTER = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
 RUNS = "numpy@newest"  # the environment whose command runs the matrix
@@ -107,7 +107,7 @@ def run_matrix(pythons, folder):
         path.unlink(missing_ok=True)
     columns = [word for column, python in pythons.items() for word in ("--python", f"{column}={python}")]
     first = next(iter(pythons))
-    command = [pythons[RUNS], "-m", "transformer_mb", "parity", "--backends", first, *columns, "--controls", "--json", result]
+    command = [pythons[RUNS], "-m", "transformer_mb", "parity", "--backends", first, *columns, "--json", result]
     environment = {**FASTER, **os.environ, "PYTHONPATH": "", "WARNINGS_GO_TO": str(warnings)}
     status = subprocess.run(command, cwd=folder, env=environment).returncode
     return status, json.loads(result.read_text())
@@ -130,7 +130,6 @@ def told(cell):
 def summary(row, python, run, warnings):
     column = row["column"]
     cells = [one for one in run["results"] if one["backend"] == column]
-    planted = [one for one in run["control_results"] if one["backend"] == column]
     nearest = max((one for one in cells if one["error"] is not None), key=lambda one: one["error"] / (one["limit"] or 1.0))
     return {
         "python": answer(python, "-c", "import platform; print(platform.python_version())"),
@@ -140,8 +139,6 @@ def summary(row, python, run, warnings):
         "failed": [
             f"{one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}" for one in cells if one["status"] != "passed"
         ],
-        "planted": len(planted),
-        "caught": sum(one["caught"] for one in planted),
         "share_of_the_nearest_limit": round(nearest["error"] / nearest["limit"], 2),
         "warnings": warnings.get(column, []),
     }
@@ -149,12 +146,11 @@ def summary(row, python, run, warnings):
 
 def table(environments):
     """Of docs/ENVIRONMENTS.md: a row for each."""
-    yield "| column | Python | packages | cells | failed | planted mistakes caught | nearest to its limit |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| column | Python | packages | cells | failed | nearest to its limit |"
+    yield "|---|---|---|---|---|---|"
     for column, one in environments.items():
         packages = ", ".join(f"{name} {version}" for name, version in one["packages"].items())
-        caught = f"{one['caught']:,} of {one['planted']:,}"
-        counts = f"{one['cells']:,} | {len(one['failed'])} | {caught} | {one['share_of_the_nearest_limit']}"
+        counts = f"{one['cells']:,} | {len(one['failed'])} | {one['share_of_the_nearest_limit']}"
         yield f"| {column} | {one['python']} | {packages} | {counts} |"
 
 
@@ -189,9 +185,7 @@ def main():
     environments = {column: summary(row, pythons[column], run, warnings) for column, row in asked.items()}
     print(*table(environments), "", *warnings_table(environments), sep="\n")
     if options.json:
-        kept = {
-            name: run[name] for name in ("cells", "planned", "passed", "failed", "expected_failures", "controls", "seconds")
-        }
+        kept = {name: run[name] for name in KEPT}
         options.json.write_text(json.dumps({**kept, "environments": environments}, indent=1) + "\n")
     if options.page:
         fill(options.page, "environments", "\n".join([*table(environments), ""]))
