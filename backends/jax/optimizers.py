@@ -19,11 +19,11 @@ from .compiled import at_least_float32
 def build_optimizer(parameters: Mapping[str, Array], options: TrainerOptions) -> tuple[optax.GradientTransformation, Any]:
     """The transformation and its state for parameters by name."""
     momentum = options.optimizer == "sgd"
-    transformation = optax.trace(options.momentum) if momentum else scale_by_adam(options.betas, options.eps)
+    transformation = optax.trace(options.momentum) if momentum else _scale_by_adam(options.betas, options.eps)
     return transformation, transformation.init(at_least_float32(parameters))
 
 
-def scale_by_adam(betas: tuple[float, float], eps: float) -> optax.GradientTransformation:
+def _scale_by_adam(betas: tuple[float, float], eps: float) -> optax.GradientTransformation:
     """optax's own, but for the corrections of its moments, 1 - beta^t.
 
     Taken in float32, 1 - 0.999 is off by 1.3e-5 of itself, and every first step by half of that.

@@ -55,11 +55,11 @@ def test_M1_list_prints_the_ids_of_a_selection_and_runs_none(cli, never_runs, wi
 
 
 NOTHING = {
-    "layer norm": "with stars, '*layer norm*' matches 'layer forward: layer norm [float64]'",
+    "layer norm": "with stars, '*layer norm*' matches 'layer forward: layer norm [float32]'",
     "layer forwrd: encodr [float64]": "near to it is 'layer forward: encoder [float64]'",
     "layer forwad": "near to it is '*layer forward*'",
-    "hand-over*": "but only others have 'hand-over, first step: from torch [float64]'",
-    "qqqq": "ids, such as 'layer forward: layer norm [float64]'",
+    "hand-over*": "but only others have 'hand-over, first step: from torch [float32]'",
+    "qqqq": "ids, such as 'layer forward: layer norm [float32]'",
     "layer forward: ffn relu*|layer nrom": "'layer nrom' must match",
 }
 
