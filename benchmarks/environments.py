@@ -130,7 +130,7 @@ def told(cell):
 def summary(row, python, run, warnings):
     column = row["column"]
     cells = [one for one in run["results"] if one["backend"] == column]
-    nearest = max((one for one in cells if one["error"] is not None), key=lambda one: one["error"] / (one["limit"] or 1.0))
+    shares = [one["error"] / (one["limit"] or 1.0) for one in cells if one["error"] is not None]
     return {
         "python": answer(python, "-c", "import platform; print(platform.python_version())"),
         "python_asked_for": row["python"],
@@ -139,7 +139,7 @@ def summary(row, python, run, warnings):
         "failed": [
             f"{one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}" for one in cells if one["status"] != "passed"
         ],
-        "share_of_the_nearest_limit": round(nearest["error"] / nearest["limit"], 2),
+        "share_of_the_nearest_limit": round(max(shares, default=0.0), 2),
         "warnings": warnings.get(column, []),
     }
 
