@@ -44,8 +44,8 @@ parity: $(VENV)/all
 	$(RUN)/transformer-mb parity --controls $(addprefix --data ,$(wildcard $(DATA))) \
 		--json build/parity/parity.json --junit build/parity/junit.xml --report build/parity
 
-# From the checkout alone, with what a machine with a GPU has: nothing is installed and nothing fetched. PYTHON needs PyTorch, JAX
-# and flax for CUDA, execnet, safetensors, scipy, typer and rich.
+# From the checkout alone, with what a machine with a GPU has: nothing is installed and nothing fetched. PYTHON needs PyTorch, JAX,
+# flax and optax for CUDA, execnet, safetensors, sacrebleu, scipy, typer and rich.
 parity-gpu:
 	PYTHONPATH=. $(PYTHON) -m transformer_mb parity --backends numpy,torch@cpu,torch@cuda,jax@cuda \
 		--device torch@cpu=cpu,torch@cuda=cuda,jax@cuda=cuda --controls --json build/parity-gpu/parity.json

@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from transformer_mb.cli.reporting import guarded
+from transformer_mb.cli.reporting import describe, guarded
 from transformer_mb.memory import without_memory
 
 # What each raised when it was asked for more than there was; the second is PyTorch's on a GPU.
@@ -48,6 +48,12 @@ def test_frameworks_words_become_one_sentence(framework, capsys):
     assert told.startswith("Error: Memory must hold the model and one batch, but no more could be had (")
     assert told.endswith("); smaller batches take less.\n")
     assert kept in told and "CONF" not in told and "Hint" not in told and "Error code" not in told
+
+
+def test_a_files_name_is_no_want_of_memory(tmp_path):
+    with pytest.raises(FileNotFoundError) as raised:
+        (tmp_path / "out of memory.txt").read_text()
+    assert describe(raised.value) == f"{tmp_path / 'out of memory.txt'}: No such file or directory."
 
 
 def test_numpys_own_error_too():

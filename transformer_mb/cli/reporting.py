@@ -58,11 +58,11 @@ def describe(error: Exception) -> str:
 
     if isinstance(error, TransformerMBError):
         return str(error)
-    if (words := without_memory(error)) is not None:
-        return words
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and error.strerror:  # before the words of memory, which a file's name may hold
         place = STANDARD_OUTPUT if _takes_no_more() else "The system"
         return f"{error.filename or place}: {error.strerror}."
+    if (words := without_memory(error)) is not None:
+        return words
     return f"{type(error).__name__}: {error} (unexpected; `transformer-mb --debug ...` shows where)"
 
 
