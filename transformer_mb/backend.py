@@ -40,6 +40,7 @@ class Backend(Searches, ABC):
 
     name: ClassVar[str]
     dtypes: ClassVar[tuple[str, ...]]
+    trainer_class: ClassVar[type[Trainer]]  # made from a model and its options
 
     LayerNorm: ClassVar[type[interface.LayerNorm]]
     AddNorm: ClassVar[type[interface.AddNorm]]
@@ -164,10 +165,6 @@ class Backend(Searches, ABC):
         """
 
     @abstractmethod
-    def make_trainer(self, model: Any, options: TrainerOptions) -> Trainer:
-        """A trainer of this framework."""
-
-    @abstractmethod
     def run_encoder(
         self, model: Any, source: np.ndarray, valid_lens: np.ndarray, token_types: np.ndarray | None
     ) -> np.ndarray: ...
@@ -223,9 +220,26 @@ class Backend(Searches, ABC):
         self.assign_weights(module, weights)
 
     def trainer(self, model: Any, **options: Any) -> Trainer:
-        """A trainer for the model; ``options`` are those of TrainerOptions."""
+        """A trainer for the model; ``options`` are those of TrainerOptions.
+
+        Raises:
+            ConfigError: naming the option, also where this backend has no such precision or leaves nothing to compile.
+        """
         check_side(model.config, "decoder", "trainer")
-        return self.make_trainer(model, TrainerOptions(**options))
+        chosen = TrainerOptions(**options)
+        self.check_offered(chosen)
+        make: Callable[[Any, TrainerOptions], Trainer] = self.trainer_class
+        return make(model, chosen)
+
+    def check_offered(self, options: TrainerOptions) -> None:
+        """Refuse what this backend's trainers do not have."""
+        if options.precision not in self.trainer_class.precisions:
+            offered = ", ".join(self.trainer_class.precisions)
+            raise ConfigError(f"precision must be {offered} with backend {self.name}, got {options.precision!r}.")
+        if options.precision != "full" and self.dtype != "float32":
+            raise ConfigError(f"precision {options.precision} keeps weights in float32: dtype must be that, got {self.dtype}.")
+        if options.compile and not self.trainer_class.compiles:
+            raise ConfigError(f"compile must be false with backend {self.name}, which compiles no steps, got true.")
 
     def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:
         """Encoder states [B, S, D] of source [B, S] int, in evaluation mode."""

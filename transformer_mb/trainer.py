@@ -6,7 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .fields import check_field_types, refusing_unknown_fields
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights, parameter_shapes
 
+PRECISIONS = ("full", "bf16")
 SLOTS = {"adam": ("m", "v"), "adamw": ("m", "v"), "sgd": ("momentum",)}
 
 
@@ -52,6 +53,10 @@ class TrainerOptions:
             learning_rate * weight_decay of itself; the moments know nothing of it.
         clip_norm: gradients are scaled by min(1, clip_norm / norm of all of them together); None: never.
         normalization, label_smoothing: see MaskedSoftmaxCELoss.
+        precision: of the matrix products. ``full``: as the weights are. ``bf16``: their factors are rounded to bfloat16, their
+            sums are taken in float32, and what comes out is bfloat16; weights, moments, normalizations, softmax and loss
+            stay float32 (Micikevicius et al. 2018; Kalamkar et al. 2019).
+        compile: the whole step is compiled where the framework leaves that open; JAX and TensorFlow always do it.
         seed: the dropout of step n is a function of the seed and n alone, so that resumed training continues
             exactly as uninterrupted training would.
     """
@@ -65,6 +70,8 @@ class TrainerOptions:
     clip_norm: float | None = None
     normalization: str = "steps"
     label_smoothing: float = 0.0
+    precision: str = "full"
+    compile: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -87,6 +94,8 @@ class TrainerOptions:
             )
         if not self.eps > 0.0:
             raise ConfigError(f"eps must be positive, got {self.eps}.")
+        if self.precision not in PRECISIONS:
+            raise ConfigError(f"precision must be one of {', '.join(PRECISIONS)}, got {self.precision!r}.")
         check_rate("label_smoothing", self.label_smoothing)
         check_choice("normalization", self.normalization)
 
@@ -99,7 +108,11 @@ class Trainer(ABC):
         learning_rate: used by the next step; a schedule sets it.
         step_count: steps taken so far.
         processes: those that take each step together, with the same weights and the same batches.
+        precisions, compiles: what this backend's trainer offers of TrainerOptions.
     """
+
+    precisions: ClassVar[tuple[str, ...]] = ("full",)
+    compiles: ClassVar[bool] = False
 
     def __init__(self, model: Any, parameters: NativeParameters, options: TrainerOptions):
         self.model = model

@@ -17,7 +17,6 @@ from jax import Array
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import map_leaves
 
 from . import attention, compiled, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
@@ -34,6 +33,7 @@ class JAXBackend(NativeBackend):
 
     name = "jax"
     dtypes = ("float32", "float64", "bfloat16", "float16")
+    trainer_class = JAXTrainer
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm
@@ -144,9 +144,6 @@ class JAXBackend(NativeBackend):
         with self._running(layer, training):
             output, by_leaf, gradients = compiled.differentiate(layer, inputs, options, cotangent, self.device.platform)
         return output, by_leaf, _gradients(layer, gradients)
-
-    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> JAXTrainer:
-        return JAXTrainer(model, options)
 
     def run_loss_and_gradients(
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None

@@ -14,7 +14,6 @@ from mxnet import np as mnp
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
@@ -26,6 +25,7 @@ class MXNetBackend(NativeBackend):
     name = "mxnet"
     # float16 products fail on the CPU, asynchronously; bfloat16 arrays cannot be made from or read as NumPy's.
     dtypes = ("float32", "float64")
+    trainer_class = MXNetTrainer
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm
@@ -103,9 +103,6 @@ class MXNetBackend(NativeBackend):
             output = output[0] if isinstance(output, tuple) else output
         output.backward(cotangent)
         return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
-
-    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> MXNetTrainer:
-        return MXNetTrainer(model, options)
 
     def run_loss_and_gradients(
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None

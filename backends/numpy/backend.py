@@ -11,7 +11,6 @@ import numpy as np
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
@@ -29,6 +28,7 @@ class NumPyBackend(NativeBackend):
 
     name = "numpy"
     dtypes = ("float32", "float64")
+    trainer_class = NumPyTrainer
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm
@@ -112,9 +112,6 @@ class NumPyBackend(NativeBackend):
         pairs = [(leaf, next(remaining, None)) for leaf in watched]
         by_leaf = {id(leaf): np.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in pairs}
         return output, by_leaf, _gradients(layer)
-
-    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> NumPyTrainer:
-        return NumPyTrainer(model, options)
 
     def run_loss_and_gradients(
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None

@@ -13,7 +13,6 @@ from paddle import Tensor, nn
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
@@ -25,6 +24,7 @@ class PaddleBackend(NativeBackend):
     name = "paddle"
     # Paddle's CPU kernels for bfloat16 and float16 lack matmul, softmax and layer_norm among others.
     dtypes = ("float32", "float64")
+    trainer_class = PaddleTrainer
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm
@@ -111,9 +111,6 @@ class PaddleBackend(NativeBackend):
             gradients = weights.gradients(output, tensors, cotangent)
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
-
-    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> PaddleTrainer:
-        return PaddleTrainer(model, options)
 
     def run_loss_and_gradients(
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None

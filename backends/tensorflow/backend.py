@@ -15,7 +15,6 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding import DecodingInputs
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
@@ -26,6 +25,7 @@ from .trainer import TensorFlowTrainer
 class TensorFlowBackend(NativeBackend):
     name = "tensorflow"
     dtypes = ("float32", "float64", "bfloat16", "float16")
+    trainer_class = TensorFlowTrainer
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm
@@ -105,9 +105,6 @@ class TensorFlowBackend(NativeBackend):
         gradients = _gradients(tape, output, tensors, tf.cast(cotangent, output.dtype))
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
-
-    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> TensorFlowTrainer:
-        return TensorFlowTrainer(model, options)
 
     def run_loss_and_gradients(
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None

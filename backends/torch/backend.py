@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trainer import TrainerOptions
 from transformer_mb.trees import leaves, map_leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization
@@ -25,6 +24,7 @@ from .weights import Parameter, named_parameters
 class TorchBackend(NativeBackend):
     name = "torch"
     dtypes = ("float32", "float64", "bfloat16", "float16")
+    trainer_class = TorchTrainer
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm
@@ -106,9 +106,6 @@ class TorchBackend(NativeBackend):
         gradients = torch.autograd.grad(output, tensors, cotangent.to(output.dtype), materialize_grads=True)
         by_leaf = {id(leaf): gradient for leaf, gradient in zip(watched, gradients, strict=False)}
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
-
-    def make_trainer(self, model: model.EncoderDecoder, options: TrainerOptions) -> TorchTrainer:
-        return TorchTrainer(model, options)
 
     def run_loss_and_gradients(
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None

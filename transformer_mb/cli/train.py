@@ -81,6 +81,8 @@ def command(
     early_stopping: Annotated[int | None, of_recipe("--early-stopping")] = None,
     keep: Annotated[str | None, of_recipe("--keep")] = None,
     keep_best: Annotated[int | None, of_recipe("--keep-best")] = None,
+    precision: Annotated[str | None, of_recipe("--precision")] = None,
+    compile: Annotated[bool | None, of_recipe("--compile")] = None,
     seed: Annotated[int | None, of_recipe("--seed")] = None,
     backend: options.Backend = None,
     device: options.Device = None,

@@ -141,6 +141,7 @@ def prepare(
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
     backend = given.backend or get_backend(run["backend"], _own_device(run["device"], place), run["dtype"])
     recipe, decoding = settings.recipe(), settings.decoding_options()
+    backend.check_offered(recipe)
     if checkpoint is not None:
         recipe.check_continues(recipe_of(checkpoint))
     if given.pairs is None and not settings.data.get("source"):
