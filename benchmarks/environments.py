@@ -2,7 +2,7 @@
 
     python benchmarks/environments.py [--only 'torch@*'] [--folder build/environments] [--json FILE] [--page FILE]
 
-An environment that was made is kept until its row changes. Each is a column of one run; the run itself is the newest NumPy's.
+Each is a column of one run; the run itself is the newest NumPy's.
 Exit status: that of the run.
 """
 
@@ -16,9 +16,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
+from environment_making import answer, install, interpreter, made, rows
 from pages import fill
 
 from transformer_mb.printable import table_cell
@@ -45,25 +45,6 @@ if path := os.environ.get("WARNINGS_GO_TO"):
 """
 
 
-def rows():
-    with TABLE.open("rb") as file:
-        return tomllib.load(file)["environment"]
-
-
-def interpreter(version):
-    """One of this version that runs, on the path or of pyenv; None where there is none."""
-    pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
-    for candidate in (sys.executable, shutil.which(f"python{version}"), *pyenv):
-        if candidate and answer(candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])") == version:
-            return str(candidate)
-    return None
-
-
-def answer(*command):
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
 def wheel(folder):
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
@@ -71,23 +52,13 @@ def wheel(folder):
     return next(folder.glob("*.whl"))
 
 
-def made(row, folder, built):
+def prepared(row, folder, built):
     """The environment's interpreter. What its row asks for is installed once, the wheel each time."""
-    place, asked = folder / row["column"], json.dumps(row)
-    python, done = place / "bin" / "python", place / "row.json"
-    if not done.exists() or done.read_text() != asked:
-        shutil.rmtree(place, ignore_errors=True)
-        source = interpreter(row["python"]) or sys.executable
-        subprocess.run([source, "-m", "venv", place], check=True)
-        install(python, f"{built}[parity]", *row["packages"])
+    python, new = made(row, folder, f"{built}[parity]")
+    if new:
         (site_packages(python) / "sitecustomize.py").write_text(SITE)
-        done.write_text(asked)
     install(python, "--no-deps", "--force-reinstall", built)
     return python
-
-
-def install(python, *words):
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words], check=True)
 
 
 def site_packages(python):
@@ -136,9 +107,7 @@ def summary(row, python, run, warnings):
         "python_asked_for": row["python"],
         "packages": installed(python),
         "cells": len(cells),
-        "failed": [
-            f"{one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}" for one in cells if one["status"] != "passed"
-        ],
+        "failed": [told(one) for one in cells if one["status"] != "passed"],
         "share_of_the_nearest_limit": round(max(shares, default=0.0), 2),
         "warnings": warnings.get(column, []),
     }
@@ -175,8 +144,8 @@ def main():
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     built = wheel(folder / "wheel")
-    asked = {row["column"]: row for row in rows() if row["column"] == RUNS or fnmatch.fnmatch(row["column"], options.only)}
-    pythons = {column: made(row, folder, built) for column, row in asked.items()}
+    asked = {row["column"]: row for row in rows(TABLE) if row["column"] == RUNS or fnmatch.fnmatch(row["column"], options.only)}
+    pythons = {column: prepared(row, folder, built) for column, row in asked.items()}
     for column, row in asked.items():
         if interpreter(row["python"]) is None:
             print(f"{column}: Python {row['python']} is not here, {sys.executable} takes its place")

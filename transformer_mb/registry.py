@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import BackendError, ConfigError
 from .extras import install_command
 from .fields import did_you_mean
+from .processor import tell_openblas
 
 if TYPE_CHECKING:
     from .backend import Backend
@@ -129,6 +130,7 @@ def get_backend(name: str | None = None, device: str | None = None, dtype: str =
     Raises:
         BackendError: unknown or not usable here; DtypeError, DeviceError: not offered.
     """
+    tell_openblas()
     return load_backend_class(requested_name(name))(device=device, dtype=dtype)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..processor import tell_openblas
 from . import (
     average,
     backends,
@@ -64,6 +65,7 @@ def options(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status: 0 done, 1 something is wrong with what was examined (a cell failed, a
     loss is no number, a proof does not hold) or with this program, 2 a wrong call or unusable input, 130 Ctrl-C."""
+    tell_openblas()
     try:
         guarded(open_standard_streams)()
         arguments = sys.argv[1:] if arguments is None else arguments

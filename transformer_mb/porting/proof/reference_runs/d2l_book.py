@@ -40,6 +40,7 @@ class Sizes:
     decoder_layers: int
     encoder_bias: bool | None = False
     decoder_bias: bool | None = False
+    dropout: float = 0.0
 
 
 def sizes_of(config: TransformerConfig) -> Sizes:
@@ -75,6 +76,7 @@ class Book:
     nn: Any  # the framework's module of layers
     tensor: Callable[[np.ndarray], Any]
     options: Mapping[str, Any] = MappingProxyType({})  # of every call
+    causal = True  # as the book's decoder is in training; in evaluation it looks at all that it has been given
 
     def __init__(self, framework: Any, layer: Any, encoder: Any, sizes: Sizes):
         self.sizes = sizes
@@ -98,10 +100,11 @@ class Book:
 
     def attention(self) -> Any:
         width = self.sizes.width
-        return self.d2l.MultiHeadAttention(width, width, width, width, self.sizes.decoder_heads, 0.0, self.sizes.decoder_bias)
+        options = (self.sizes.decoder_heads, self.sizes.dropout, self.sizes.decoder_bias)
+        return self.d2l.MultiHeadAttention(width, width, width, width, *options)
 
     def norm(self) -> Any:
-        return self.d2l.AddNorm([self.sizes.width], 0.0)
+        return self.d2l.AddNorm([self.sizes.width], self.sizes.dropout)
 
     def ffn(self) -> Any:
         return self.d2l.PositionWiseFFN(self.sizes.width, self.sizes.ffn, self.sizes.width)
@@ -110,7 +113,7 @@ class Book:
         return self.nn.Embedding(self.sizes.target_vocab, self.sizes.width)
 
     def positions(self) -> Any:
-        return self.d2l.PositionalEncoding(self.sizes.width, 0.0)
+        return self.d2l.PositionalEncoding(self.sizes.width, self.sizes.dropout)
 
 
 def make(framework: str, sizes: Sizes) -> Any:
@@ -146,8 +149,9 @@ def decoder_of(book: Any, layer: Any) -> Any:
             """Self-attention over all earlier steps, cross-attention, FFN, each with its residual and norm."""
             outputs, valid_lens, seen = state
             seen[self.index] = X if seen.get(self.index) is None else book.joined(seen[self.index], X)
-            keys, up_to_itself = seen[self.index], np.tile(np.arange(1, X.shape[1] + 1), (X.shape[0], 1))
-            Y = self.attention1(X, keys, keys, book.lengths(up_to_itself), **options)
+            keys = seen[self.index]
+            up_to_itself = book.lengths(np.tile(np.arange(1, X.shape[1] + 1), (X.shape[0], 1))) if book.causal else None
+            Y = self.attention1(X, keys, keys, up_to_itself, **options)
             Y = self.addnorm1(X, Y, **options)
             Z = self.addnorm2(Y, self.attention2(Y, outputs, outputs, valid_lens, **options), **options)
             return self.addnorm3(Z, self.ffn(Z), **options), state

@@ -22,7 +22,9 @@ class FrameworkBook(Book):
         self.d2l, self.mxnet = import_d2l("mxnet"), mxnet
         self.nn, self.tensor = mxnet.gluon.nn, mxnet.np.array
         size = (sizes.source_vocab, sizes.width, sizes.ffn, sizes.encoder_heads, sizes.encoder_layers)
-        super().__init__(mxnet, mxnet.gluon.nn.Block, self.d2l.TransformerEncoder(*size, 0.0, sizes.encoder_bias), sizes)
+        super().__init__(
+            mxnet, mxnet.gluon.nn.Block, self.d2l.TransformerEncoder(*size, sizes.dropout, sizes.encoder_bias), sizes
+        )
 
     def load(self, tensors: dict[str, np.ndarray]) -> None:
         own = {native_name(name, NAMING_SCHEMES["mxnet"]): self.tensor(array) for name, array in tensors.items()}
@@ -35,10 +37,12 @@ class FrameworkBook(Book):
         return outputs.asnumpy()
 
     def attention(self) -> Any:
-        return self.d2l.MultiHeadAttention(self.sizes.width, self.sizes.decoder_heads, 0.0, self.sizes.decoder_bias)
+        return self.d2l.MultiHeadAttention(
+            self.sizes.width, self.sizes.decoder_heads, self.sizes.dropout, self.sizes.decoder_bias
+        )
 
     def norm(self) -> Any:
-        return self.d2l.AddNorm(0.0)
+        return self.d2l.AddNorm(self.sizes.dropout)
 
     def ffn(self) -> Any:
         return self.d2l.PositionWiseFFN(self.sizes.ffn, self.sizes.width)

@@ -21,7 +21,9 @@ class FrameworkBook(Book):
         biases = [None if bias else False for bias in (sizes.encoder_bias, sizes.decoder_bias)]
         sizes = replace(sizes, encoder_bias=biases[0], decoder_bias=biases[1])
         block = (width, width, width, width, [width], width, sizes.ffn, sizes.encoder_heads)
-        encoder = self.d2l.TransformerEncoder(sizes.source_vocab, *block, sizes.encoder_layers, 0.0, sizes.encoder_bias)
+        encoder = self.d2l.TransformerEncoder(
+            sizes.source_vocab, *block, sizes.encoder_layers, sizes.dropout, sizes.encoder_bias
+        )
         super().__init__(paddle, paddle.nn.Layer, encoder, sizes)
         self.net.train()
 

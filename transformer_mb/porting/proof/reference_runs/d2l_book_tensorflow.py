@@ -28,7 +28,7 @@ class FrameworkBook(Book):
         self.tensorflow, self.nn, self.tensor = tensorflow, tensorflow.keras.layers, tensorflow.constant
         size, width = (sizes.ffn, sizes.encoder_heads, sizes.encoder_layers), sizes.width
         widths = (width, width, width, width, [2])
-        encoder = self.d2l.TransformerEncoder(sizes.source_vocab, *widths, *size, 0.0, sizes.encoder_bias)
+        encoder = self.d2l.TransformerEncoder(sizes.source_vocab, *widths, *size, sizes.dropout, sizes.encoder_bias)
         super().__init__(tensorflow, self.nn.Layer, encoder, sizes)
 
     def load(self, tensors: dict[str, np.ndarray]) -> None:
@@ -42,7 +42,7 @@ class FrameworkBook(Book):
             getattr(layer, LEAVES[type(layer).__name__][leaf]).assign(array)
 
     def norm(self) -> Any:
-        return self.d2l.AddNorm([2], 0.0)  # axes, not sizes
+        return self.d2l.AddNorm([2], self.sizes.dropout)  # axes, not sizes
 
     def ffn(self) -> Any:
         return self.d2l.PositionWiseFFN(self.sizes.ffn, self.sizes.width)

@@ -17,7 +17,9 @@ class FrameworkBook(Book):
         self.d2l, self.torch, width = import_d2l("torch"), torch, sizes.width
         self.nn, self.tensor = torch.nn, torch.from_numpy
         block = (width, width, width, width, [width], width, sizes.ffn, sizes.encoder_heads)
-        encoder = self.d2l.TransformerEncoder(sizes.source_vocab, *block, sizes.encoder_layers, 0.0, sizes.encoder_bias)
+        encoder = self.d2l.TransformerEncoder(
+            sizes.source_vocab, *block, sizes.encoder_layers, sizes.dropout, sizes.encoder_bias
+        )
         super().__init__(torch, torch.nn.Module, encoder, sizes)
         self.net.train()
 

@@ -1,0 +1,77 @@
+"""Speed beside others: ours and a peer in turns, with equal weights and equal results, each in a process of its own.
+
+    python benchmarks/bench.py DATA.tsv [--only TEXT] [--seconds 10] [--folder build/speed] [--json FILE] [--page FILE]
+
+The rows are those of speed/rows.toml; environments for peers of old are made in the folder. What is timed is whole rounds as
+users run them: an epoch or a step, translated sentences. Ratios are taken round by round, so that a machine whose speed drifts
+favors neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tomllib
+from pathlib import Path
+
+import environment_making
+from pages import fill
+from speed.jobs import made
+from speed.limits import limits
+from speed.table import table
+from speed.turns import race
+
+TABLES = Path(__file__).parent / "speed"
+
+NEEDED = ("execnet", "rich", "sacrebleu", "safetensors", "scipy", "typer")  # what importing this project's own files needs
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", help="a file of English, tab, French")
+    parser.add_argument("--only", default="", help="rows whose job, side or peer holds this text")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of rounds in a row")
+    parser.add_argument("--folder", type=Path, default=TABLES.parents[1] / "build" / "speed")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--page", type=Path, help="a page with the comments speed, to fill in")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    with open(TABLES / "rows.toml", "rb") as file:
+        work = tomllib.load(file)["work"]
+    peers = {row["column"]: row for row in environment_making.rows(TABLES / "environments.toml")}
+    measured = {"machine": {**machine(), **limits()}, "rows": []}
+    for job in work:
+        for row in job["rows"]:
+            if not any(options.only in text for text in (job["job"], row["ours"], row["peer"])):
+                continue
+            column = row.get("environment")
+            python = sys.executable if column is None else environment_making.made(peers[column], folder, *NEEDED)[0]
+            backend, *words = row["ours"].split()
+            sides = [(sys.executable, ["ours", f"backend={backend}", *words]), (python, row["peer"].split())]
+            told = {"title": job["title"], "job": job["job"], **row}
+            try:
+                told["ours_measured"], told["peer_measured"] = race(
+                    made(job["job"], folder / "jobs", options.data), sides, options.seconds
+                )
+            except Exception as error:
+                told["failed"] = f"{type(error).__name__}: {error}"
+            measured["rows"].append(told)
+            print(*table([told], heading=len(measured["rows"]) == 1), sep="\n", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+    if options.page:
+        fill(options.page, "speed", "\n".join([*table(measured["rows"]), ""]))
+    sys.exit(any("failed" in row for row in measured["rows"]))
+
+
+def machine():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    name = next((line.partition(":")[2].strip() for line in lines if "model name" in line), platform.machine())
+    return {"processor": name, "processors": os.cpu_count(), "python": platform.python_version()}
+
+
+if __name__ == "__main__":
+    main()

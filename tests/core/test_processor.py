@@ -1,0 +1,47 @@
+"""What OpenBLAS is told of a processor that it may not know; what is in the environment already stays."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+TELL = """
+import sys
+from pathlib import Path
+from transformer_mb.processor import tell_openblas
+tell_openblas(Path(sys.argv[1]))
+import os
+print(os.environ.get("OPENBLAS_CORETYPE"))
+"""
+KNOWN = "processor : 0\nflags\t\t: fpu avx2 avx512f avx512dq avx512cd avx512bw avx512vl\nbugs : none\n"
+
+
+def told(program, path, **environment):
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+    command = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**kept, **environment})
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("description", "environment", "expected"),
+    [
+        (KNOWN, {}, "SkylakeX"),
+        (KNOWN, {"OPENBLAS_CORETYPE": "Haswell"}, "Haswell"),
+        (KNOWN.replace(" avx512bw", ""), {}, "None"),
+        ("no flags at all", {}, "None"),
+        (None, {}, "None"),
+    ],
+)
+def test_the_kernels_are_named_where_the_processor_has_them(tmp_path, description, environment, expected):
+    path = tmp_path / "cpuinfo"
+    if description is not None:
+        path.write_text(description)
+    assert told(TELL, path, **environment) == expected
+
+
+def test_it_is_too_late_once_numpy_is_imported(tmp_path):
+    path = tmp_path / "cpuinfo"
+    path.write_text(KNOWN)
+    assert told(f"import numpy\n{TELL}", path) == "None"
