@@ -32,13 +32,15 @@ class Entry:
     """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports.
 
     ``install`` is the command that installs them; empty: those of this package's extra of the same name. ``dtypes`` are
-    those that it must offer on every device. Of another package's backend nothing is known before it runs.
+    those that it must offer on every device; ``fast`` what its trainers can be asked for: ``compile``, or ``bf16`` as their
+    precision. Of another package's backend nothing is known before it runs.
     """
 
     module: str
     requires: tuple[str, ...]
     install: str
     dtypes: tuple[str, ...] = ()
+    fast: tuple[str, ...] = ()
 
 
 BUILT_IN = {
@@ -47,14 +49,15 @@ BUILT_IN = {
         requires,
         "pip install numpy" if name == DEFAULT else "",
         dtypes,
+        fast,
     )
-    for name, requires, dtypes in (
-        ("numpy", ("numpy",), PLAIN_DTYPES),
-        ("torch", ("torch",), EVERY_DTYPE),
-        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE),
-        ("paddle", ("paddle",), PLAIN_DTYPES),
-        ("mxnet", ("mxnet",), PLAIN_DTYPES),
-        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE),
+    for name, requires, dtypes, fast in (
+        ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16",)),
+        ("torch", ("torch",), EVERY_DTYPE, ("bf16", "compile")),
+        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, ("bf16", "compile")),
+        ("paddle", ("paddle",), PLAIN_DTYPES, ()),
+        ("mxnet", ("mxnet",), PLAIN_DTYPES, ()),
+        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, ("bf16", "compile")),
     )
 }
 

@@ -91,7 +91,7 @@ class Column:
     def _experiments(self, after: bool) -> None:
         takes = self.shared.plan.selection.takes
         for experiment in self.shared.plan.experiments:
-            if experiment.after != after or experiment.dtype not in self.dtypes:
+            if experiment.after != after or experiment.dtype not in self.dtypes or not experiment.cells(self.label):
                 continue
             self.shared.check()
             # Without a worker its cells fail, and none is executed.
@@ -117,7 +117,8 @@ class Column:
 
     def _planted_apart(self) -> list[Experiment]:
         """What is run for its negative controls alone."""
-        return [experiment for experiment in self.shared.plan.controls if experiment not in self.shared.plan.experiments]
+        planted = [each for each in self.shared.plan.controls if each not in self.shared.plan.experiments]
+        return [experiment for experiment in planted if experiment.cells(self.label)]
 
     def _controls(self, experiment: Experiment, replay: Replay) -> None:
         """Mistakes in what is asked, then numbers that are not finite in what was answered."""

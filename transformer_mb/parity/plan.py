@@ -11,6 +11,7 @@ from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
 from .rows.caches import cached_experiments
 from .rows.drawn_training import training_experiments
+from .rows.fast_steps import fast_experiments
 from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
 from .rows.models import model_experiments
@@ -52,6 +53,7 @@ class Plan:
             *optimizer_experiments(dtype, seed),
             *training_experiments(dtype, seed),
             *token_experiments(dtype, seed),
+            *fast_experiments(dtype, seed),
             *stepwise_experiments(self.recording, dtype),
         ]
         if dtype in LADDER[FreeRunning.row].dtypes:

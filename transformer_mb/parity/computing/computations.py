@@ -127,6 +127,22 @@ def step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     return answer | named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
 
 
+def whole_step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
+    """The ``loss`` of a trainer's own step with the options in ``fast``, and the ``gradient`` that moved its weights.
+
+    The step is plain SGD, whose learning rate is large enough that nothing of the gradient is lost beside the weights.
+    """
+    native = model_of(backend, spec["config"], arrays)
+    before = backend.get_weights(native)
+    trainer = backend.trainer(native, **spec["options"], **spec["fast"])
+    loss = float(trainer.step(batch_of(under("batch", arrays)), dropout_masks=under("masks", arrays)))
+    rate, answer = spec["options"]["learning_rate"], {"loss": np.asarray(loss)}
+    for name, value in backend.get_weights(native).items():
+        gradient = (before[name].astype(np.float64) - value) / rate
+        answer[f"gradient.{name}"] = gradient.astype(value.dtype)
+    return answer
+
+
 def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """``steps`` whole training steps with injected dropout: the ``losses``, and the states after those of ``states_at``.
 

@@ -109,11 +109,14 @@ class Comparison:
     def _draws(self, copies: int) -> list[_Draw]:
         """Of the case itself, then of so many of its perturbed copies."""
         for number in range(len(self._drawn) - 1, copies):
-            copy = perturbed_copy(self._asked, number)
+            copy = self.perturbed(number)
             answer = reference.answer(copy)
             numpy = self._errors(copy, reference.baseline(copy), answer)
             self._drawn.append(_Draw(numpy, self._errors(self._asked, answer)))
         return self._drawn[: copies + 1]
+
+    def perturbed(self, number: int) -> Request:
+        return perturbed_copy(self._asked, number)
 
     @cached_property
     def _drawn(self) -> list[_Draw]:
@@ -125,9 +128,14 @@ class Comparison:
         """The dtype whose limits hold: float32 for what is never computed in less."""
         return computed_in(self.request)
 
+    @property
+    def rounds_once(self) -> bool:
+        """Whether the answer was computed in more than the request's dtype."""
+        return self.judged_in != self.dtype
+
     def _off(self, got: Arrays) -> dict[str, Errors]:
         """The errors of an answer; of what was computed in more than its dtype, those before its one rounding."""
-        if self.judged_in != self.dtype:
+        if self.rounds_once:
             kept = ("gradient.", "weights.")
             near = {n: before_rounding(value, self.expected[n], self.dtype) for n, value in got.items() if n.startswith(kept)}
             got = {**got, **near}

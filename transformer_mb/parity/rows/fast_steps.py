@@ -1,0 +1,99 @@
+"""The rows of steps made fast: compiled on request, or with matrix products in bfloat16; cells are of backends that have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from ...dropout_masks import dropout_masks
+from ...random_streams import stream
+from ...registry import BUILT_IN, PLAIN_DTYPES
+from ..cells import Cell
+from ..computing.messages import Request, named
+from ..computing.precision import perturbed_copy, rounded_arrays
+from ..ladder import rows_of
+from ..verdict.comparison import Comparison
+from .model_cases import CONFIGS, ModelCase
+from .models import drawn_batch
+from .weights import model_weights
+
+# A step's gradient is read off its weights, which lose its small parts beside large weights: it is made large before that.
+RATE = 2.0**14
+SGD: dict[str, Any] = {"optimizer": "sgd", "learning_rate": RATE, "normalization": "tokens", "label_smoothing": 0.1}
+
+
+@dataclass(frozen=True)
+class Fast:
+    """What is asked of a trainer beside its recipe.
+
+    Args:
+        option: as ``registry.Entry.fast`` names it.
+        options: of TrainerOptions. dtypes: of the weights. models: of ``model_cases.CONFIGS``; in bfloat16 without ReLU, see
+            ``model_cases.SMOOTH``.
+    """
+
+    option: str
+    options: dict[str, Any]
+    dtypes: tuple[str, ...]
+    models: tuple[str, ...]
+
+
+FAST = (
+    Fast("compile", {"compile": True}, PLAIN_DTYPES, ("embedding norm",)),
+    Fast("bf16", {"precision": "bf16"}, ("float32",), ("gelu, halves", "silu, uneven sides", "shared and tied, padding")),
+)
+
+
+@dataclass(eq=False)
+class FastStep(Comparison):
+    """A comparison with cells in the backends alone that have the option."""
+
+    option: str = ""
+
+    def cells(self, backend: str) -> list[Cell]:
+        name = backend.partition("@")[0]
+        return super().cells(backend) if not name or name in BUILT_IN and self.option in BUILT_IN[name].fast else []
+
+
+class StepInBfloat16(FastStep):
+    """Held to what NumPy loses that rounds the same products, and to how far a last place of bfloat16 moves the exact result."""
+
+    @cached_property
+    def judged_in(self) -> str:
+        return "bfloat16"
+
+    @cached_property
+    def _asked(self) -> Request:
+        return self.request
+
+    def perturbed(self, number: int) -> Request:
+        copy = perturbed_copy(replace(self.request, dtype="bfloat16"), number)
+        return replace(copy, dtype=self.dtype)
+
+    @property
+    def rounds_once(self) -> bool:
+        return False
+
+
+def fast_experiments(dtype: str, seed: int) -> list[Comparison]:
+    rows = rows_of("whole_step", dtype)
+    return [
+        (StepInBfloat16 if fast.option == "bf16" else FastStep)(
+            f"{fast.option}, {name}", dtype, rows, partial(fast_request, name, fast, dtype, seed), option=fast.option
+        )
+        for fast in FAST
+        if dtype in fast.dtypes
+        for name in fast.models
+    ]
+
+
+def fast_request(name: str, fast: Fast, dtype: str, seed: int) -> Request:
+    """Random weights and ragged tokens, dropout from injected masks."""
+    case, random = ModelCase(name, CONFIGS[name]), stream(seed, "parity", f"{fast.option}, {name}")
+    # bfloat16's numbers, which are float32's too: a copy of them perturbed in their last place is then a neighbour.
+    weights = rounded_arrays(named("weights", model_weights(case.config, seed)), "bfloat16" if fast.option == "bf16" else dtype)
+    masks = dropout_masks(case.config, seed, 0, case.rows, case.source_steps, case.target_steps)
+    arrays = weights | named("batch", drawn_batch(case, random)) | named("masks", masks)
+    spec = {"config": case.config.to_dict(), "options": SGD, "fast": fast.options, "step_count": 0}
+    return Request("whole_step", dtype, spec, arrays)
