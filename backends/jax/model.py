@@ -16,13 +16,14 @@ from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
+from .linear import Linear, spread
 
 
 class Pooler(nnx.Module):
     """tanh(dense(first position)): [B, S, D] -> [B, D] (Devlin et al. 2019)."""
 
     def __init__(self, num_hiddens: int, *, param_dtype: Any = jnp.float32, rngs: nnx.Rngs | None = None):
-        self.dense = nnx.Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0))
+        self.dense = Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0))
 
     def __call__(self, X: Array) -> Array:
         return jnp.tanh(self.dense(X[:, 0]))
@@ -42,8 +43,9 @@ class _TiedLinear(nnx.Module):
             # The embedding keeps its own gradient out of the pad row, this the projection's.
             pad = jnp.arange(len(table))[:, None] == self.padding_id
             table = jnp.where(pad, jax.lax.stop_gradient(table), table)
-        logits = X @ table.T
-        return logits if self.bias is None else logits + self.bias[...]
+        logits = X.reshape(-1, table.shape[1]) @ table.T
+        logits = logits if self.bias is None else logits + spread(self.bias[...], logits)
+        return logits.reshape(*X.shape[:-1], len(table))
 
 
 class EncoderDecoder(nnx.Module):
