@@ -1,13 +1,17 @@
-"""nnx.Linear, and a vector for every row, with gradients that XLA computes by matrix routines."""
+"""Linear layers, and a vector for every row, with gradients that XLA computes fast on a CPU too."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from flax.nnx.nn.dtypes import promote_dtype
 from jax import Array
+
+from .weights import named_layers
 
 
 @jax.custom_vjp
@@ -43,3 +47,32 @@ class Linear(nnx.Linear):
         Y = rows @ kernel
         Y = Y if bias is None else Y + spread(bias, Y)
         return Y.reshape(*shape, self.out_features)
+
+
+class TiedLinear(nnx.Module):
+    """An output projection by the embedding table: nnx.Linear's kernel is [D, V], and cannot be the table [V, D]."""
+
+    def __init__(self, embedding: nnx.Embed, bias: nnx.Param | None, padding_id: int | None):
+        self.embedding = embedding
+        self.bias = bias
+        self.padding_id = padding_id
+        self.dtype: Any = None  # of the computation, as in nnx.Linear
+
+    def __call__(self, X: Array) -> Array:
+        table = self.embedding.embedding[...]
+        if self.padding_id is not None:
+            # The embedding keeps its own gradient out of the pad row, this the projection's.
+            pad = jnp.arange(len(table))[:, None] == self.padding_id
+            table = jnp.where(pad, jax.lax.stop_gradient(table), table)
+        bias = None if self.bias is None else self.bias[...]
+        rows, table, bias = promote_dtype((X.reshape(-1, table.shape[1]), table, bias), dtype=self.dtype)
+        logits = rows @ table.T
+        logits = logits if bias is None else logits + spread(bias, logits)
+        return logits.reshape(*X.shape[:-1], len(table))
+
+
+def round_products(model: nnx.Module, dtype: Any) -> None:
+    """Have a model's linear layers compute in ``dtype``, and attention with what they give; its parameters stay as they are."""
+    for _, layer in named_layers(model):
+        if isinstance(layer, Linear | TiedLinear):
+            layer.dtype = dtype
