@@ -19,7 +19,7 @@ import numpy as np
 from transformer_mb.errors import DtypeError
 from transformer_mb.representation import settings
 
-from .rounding import in_float32
+from .rounding import in_float32, product
 
 # Scores this near zero need no shift before exp: e^40 is far from overflow and e^-40 from underflow, in float32 too.
 SAFE_EXPONENT = 40.0
@@ -126,8 +126,10 @@ class Layer:
                 parameter.gradient[...] = 0.0
 
     def train(self, mode: bool = True) -> Layer:
-        for _, layer in self.named_layers():
-            layer.training = mode
+        self.training = mode
+        for value in vars(self).values():
+            if isinstance(value, Layer):
+                value.train(mode)
         return self
 
     def eval(self) -> Layer:
@@ -181,7 +183,7 @@ class Linear(Layer):
     def forward(self, X: np.ndarray) -> np.ndarray:
         rows = X.reshape(-1, X.shape[-1])
         self.remember(rows)
-        Y = rows @ self.weight.value.T
+        Y = product(rows, self.weight.value.T)
         if self.bias is not None:
             Y += self.bias.value
         return Y.reshape(*X.shape[:-1], -1)
@@ -189,10 +191,10 @@ class Linear(Layer):
     def backward(self, gradient: np.ndarray) -> np.ndarray:
         (rows,) = self.recall()
         G = gradient.reshape(rows.shape[0], -1)
-        self.weight.accumulate(G.T @ rows)
+        self.weight.accumulate(product(G.T, rows))
         if self.bias is not None:
             self.bias.accumulate(column_sums(G))
-        return (G @ self.weight.value).reshape(*gradient.shape[:-1], -1)
+        return product(G, self.weight.value).reshape(*gradient.shape[:-1], -1)
 
 
 class Embedding(Layer):
