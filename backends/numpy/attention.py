@@ -18,6 +18,9 @@ from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_
 from .given import attention_mask, floats, lengths
 from .rounding import product
 
+# Weights of so many numbers are joined in less time than a layer's call takes.
+SMALL_WEIGHT = 4096
+
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
     check_rank("X", X, "[B, S, ...]", *range(2, 9))
@@ -136,7 +139,7 @@ class _Projection:
         self.layers = layers
         self.rows = X.reshape(-1, X.shape[-1])
         outputs = len(layers[0].weight.value)
-        if len(layers) > 1 and not recording() and len(self.rows) < outputs:
+        if len(layers) > 1 and not recording() and len(self.rows) < outputs and layers[0].weight.value.size > SMALL_WEIGHT:
             # A decoding step: joining the weights would take longer than the product.
             projected = np.stack([layer(X) for layer in layers], axis=2)
         else:

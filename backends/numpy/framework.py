@@ -23,6 +23,8 @@ from .rounding import in_float32, product
 
 # Scores this near zero need no shift before exp: e^40 is far from overflow and e^-40 from underflow, in float32 too.
 SAFE_EXPONENT = 40.0
+# Of so few numbers any operation takes a microsecond: a decoding step's count, not their sizes.
+SMALL = 1024
 
 _initial = np.random.default_rng()
 
@@ -249,7 +251,9 @@ def flatten(parameters: Sequence[Parameter]) -> Parameter:
 
 
 def row_sums(rows: np.ndarray) -> np.ndarray:
-    """[..., N] -> [..., 1]. A product with ones takes a fifth of the time of ``sum`` over a short axis."""
+    """[..., N] -> [..., 1]. A product with ones takes a fifth of the time of a sum over a short axis, where there are many."""
+    if rows.size <= SMALL:
+        return np.add.reduce(rows, axis=-1, keepdims=True)
     return (rows.reshape(-1, rows.shape[-1]) @ _ones(rows.shape[-1], rows.dtype)).reshape(*rows.shape[:-1], 1)
 
 
