@@ -18,6 +18,7 @@ from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
 from .given import attention_mask, floats, lengths
+from .linear import Linear
 
 # On a CPU, XLA calls a matrix routine once a head. Below about this many multiplications a fused sum is two to three
 # times as fast, forward and backward (measured with 256 heads; the routine wins from 4096 on).
@@ -135,7 +136,7 @@ class MultiHeadAttention(nnx.Module):
         check_sizes(key_size=key_size, query_size=query_size, value_size=value_size)
         check_heads(num_hiddens, num_heads)
         rngs = rngs or nnx.Rngs(0)
-        linear = partial(nnx.Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
+        linear = partial(Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout, rngs=rngs)
         self.W_q = linear(query_size, num_hiddens)

@@ -18,6 +18,7 @@ from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import floats
+from .linear import Linear
 from .normalization import AddNorm, LayerNorm
 
 
@@ -112,7 +113,7 @@ class TransformerDecoder(SequenceEmbedding):
         block_options = {**chosen.of(DecoderBlockOptions), **created}
         self.blks = nnx.List([DecoderBlock(*sizes, dropout, i, use_bias, **block_options) for i in range(num_layers)])
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, **created) if chosen.final_norm else None
-        self.dense: Any = nnx.Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
+        self.dense: Any = Linear(num_hiddens, vocab_size, use_bias=chosen.output_bias, **created)
 
     @property
     def attention_weights(self) -> list[list[Array | None]]:

@@ -17,6 +17,7 @@ from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
 from .given import floats
+from .linear import Linear
 
 
 def _gelu_tanh(X: Array) -> Array:
@@ -49,7 +50,7 @@ class PositionWiseFFN(nnx.Module):
         check_choice("activation", activation)
         check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         rngs = rngs or nnx.Rngs(0)
-        linear = partial(nnx.Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
+        linear = partial(Linear, use_bias=use_bias, param_dtype=param_dtype, rngs=rngs)
         self.dense1 = linear(ffn_num_input, ffn_num_hiddens)
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout, rngs=rngs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 from jax import Array
@@ -16,34 +15,17 @@ from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder
+from .linear import Linear, TiedLinear
 
 
 class Pooler(nnx.Module):
     """tanh(dense(first position)): [B, S, D] -> [B, D] (Devlin et al. 2019)."""
 
     def __init__(self, num_hiddens: int, *, param_dtype: Any = jnp.float32, rngs: nnx.Rngs | None = None):
-        self.dense = nnx.Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0))
+        self.dense = Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0))
 
     def __call__(self, X: Array) -> Array:
         return jnp.tanh(self.dense(X[:, 0]))
-
-
-class _TiedLinear(nnx.Module):
-    """An output projection by the embedding table: nnx.Linear's kernel is [D, V], and cannot be the table [V, D]."""
-
-    def __init__(self, embedding: nnx.Embed, bias: nnx.Param | None, padding_id: int | None):
-        self.embedding = embedding
-        self.bias = bias
-        self.padding_id = padding_id
-
-    def __call__(self, X: Array) -> Array:
-        table = self.embedding.embedding[...]
-        if self.padding_id is not None:
-            # The embedding keeps its own gradient out of the pad row, this the projection's.
-            pad = jnp.arange(len(table))[:, None] == self.padding_id
-            table = jnp.where(pad, jax.lax.stop_gradient(table), table)
-        logits = X @ table.T
-        return logits if self.bias is None else logits + self.bias[...]
 
 
 class EncoderDecoder(nnx.Module):
@@ -65,7 +47,7 @@ class EncoderDecoder(nnx.Module):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            decoder.dense = _TiedLinear(decoder.embedding, decoder.dense.bias, decoder.padding_id)
+            decoder.dense = TiedLinear(decoder.embedding, decoder.dense.bias, decoder.padding_id)
         model = cls(encoder, decoder, Pooler(config.num_hiddens, **created) if config.pooler else None)
         model.config = config
         return model

@@ -14,6 +14,7 @@ from transformer_mb.config import check_choice, check_norm
 
 from .dropout import Dropout
 from .given import floats
+from .linear import spread
 
 
 class LayerNorm(nnx.Module):
@@ -47,8 +48,8 @@ class LayerNorm(nnx.Module):
         else:
             Z = Z / jnp.sqrt(jnp.square(Z).mean(axes, keepdims=True) + self.eps)
         Z = Z.astype(X.dtype)
-        Z = Z if self.scale is None else Z * self.scale[...]
-        return Z if self.bias is None else Z + self.bias[...]
+        Z = Z if self.scale is None else Z * spread(self.scale[...], Z)
+        return Z if self.bias is None else Z + spread(self.bias[...], Z)
 
 
 def _deviation(Z: Array, axes: tuple[int, ...]) -> Array:

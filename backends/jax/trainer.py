@@ -18,6 +18,7 @@ from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .compiled import Structure, at_least_float32, full_precision, leave_room, split
 from .dropout import injected_dropout, seeded_dropout
+from .linear import round_products
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
@@ -50,10 +51,13 @@ class _Inputs(NamedTuple):
 class JAXTrainer(Trainer):
     """The model's variables hold the current weights after every step; arrays read from them before it are gone."""
 
+    precisions = ("full", "bf16")
+    compiles = True
+
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
         # What the compiled step depends on: the learning rate and the seed are inputs.
-        self.static = replace(options, learning_rate=1.0, seed=0)
+        self.static = replace(options, learning_rate=1.0, seed=0, compile=True)
         self.structure, values = split(model)
         # All on the weights' device by name, as what a step returns is: or the second step would be compiled anew.
         self.sharding = next(iter(values.values())).sharding
@@ -166,6 +170,8 @@ def _differentiated(
     def total(values: dict[str, Array]) -> Array:
         model = structure.module(values)
         model.train()
+        if options.precision == "bf16":
+            round_products(model, jnp.bfloat16)
         with inputs.dropout(model):
             logits, _ = model(source, target_in, source_valid_lens)
         return loss(logits, target_out, target_valid_lens).sum() * inputs.weight

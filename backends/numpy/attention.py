@@ -16,6 +16,10 @@ from transformer_mb.options import AttentionOptions
 from .dropout import Dropout
 from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift
 from .given import attention_mask, floats, lengths
+from .rounding import product
+
+# Weights of so many numbers are joined in less time than a layer's call takes.
+SMALL_WEIGHT = 4096
 
 
 def sequence_mask(X: np.ndarray, valid_len: np.ndarray, value: float = 0) -> np.ndarray:
@@ -104,27 +108,27 @@ class DotProductAttention(Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = queries @ keys.swapaxes(-2, -1)
+        scores = product(queries, keys.swapaxes(-2, -1))
         scores *= 1.0 / math.sqrt(queries.shape[-1])
         weights = _softmax_where(scores, _allowed(scores.shape, scores, valid_lens, mask, causal))
         self.attention_weights = weights if need_weights else None
         dropped = self.dropout(weights)
         self.remember(queries, keys, values, weights, dropped)
         if queries.ndim == 3:
-            return dropped @ values
+            return product(dropped, values)
         # Steps before heads in memory, so that transpose_output moves nothing.
         B, H, T, _ = queries.shape
         output = np.empty((B, T, H, values.shape[-1]), weights.dtype).swapaxes(1, 2)
-        return np.matmul(dropped, values, out=output)
+        return product(dropped, values, out=output)
 
     def backward(self, gradient: np.ndarray, out: Sequence[np.ndarray | None] = (None, None, None)) -> tuple[np.ndarray, ...]:
         """``out``: where to put the gradients of queries, keys and values."""
         queries, keys, values, weights, dropped = self.recall()
-        d_values = np.matmul(dropped.swapaxes(-2, -1), gradient, out=out[2])
-        d_scores = softmax_backward(weights, self.dropout.backward(gradient @ values.swapaxes(-2, -1)))
+        d_values = product(dropped.swapaxes(-2, -1), gradient, out=out[2])
+        d_scores = softmax_backward(weights, self.dropout.backward(product(gradient, values.swapaxes(-2, -1))))
         d_scores *= 1.0 / math.sqrt(queries.shape[-1])
-        d_queries = np.matmul(d_scores, keys, out=out[0])
-        d_keys = np.matmul(d_scores.swapaxes(-2, -1), queries, out=out[1])
+        d_queries = product(d_scores, keys, out=out[0])
+        d_keys = product(d_scores.swapaxes(-2, -1), queries, out=out[1])
         return d_queries, d_keys, d_values
 
 
@@ -135,12 +139,12 @@ class _Projection:
         self.layers = layers
         self.rows = X.reshape(-1, X.shape[-1])
         outputs = len(layers[0].weight.value)
-        if len(layers) > 1 and not recording() and len(self.rows) < outputs:
+        if len(layers) > 1 and not recording() and len(self.rows) < outputs and layers[0].weight.value.size > SMALL_WEIGHT:
             # A decoding step: joining the weights would take longer than the product.
             projected = np.stack([layer(X) for layer in layers], axis=2)
         else:
             self.weight = _join([layer.weight.value for layer in layers])
-            projected = self.rows @ self.weight.T
+            projected = product(self.rows, self.weight.T)
             if layers[0].bias is not None:
                 projected += _join([layer.bias.value for layer in layers])
         projected = projected.reshape(*X.shape[:2], len(layers), num_heads, outputs // num_heads)
@@ -156,13 +160,13 @@ class _Projection:
         """From the filled ``gradients`` to the gradient of X."""
         B, T = self.gradient.shape[:2]
         G = self.gradient.reshape(B * T, -1)
-        weights = (G.T @ self.rows).reshape(len(self.layers), -1, self.rows.shape[-1])
+        weights = product(G.T, self.rows).reshape(len(self.layers), -1, self.rows.shape[-1])
         for layer, weight in zip(self.layers, weights, strict=True):
             layer.weight.accumulate(weight)
         if self.layers[0].bias is not None:
             for layer, bias in zip(self.layers, column_sums(G).reshape(len(self.layers), -1), strict=True):
                 layer.bias.accumulate(bias)
-        return (G @ self.weight).reshape(B, T, -1)
+        return product(G, self.weight).reshape(B, T, -1)
 
 
 def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -66,3 +69,32 @@ def rounded_array(array: np.ndarray, dtype: str | None) -> np.ndarray:
     if dtype is None or array.dtype.kind != "f":
         return array
     return rounded(array, dtype).view(ROUNDED[dtype])
+
+
+class _Products(threading.local):
+    """What matrix products are rounded to, in each thread for itself."""
+
+    to: str | None = None
+
+
+_products = _Products()
+
+
+@contextmanager
+def rounded_products(to: str | None) -> Iterator[None]:
+    """Inside, ``product`` rounds to this format; None changes nothing."""
+    before, _products.to = _products.to, to or _products.to
+    try:
+        yield
+    finally:
+        _products.to = before
+
+
+def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """A @ B of a layer, forward or backward; within ``rounded_products`` with factors and result rounded."""
+    to = _products.to
+    if to is None:
+        return np.matmul(A, B, out=out)
+    result = np.matmul(rounded(A, to), rounded(B, to), out=out)
+    result[...] = rounded(result, to)
+    return result

@@ -14,13 +14,19 @@ from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
+from .rounding import rounded_products
 from .weights import named_parameters
 
 
 class NumPyTrainer(Trainer):
+    """``bf16`` is arithmetic in float32 with the factors and results of all matrix products rounded: it takes longer."""
+
+    precisions = ("full", "bf16")
+
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
+        self.rounded_to = "bfloat16" if options.precision == "bf16" else None
         self.optimizer = build_optimizer([parameter.holder for parameter in self.parameters.values()], options)
         _keep_freed_memory()
 
@@ -31,10 +37,10 @@ class NumPyTrainer(Trainer):
         if part == 0:
             self.optimizer.whole.gradient.fill(0.0)
         seeded = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), batch)
-        with seeded, injected_dropout(self.model, share.dropout_masks):
+        with seeded, injected_dropout(self.model, share.dropout_masks), rounded_products(self.rounded_to):
             logits, _ = self.model(batch.source, batch.target_in, batch.source_valid_lens)
-        losses = self.loss(logits, batch.target_out, batch.target_valid_lens)
-        self.model.backward(self.loss.backward(np.full_like(losses, share.weight)))
+            losses = self.loss(logits, batch.target_out, batch.target_valid_lens)
+            self.model.backward(self.loss.backward(np.full_like(losses, share.weight)))
         if last:
             if self.processes.size > 1:
                 self.optimizer.whole.gradient[...] = self.processes.reduce(self.optimizer.whole.gradient)

@@ -21,6 +21,7 @@ EXTRA_FILES = {
     ("torch", "two_bytes.py"): "float32 copies for an update, because torch.optim gives moments the dtype of the weights",
     ("torch", "sharding.py"): "weights in parts, which two frameworks of the six can keep",
     ("jax", "sharding.py"): "likewise, and the mesh of devices over which XLA lays all arrays",
+    ("jax", "linear.py"): "nnx.Linear with gradients that XLA computes fast on a CPU, which it does not by itself",
     ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
     ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
 }

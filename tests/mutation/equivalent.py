@@ -164,7 +164,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         'jax/encoder.py TransformerEncoder.__init__: created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(0)} -> created: dict[str, Any] = {"param_dtype": param_dtype, "rngs": rngs or nnx.Rngs(1)}',
         "jax/embedding.py SequenceEmbedding.__init__: rngs = rngs or nnx.Rngs(0) -> rngs = rngs or nnx.Rngs(1)",
         "jax/dropout.py Dropout.__init__: super().__init__(rate, rngs=(rngs or nnx.Rngs(0)) if rate > 0.0 else None) -> super().__init__(rate, rngs=(rngs or nnx.Rngs((-1))) if rate > 0.0 else None)",
-        "jax/model.py Pooler.__init__: self.dense = nnx.Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0)) -> self.dense = nnx.Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs((-1)))",
+        "jax/model.py Pooler.__init__: self.dense = Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs(0)) -> self.dense = Linear(num_hiddens, num_hiddens, param_dtype=param_dtype, rngs=rngs or nnx.Rngs((-1)))",
     ),
     "what JAX keeps in memory is not what it computes": ("jax/compiled.py differentiate: leave_room() -> pass",),
     "compiled functions are in evaluation mode by themselves, and every other call says which mode": (

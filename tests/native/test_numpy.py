@@ -5,6 +5,7 @@ import pytest
 
 from transformer_mb.backends.numpy import DecoderBlock, EncoderBlock, MultiHeadAttention, PositionWiseFFN, TransformerEncoder
 from transformer_mb.backends.numpy.decoding import _top
+from transformer_mb.backends.numpy.rounding import product, rounded_products
 
 
 def test_attention_learns_by_gradient_descent():
@@ -53,3 +54,13 @@ def test_the_largest_numbers_of_rows(size, k):
         assert all(len({*row}) == len(row) for row in columns.tolist())
         expected = -np.sort(-rows, axis=-1)[:, : min(k, size)]
         np.testing.assert_array_equal(np.take_along_axis(rows, columns, axis=-1), expected)
+
+
+def test_bf16_rounds_factors_and_results_of_products():
+    """1 + 2^-8 is no bfloat16: a factor becomes 1, and so does a sum of 1 and 2^-8, which float32 holds."""
+    between = np.float32(1.0 + 2.0**-8)
+    A, B = np.array([[between, 1.0]], np.float32), np.array([[1.0], [2.0**-8]], np.float32)
+    with rounded_products("bfloat16"):
+        assert product(A, B) == 1.0
+        assert product(A, np.array([[2.0], [2.0]], np.float32)) == 4.0
+    assert product(A, B) == between + 2.0**-8
