@@ -28,12 +28,19 @@ class Dropout(nn.Dropout):
         if not self.training or self.p == 0.0 or (self.keep is None and X.device.type != "cpu"):
             return super().forward(X)
         if self.keep is None:
-            # The CPU draws integers twice as fast as the Bernoulli numbers of torch's own dropout.
-            kept = torch.empty(X.shape, dtype=torch.int32).random_() >= int(self.p * 2**31)
+            kept = _kept(X.shape, self.p)
         else:
             check_same("The dropout mask", self.keep.shape, "its input", X.shape)
             kept = self.keep.to(X.device)
         return X * kept.to(X.dtype).mul_(1.0 / (1.0 - self.p))
+
+
+def _kept(shape: torch.Size, rate: float) -> Tensor:
+    """0 and 1 as int16, by sixteen random bits each: the CPU draws four of them in a sixth of a Bernoulli number's time."""
+    count = shape.numel()
+    bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
+    # In place, so that no booleans come between: torch compares and converts those several times slower.
+    return bits.ge_(min(round(rate * 2**16), 2**16 - 1) - 2**15).view(shape)
 
 
 def dropouts(module: nn.Module) -> dict[str, Dropout]:

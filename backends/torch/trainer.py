@@ -24,6 +24,8 @@ STATE_NAMES = {"m": "exp_avg", "v": "exp_avg_sq", "momentum": "momentum_buffer"}
 
 
 class TorchTrainer(Trainer):
+    precisions = ("full", "bf16")
+
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
         self.device = next(model.parameters()).device
@@ -55,7 +57,9 @@ class TorchTrainer(Trainer):
         if not self.trained.training:
             self.trained.train()
         seeded = seeded_dropout(self.trained, self.dropout_seed, self.dropout_step(part), share.batch)
-        with seeded, injected_dropout(self.trained, share.dropout_masks):
+        # Outside of it the backward computes in what each forward product had.
+        bf16 = torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.precision == "bf16")
+        with seeded, injected_dropout(self.trained, share.dropout_masks), bf16:
             logits, _ = self.trained(source, target_in, source_valid_lens)
             loss = self.loss(logits, target_out, target_valid_lens).sum() * share.weight
         if part == 0:
