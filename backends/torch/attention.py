@@ -47,7 +47,9 @@ def transpose_output(X: Tensor, num_heads: int) -> Tensor:
 
 def _softmax(scores: Tensor) -> Tensor:
     # In formats of two bytes torch's own computes in float32 inside, where the composed one would round each of its steps.
-    if scores.shape[-1] >= SHORT_ROW or scores.dtype in (torch.bfloat16, torch.float16):
+    # What is compiled is slow in no length, and one program for all is compiled once.
+    half = scores.dtype in (torch.bfloat16, torch.float16)
+    if half or torch.compiler.is_compiling() or scores.shape[-1] >= SHORT_ROW:
         return torch.softmax(scores, dim=-1)
     # e^-80 is nothing beside the row's largest, 1; below e^-87 the CPU's exp is a hundred times slower.
     powers = torch.exp((scores - scores.detach().amax(dim=-1, keepdim=True)).clamp(min=-80.0))
@@ -110,7 +112,8 @@ class DotProductAttention(nn.Module):
         self.attention_weights = None
         rate = self.dropout.p if self.training else 0.0
         # The CPU's fused kernel knows no dropout, and torch would compose the attention from slower parts.
-        slow = queries.device.type == "cpu" and (rate > 0.0 or keys.shape[-2] < SHORT_ROW)
+        compiled = torch.compiler.is_compiling()
+        slow = queries.device.type == "cpu" and (rate > 0.0 or compiled or keys.shape[-2] < SHORT_ROW)
         if need_weights or slow or self.dropout.keep is not None:
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
             scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])

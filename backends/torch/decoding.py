@@ -10,6 +10,7 @@ from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
 from transformer_mb.sampling import Truncation
 
+from .decoding_steps import DecodingSteps, is_plain
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 
@@ -47,20 +48,28 @@ class BeamDecoder:
         model.eval()
         self.model, self.attend = model, attend
         self.device = inputs.tokens.device
-        enc_outputs = valid_lens = None
+        rows, max_steps = beam * len(inputs.tokens), max_steps + inputs.prompt_steps
+        enc_outputs, valid_lens = None, inputs.valid_lens
         if model.encoder is not None:
-            enc_outputs = model.encoder(inputs.source, inputs.valid_lens).repeat_interleave(beam, dim=0)
-            valid_lens = inputs.valid_lens.repeat_interleave(beam)
-        max_steps += inputs.prompt_steps
-        self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
+            enc_outputs = model.encoder(inputs.source, valid_lens)
+        self.steps: DecodingSteps | None = None
+        self.state = model.decoder.init_state(None, None, max_steps, inputs.left_padding)
         if inputs.prompt is not None:
             _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
             self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+        if not attend and is_plain(model.decoder):
+            self.steps = DecodingSteps(model.decoder, enc_outputs, valid_lens, self.state[2], rows, max_steps)
+        elif enc_outputs is not None:
+            self.state[:2] = enc_outputs.repeat_interleave(beam, dim=0), valid_lens.repeat_interleave(beam)
 
     def _logits(self, tokens: np.ndarray) -> Tensor:
-        column = torch.as_tensor(tokens, device=self.device)[:, None]
-        logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
-        return suppress(logits[:, 0], self.model.config.suppress_ids)
+        given = torch.as_tensor(tokens, device=self.device)
+        if self.steps is not None:
+            logits = self.steps.logits(given)
+        else:
+            stepped, self.state = self.model.decoder(given[:, None], self.state, need_weights=self.attend)
+            logits = stepped[:, 0]
+        return suppress(logits, self.model.config.suppress_ids)
 
     @torch.inference_mode()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,6 +91,8 @@ class BeamDecoder:
     @torch.inference_mode()
     def reorder(self, rows: np.ndarray) -> None:
         index = torch.as_tensor(rows, device=self.device)
+        if self.steps is not None:
+            return self.steps.reorder(index)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
 

@@ -43,10 +43,13 @@ class PositionalEncoding(nn.Module):
         floats("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
+        self._match(X)
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
+
+    def _match(self, X: Tensor) -> None:
         if self.P.dtype != X.dtype or self.P.device != X.device:
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
             self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X)
-        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
 
 class SequenceEmbedding(nn.Module):

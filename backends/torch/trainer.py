@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer_mb.distributed import Processes, Share
+from transformer_mb.errors import ConfigError
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .dropout import injected_dropout, seeded_dropout
+from .compiled import batch_loss, compiled_loss
+from .dropout import _drawn_masks, injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
@@ -24,6 +27,9 @@ STATE_NAMES = {"m": "exp_avg", "v": "exp_avg_sq", "momentum": "momentum_buffer"}
 
 
 class TorchTrainer(Trainer):
+    precisions = ("full", "bf16")
+    compiles = True
+
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
         self.device = next(model.parameters()).device
@@ -36,8 +42,11 @@ class TorchTrainer(Trainer):
         self.tensors = [parameter.value for parameter in self.parameters.values()]
         self.updated = [at_least_float32(tensor) for tensor in self.tensors]
         self.optimizer = build_optimizer(self.updated, self.options)
+        self.compute = compiled_loss(model, self.loss) if self.options.compile else partial(batch_loss, model, self.loss)
 
     def join(self, processes: Processes) -> None:
+        if processes.sharded and self.options.compile:
+            raise ConfigError("compile must be false where processes keep the weights in parts, got true.")
         super().join(processes)
         if processes.sharded:
             self._train(in_parts(self.model, self.device, processes.size))
@@ -49,15 +58,18 @@ class TorchTrainer(Trainer):
 
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
         tensors = [None if array is None else torch.as_tensor(array).to(self.device) for array in share.batch]
-        source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
         if self.trained is not self.model:
             release(self.model)
         if not self.trained.training:
             self.trained.train()
-        seeded = seeded_dropout(self.trained, self.dropout_seed, self.dropout_step(part), share.batch)
-        with seeded, injected_dropout(self.trained, share.dropout_masks):
-            logits, _ = self.trained(source, target_in, source_valid_lens)
-            loss = self.loss(logits, target_out, target_valid_lens).sum() * share.weight
+        # The backward, outside of it, computes each product as its forward did.
+        bf16 = torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.precision == "bf16")
+        with seeded_dropout(self.trained, self.dropout_seed, self.dropout_step(part), share.batch), bf16:
+            masks = share.dropout_masks
+            if masks is None and self.options.compile and self.device.type == "cpu":
+                masks = _drawn_masks(self.model.config, share.batch)
+            with injected_dropout(self.trained, masks):
+                loss = self.compute(*tensors) * share.weight
         if part == 0:
             self._forget_gradients()
         loss.backward()
