@@ -245,7 +245,7 @@ def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
-    function.__name__: function for function in (layer, model, part, update, step, run, train, decode, cached)
+    function.__name__: function for function in (layer, model, part, update, step, whole_step, run, train, decode, cached)
 }
 
 

@@ -89,11 +89,6 @@ def setting(*path: str, value: Any) -> Alter:
     return partial(_spec, change)
 
 
-def all_in_bfloat16(request: Request) -> Request:
-    """Weights, norms and sums too, not the matrix products alone."""
-    return replace(request, dtype="bfloat16", spec={**request.spec, "fast": {}})
-
-
 def epsilon_hat(request: Request) -> Request:
     options = request.spec["options"]
     beta2 = options.get("betas", (0.9, 0.999))[1]

@@ -25,7 +25,6 @@ from ..verdict.answers import judged
 from ..verdict.comparison import Comparison
 from .alterations import (
     Alter,
-    all_in_bfloat16,
     coupled,
     epsilon_hat,
     flipped,
@@ -124,10 +123,11 @@ CONTROLS = (
         }.items()
         for name, changes in search.mistakes.items()
     ),
+    Control("a mask shifted by one", "fast loss", "compile*", shifted("batch.target_valid_lens")),
     Control("a mask shifted by one", "fast loss", "bf16, gelu*", shifted("batch.target_valid_lens")),
-    Control("everything in bfloat16", "fast gradients", "bf16, gelu*", all_in_bfloat16),
     Control("a transposed square matrix", "fast gradients", "compile*", transposed(f"{DECODER}.attention1.W_o.weight")),
     Control("one dropped element more", "fast gradients", "compile*", flipped("masks.encoder.dropout")),
+    Control("a transposed square matrix", "fast gradients", "bf16, gelu*", transposed(f"{DECODER}.attention1.W_o.weight")),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
     Control(
         "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")

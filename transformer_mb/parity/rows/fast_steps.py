@@ -1,4 +1,4 @@
-"""The rows of steps made fast: compiled on request, or with matrix products in bfloat16; cells are of backends that have them."""
+"""The rows of steps made fast: compiled on request, or with matrix products in bfloat16, in the backends that have it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ..computing.messages import Request, named
 from ..computing.precision import perturbed_copy, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
+from ..verdict.limits import PERTURBED_COPIES, Baseline
+from ..verdict.measure import NONE
 from .model_cases import CONFIGS, ModelCase
 from .models import drawn_batch
 from .weights import model_weights
@@ -53,11 +55,15 @@ class FastStep(Comparison):
 
     def cells(self, backend: str) -> list[Cell]:
         name = backend.partition("@")[0]
-        return super().cells(backend) if not name or name in BUILT_IN and self.option in BUILT_IN[name].fast else []
+        offered = not name or (name in BUILT_IN and self.option in BUILT_IN[name].fast)
+        return super().cells(backend) if offered else []
 
 
 class StepInBfloat16(FastStep):
-    """Held to what NumPy loses that rounds the same products, and to how far a last place of bfloat16 moves the exact result."""
+    """Held to what NumPy loses that rounds the same products, here and with arrays off by a last place of bfloat16.
+
+    The weights are bfloat16's numbers already, so how far such a place moves the exact result is allowed to nobody.
+    """
 
     @cached_property
     def judged_in(self) -> str:
@@ -70,6 +76,9 @@ class StepInBfloat16(FastStep):
     def perturbed(self, number: int) -> Request:
         copy = perturbed_copy(replace(self.request, dtype="bfloat16"), number)
         return replace(copy, dtype=self.dtype)
+
+    def baseline(self, row: str, copies: int = PERTURBED_COPIES) -> Baseline:
+        return replace(super().baseline(row, copies), copies=NONE)
 
     @property
     def rounds_once(self) -> bool:
