@@ -120,6 +120,19 @@ def test_a_module_from_outside_works_under_jax_transformations():
     assert np.isfinite(jax.grad(lambda X: layer(X).sum())(X)).all()
 
 
+def test_layers_have_derivatives_in_both_modes():
+    block = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, True)
+    graphdef, parameters = nnx.split(block)
+    X = normal(0, 2, 3, 8)
+
+    def total(parameters):
+        return (nnx.merge(graphdef, parameters)(X) ** 3).sum()
+
+    gradient, along = jax.grad(total)(parameters), jax.tree.map(jnp.ones_like, parameters)
+    _, slope = jax.jvp(total, (parameters,), (along,))
+    np.testing.assert_allclose(slope, sum(leaf.sum() for leaf in jax.tree.leaves(gradient)), rtol=1e-3, atol=1e-3)
+
+
 def test_the_books_usage():
     X, valid_lens = jnp.ones((2, 100, 24)), jnp.array([3, 2])
     output = PositionWiseFFN(4, 4, 8)(jnp.ones((2, 3, 4)))
