@@ -18,7 +18,7 @@ from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .compiled import Structure, at_least_float32, full_precision, leave_room, split
 from .dropout import injected_dropout, seeded_dropout
-from .linear import round_products
+from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
@@ -176,7 +176,7 @@ def _differentiated(
             logits, _ = model(source, target_in, source_valid_lens)
         return loss(logits, target_out, target_valid_lens).sum() * inputs.weight
 
-    with full_precision():
+    with full_precision(), reverse_mode():
         return jax.value_and_grad(total)(values)
 
 

@@ -1,6 +1,5 @@
 """Our layers in a user's own flax.nnx and JAX programs."""
 
-import math
 import subprocess
 import sys
 from functools import partial
@@ -25,8 +24,6 @@ from transformer_mb.backends.jax import (
     TransformerEncoder,
     trainer,
 )
-from transformer_mb.backends.jax.dropout import _draw
-from transformer_mb.backends.jax.linear import round_products
 from transformer_mb.trainer import Batch
 
 
@@ -298,33 +295,3 @@ def test_a_training_step_is_compiled_once(optimizer):
     ours.load_state_dict(ours.state_dict())
     ours.step(batch)
     assert trainer._step._cache_size() == before + 1
-
-
-@pytest.mark.parametrize("tied", [False, True])
-def test_bf16_rounds_products_alone(tied):
-    backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(9, 9, dropout=0.0, tie_output=tied), seed=0)
-    ids, lens = np.array([[4, 8, 6]]), np.array([3])
-    batch, losses = Batch(ids, lens, ids, ids, lens), {}
-    for precision in ("full", "bf16"):
-        ours = backend.trainer(backend.build(model.config, seed=0), optimizer="sgd", precision=precision, compile=True)
-        losses[precision] = float(ours.step(batch))
-        assert {parameter.value.dtype for parameter in ours.parameters.values()} == {jnp.dtype("float32")}
-    assert losses["bf16"] != losses["full"] and abs(losses["bf16"] / losses["full"] - 1.0) < 0.01
-    round_products(model, jnp.bfloat16)
-    X = normal(0, 1, 3, 32)
-    block = model.encoder.blks[0]
-    assert block.attention(X, X, X).dtype == block.ffn(X).dtype == model.decoder.dense(X).dtype == jnp.bfloat16
-    assert block(X).dtype == jnp.float32
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_dropout_keeps_the_rate_and_no_pattern(rate):
-    masks = jax.jit(lambda key: _draw(key, {"a": (rate, (512, 512)), "b": (rate, (512, 512))}))(jax.random.key(0))
-    masks = [np.ravel(mask) - (1.0 - rate) for mask in masks.values()]
-    limit = 5.0 / 512  # five standard deviations of a mean of 512 * 512 numbers of variance 1
-    for mask in masks:
-        assert abs(mask.mean()) < limit * math.sqrt(rate * (1.0 - rate))
-        for lag in (1, 2, 16, 512):
-            assert abs((mask[lag:] * mask[:-lag]).mean()) < limit * rate * (1.0 - rate)
-    assert abs((masks[0] * masks[1]).mean()) < limit * rate * (1.0 - rate)
