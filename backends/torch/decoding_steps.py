@@ -160,8 +160,8 @@ def _attention(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> 
 
 def _product(rows: int, *layers: nn.Linear) -> Product:
     """X [N, in] -> [N, out] of one layer, or of several on the same input, next to each other."""
-    weights = [layer.weight for layer in layers]
-    biases = [layer.bias for layer in layers if layer.bias is not None]
+    weights: list[Tensor] = [layer.weight for layer in layers]
+    biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
     weight = weights[0] if len(weights) == 1 else torch.cat(weights)
     bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None
     if weight.device.type != "cpu" or weight.dtype != torch.float32 or rows not in TURNED:
