@@ -14,7 +14,7 @@ from transformer_mb.distributed import Processes, Share
 from transformer_mb.errors import ConfigError
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compiled import batch_loss, compiled_loss
+from .compiled_loss import batch_loss, compiled_loss
 from .dropout import _drawn_masks, injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
