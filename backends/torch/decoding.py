@@ -45,7 +45,8 @@ class BeamDecoder:
 
     @torch.inference_mode()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        model.eval()
+        if model.training:  # else to go through all layers takes longer than a step of a small model
+            model.eval()
         self.model, self.attend = model, attend
         self.device = inputs.tokens.device
         rows, max_steps = beam * len(inputs.tokens), max_steps + inputs.prompt_steps

@@ -6,7 +6,6 @@ Checks, masks and states of every layer take Python longer than the processor ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -26,31 +25,28 @@ LAYERS = (
 )
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
 JOINED = 2**16
+# For so many rows the CPU's product takes half the time with the weight as its left factor.
+TURNED = range(12, 48)
+
+Product = Callable[[Tensor], Tensor]
 
 
 def is_plain(decoder: TransformerDecoder) -> bool:
     """Whether all layers are those of this package and of torch itself, and nobody watches or replaces what they do."""
-    return all(
-        type(layer) in LAYERS
-        and not (layer._forward_hooks or layer._forward_pre_hooks or "forward" in vars(layer))
-        and not (isinstance(layer, LayerNorm) and len(layer.norm_shape) > 1)
-        for layer in decoder.modules()
-    )
-
-
-class Cross(NamedTuple):
-    """The encoder's keys and values [B, H, S, D/H] of one block; the hypotheses of a source share them."""
-
-    keys: Tensor
-    values: Tensor
+    for layer in decoder.modules():
+        own = vars(layer)
+        if type(layer) not in LAYERS or own["_forward_hooks"] or own["_forward_pre_hooks"] or "forward" in own:
+            return False
+        if isinstance(layer, LayerNorm) and len(layer.norm_shape) > 1:
+            return False
+    return True
 
 
 class DecodingSteps:
-    """Steps of B * beam rows, from what the decoder's state holds of earlier ones.
+    """Steps of ``rows`` = B * beam rows, from what the decoder's caches hold of earlier ones.
 
     Args:
-        enc_outputs, valid_lens: [B, S, D] and [B], both None for a decoder alone.
-        caches: of B * beam rows. max_steps: of the caches.
+        enc_outputs, valid_lens: [B, S, D] and [B], both None for a decoder alone. max_steps: of the caches.
     """
 
     def __init__(
@@ -62,41 +58,35 @@ class DecodingSteps:
         rows: int,
         max_steps: int,
     ):
-        self.decoder = decoder
-        self.length = caches[0].self_attention.length
-        self.left_padding = caches[0].self_attention.left_padding
+        self.embedding, self.scale = decoder.embedding.weight, decoder.scale
+        if decoder.pos_encoding is not None:
+            decoder.pos_encoding._match(self.embedding)
+        self.table = decoder.pos_embedding.weight if decoder.pos_encoding is None else decoder.pos_encoding.P
+        self.position_offset = decoder.position_offset
+        self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
+        self.length, _, _, _, self.left_padding = caches[0].self_attention
         self.own_mask = self.cross_mask = None
-        device = decoder.dense.weight.device
         if self.left_padding is not None:  # [N, 1, 1, max_steps]
-            self.own_mask = torch.arange(max_steps, device=device) >= self.left_padding[:, None, None, None]
+            self.own_mask = torch.arange(max_steps, device=self.embedding.device) >= self.left_padding[:, None, None, None]
         if enc_outputs is not None and bool((valid_lens < enc_outputs.shape[1]).any()):
             B, S, _ = enc_outputs.shape
             self.cross_mask = length_mask(valid_lens, (B, 1, 1, S), enc_outputs)
-        self.blocks = [
-            Block(block, enc_outputs, cache, rows, max_steps) for block, cache in zip(decoder.blks, caches, strict=True)
-        ]
-        if decoder.pos_encoding is not None:
-            decoder.pos_encoding._match(decoder.embedding.weight)
+        blocks = zip(decoder.blks, caches, strict=True)
+        self.blocks = [BlockSteps(block, enc_outputs, cache, rows, max_steps) for block, cache in blocks]
+        self.embedding_norm, self.norm = _norm(decoder.embedding_norm), _norm(decoder.norm)
+        self.dense = _product(rows, decoder.dense)
 
     def logits(self, tokens: Tensor) -> Tensor:
         """[N] -> [N, V]."""
-        decoder, t = self.decoder, self.length
-        X = F.embedding(tokens, decoder.embedding.weight) * decoder.scale + self._position()
-        if decoder.embedding_norm is not None:
-            X = _norm(decoder.embedding_norm, X)
-        own_mask = None if self.own_mask is None else self.own_mask[..., : t + 1]
+        place = self.position_offset + (self.length if self.moving else 0)
+        # [D], or [N, D] where rows begin at different steps.
+        vectors = self.table[place] if self.left_padding is None else self.table[(place - self.left_padding).clamp(min=0)]
+        X = self.embedding_norm(F.embedding(tokens, self.embedding) * self.scale + vectors)
+        own_mask = None if self.own_mask is None else self.own_mask[..., : self.length + 1]
         for block in self.blocks:
-            X = block.step(X, t, own_mask, self.cross_mask)
+            X = block.step(X, self.length, own_mask, self.cross_mask)
         self.length += 1
-        return _linear(decoder.dense, X if decoder.norm is None else _norm(decoder.norm, X))
-
-    def _position(self) -> Tensor:
-        """[D], or [N, D] where rows begin at different steps."""
-        decoder = self.decoder
-        table = decoder.pos_embedding.weight if decoder.pos_encoding is None else decoder.pos_encoding.P
-        # The book's predictor feeds one token at a time, each at position 0.
-        place = decoder.position_offset + (0 if decoder.compat_decode == "d2l" else self.length)
-        return table[place] if self.left_padding is None else table[(place - self.left_padding).clamp(min=0)]
+        return self.dense(self.norm(X))
 
     def reorder(self, rows: Tensor) -> None:
         """Row r continues from what was row ``rows[r]``; the encoder's part stays, which all rows of a source share."""
@@ -108,65 +98,84 @@ class DecodingSteps:
                 past.copy_(past[rows])
 
 
-class Block:
-    """One decoder block: its layers' weights, and buffers [N, H, max_steps, D/H] of its keys and values."""
+class BlockSteps:
+    """One decoder block's, with buffers [N, H, max_steps, D/H] of its keys and values."""
 
     def __init__(self, block: DecoderBlock, enc_outputs: Tensor | None, cache: BlockCache, rows: int, max_steps: int):
-        self.block = block
-        own = block.attention1
-        self.joined = self.cross = None
-        if own.W_q.weight.numel() <= JOINED:
-            parts = own.W_q, own.W_k, own.W_v
-            bias = None if own.W_q.bias is None else torch.cat([part.bias for part in parts])
-            self.joined = torch.cat([part.weight for part in parts]), bias
+        own, cross, ffn = block.attention1, block.attention2, block.ffn
+        weight, self.heads = own.W_q.weight, own.num_heads
+        parts = own.W_q, own.W_k, own.W_v
+        self.joined = _product(rows, *parts) if weight.numel() <= JOINED else None
+        self.parts = [_product(rows, part) for part in parts]
+        self.output = _product(rows, own.W_o)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
-            weight, heads = own.W_q.weight, own.num_heads
-            self.keys = weight.new_empty(rows, heads, max_steps, weight.shape[0] // heads)
+            self.keys = weight.new_empty(rows, self.heads, max_steps, weight.shape[0] // self.heads)
             self.values = torch.empty_like(self.keys)
-        if block.attention2 is not None and enc_outputs is not None:
-            self.cross = Cross(*block.attention2.project_keys_values(enc_outputs, enc_outputs))
+        self.cross = None
+        if cross is not None and enc_outputs is not None:
+            keys, values = cross.project_keys_values(enc_outputs, enc_outputs)  # [B, H, S, D/H]
+            self.cross = keys, values, _product(rows, cross.W_q), _product(rows, cross.W_o)
+        self.dense1, self.activation, self.dense2 = _product(rows, ffn.dense1), ffn.activation, _product(rows, ffn.dense2)
+        norms = block.addnorm1, block.addnorm2, block.addnorm3
+        self.pre = block.addnorm1.pre
+        self.norms = [_norm(None if norm is None else norm.ln) for norm in norms]
 
     def step(self, X: Tensor, t: int, own_mask: Tensor | None, cross_mask: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the token of step ``t``."""
-        block = self.block
-        X = _add_norm(block.addnorm1, X, lambda Y: self._attend_own(Y, t, own_mask))
+        norm1, norm2, norm3 = self.norms
+        if self.pre:
+            X = X + self._attend_own(norm1(X), t, own_mask)
+            if self.cross is not None:
+                X = X + self._attend_source(norm2(X), cross_mask)
+            return X + self.dense2(self.activation(self.dense1(norm3(X))))
+        X = norm1(X + self._attend_own(X, t, own_mask))
         if self.cross is not None:
-            X = _add_norm(block.addnorm2, X, lambda Y: self._attend_source(Y, cross_mask))
-        ffn = block.ffn
-        return _add_norm(block.addnorm3, X, lambda Y: _linear(ffn.dense2, ffn.activation(_linear(ffn.dense1, Y))))
+            X = norm2(X + self._attend_source(X, cross_mask))
+        return norm3(X + self.dense2(self.activation(self.dense1(X))))
 
     def _attend_own(self, X: Tensor, t: int, mask: Tensor | None) -> Tensor:
-        own, N, H = self.block.attention1, X.shape[0], self.block.attention1.num_heads
+        N, H = X.shape[0], self.heads
         if self.joined is None:
-            q, k, v = (_linear(part, X).view(N, H, -1) for part in (own.W_q, own.W_k, own.W_v))
+            q, k, v = (part(X).view(N, H, -1) for part in self.parts)
         else:
-            q, k, v = F.linear(X, *self.joined).view(N, 3, H, -1).unbind(1)
+            q, k, v = self.joined(X).view(N, 3, H, -1).unbind(1)
         self.keys[:, :, t] = k
         self.values[:, :, t] = v
         keys, values = self.keys[:, :, : t + 1], self.values[:, :, : t + 1]
-        Y = F.scaled_dot_product_attention(q.unsqueeze(2), keys, values, mask)
-        return _linear(own.W_o, Y.reshape(N, -1))
+        return self.output(_attention(q.unsqueeze(2), keys, values, mask).reshape(N, -1))
 
     def _attend_source(self, X: Tensor, mask: Tensor | None) -> Tensor:
-        attention, (keys, values), N = self.block.attention2, self.cross, X.shape[0]
+        keys, values, query, output = self.cross
         B, H, _, size = keys.shape
-        q = _linear(attention.W_q, X).view(B, N // B, H, size).transpose(1, 2)  # [B, H, beam, D/H]
-        Y = F.scaled_dot_product_attention(q, keys, values, mask)
-        return _linear(attention.W_o, Y.transpose(1, 2).reshape(N, -1))
+        # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
+        q = query(X).view(B, -1, H, size).transpose(1, 2)
+        return output(_attention(q, keys, values, mask).transpose(1, 2).reshape(len(X), -1))
 
 
-def _linear(layer: nn.Linear, X: Tensor) -> Tensor:
-    return F.linear(X, layer.weight, layer.bias)
+def _attention(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    # The fused kernel takes only numbers of a head that lie next to each other.
+    return F.scaled_dot_product_attention(q if q.stride(-1) == 1 else q.contiguous(), keys, values, mask)
 
 
-def _norm(layer: LayerNorm, X: Tensor) -> Tensor:
-    if layer.kind == "layer_norm":
-        return F.layer_norm(X, layer.norm_shape, layer.weight, layer.bias, layer.eps)
-    return layer.forward(X)
+def _product(rows: int, *layers: nn.Linear) -> Product:
+    """X [N, in] -> [N, out] of one layer, or of several on the same input, next to each other."""
+    weights: list[Tensor] = [layer.weight for layer in layers]
+    biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
+    weight = weights[0] if len(weights) == 1 else torch.cat(weights)
+    bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or rows not in TURNED:
+        return lambda X: F.linear(X, weight, bias)
+    if bias is None:
+        return lambda X: torch.mm(weight, X.t()).t()
+    column = bias[:, None]
+    return lambda X: torch.mm(weight, X.t()).add_(column).t()
 
 
-def _add_norm(layer: AddNorm, X: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-    if layer.pre:
-        return X + sublayer(_norm(layer.ln, X))
-    return _norm(layer.ln, X + sublayer(X))
+def _norm(layer: LayerNorm | None) -> Product:
+    if layer is None:
+        return lambda X: X
+    if layer.kind != "layer_norm":
+        return layer.forward
+    shape, weight, bias, eps = layer.norm_shape, layer.weight, layer.bias, layer.eps
+    return lambda X: torch.layer_norm(X, shape, weight, bias, eps)

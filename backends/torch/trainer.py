@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from transformer_mb.distributed import Processes, Share
 from transformer_mb.errors import ConfigError
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compiled import batch_loss, compiled_loss
+from .compiled_loss import batch_loss, compiled_loss
 from .dropout import _drawn_masks, injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
@@ -65,7 +66,7 @@ class TorchTrainer(Trainer):
         # The backward, outside of it, computes each product as its forward did.
         bf16 = torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.precision == "bf16")
         with seeded_dropout(self.trained, self.dropout_seed, self.dropout_step(part), share.batch), bf16:
-            masks = share.dropout_masks
+            masks: Mapping[str, Any] | None = share.dropout_masks
             if masks is None and self.options.compile and self.device.type == "cpu":
                 masks = _drawn_masks(self.model.config, share.batch)
             with injected_dropout(self.trained, masks):

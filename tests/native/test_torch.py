@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.utils import counters
 
 import transformer_mb as tmb
 from transformer_mb.backends.torch import (
@@ -18,6 +19,11 @@ from transformer_mb.backends.torch import (
     PositionWiseFFN,
     TransformerEncoder,
 )
+from transformer_mb.config import TransformerConfig
+from transformer_mb.distributed import Alone
+from transformer_mb.dropout_masks import dropout_masks
+from transformer_mb.errors import ConfigError
+from transformer_mb.trainer import Batch
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -178,3 +184,78 @@ def test_sums_of_two_byte_products_are_not_rounded_on_the_way_on_a_gpu(monkeypat
     assert switches.allow_bf16_reduced_precision_reduction and switches.allow_fp16_reduced_precision_reduction
     tmb.get_backend("torch", device="cuda")
     assert not switches.allow_bf16_reduced_precision_reduction and not switches.allow_fp16_reduced_precision_reduction
+
+
+def small_batch(rng, rows=4):
+    ids = rng.integers(4, 20, (3, rows, 6))
+    return Batch(ids[0], np.full(rows, 5), ids[1], ids[2], np.full(rows, 4))
+
+
+def losses(batches, **options):
+    backend = tmb.get_backend("torch")
+    config = TransformerConfig(
+        source_vocab_size=20, target_vocab_size=20, encoder_num_layers=1, decoder_num_layers=1, dropout=0.1
+    )
+    model = backend.build(config, seed=0)
+    trainer = backend.trainer(model, learning_rate=0.01, **options)
+    found = [float(trainer.step(batch, masks)) for batch, masks in batches(config)]
+    assert {tensor.dtype for tensor in (*model.parameters(), *trainer.moments("m"))} == {torch.float32}
+    return np.array(found), backend, model
+
+
+def test_bf16_training_follows_float32():
+    batch = small_batch(np.random.default_rng(0))
+
+    def batches(config):
+        return [(batch, dropout_masks(config, 0, step, 4, 6, 6)) for step in range(20)]
+
+    (full, _, _), (bf16, backend, model) = losses(batches), losses(batches, precision="bf16")
+    assert full[-1] < 0.7 * full[0]
+    np.testing.assert_allclose(bf16, full, rtol=0, atol=0.01 * full[0])
+    assert np.abs(bf16 - full).max() > 1e-5 * full.max()  # it is another arithmetic
+    logits = backend.logits(model, batch.source, batch.target_in)
+    assert not np.array_equal(logits, torch.as_tensor(logits).bfloat16().float().numpy())
+
+
+@pytest.mark.long
+def test_a_compiled_step_is_the_eager_one_for_batches_of_other_sizes():
+    rng = np.random.default_rng(0)
+    given = [small_batch(rng, rows) for rows in (4, 3, 5)]
+
+    def batches(config):
+        return [(batch, dropout_masks(config, 0, step, len(batch.source), 6, 6)) for step, batch in enumerate(given)]
+
+    torch._dynamo.reset()
+    counters.clear()
+    (eager, _, plain), (compiled, _, model) = losses(batches), losses(batches, compile=True)
+    np.testing.assert_allclose(compiled, eager, rtol=1e-5)
+    torch.testing.assert_close(dict(model.named_parameters()), dict(plain.named_parameters()), rtol=1e-3, atol=1e-5)
+    assert not counters["graph_break"] and counters["stats"]["unique_graphs"] == 1
+    drawn, *_ = losses(lambda config: [(batch, None) for batch in given], compile=True)
+    again, *_ = losses(lambda config: [(batch, None) for batch in given], compile=True)
+    assert np.array_equal(drawn, again) and not np.array_equal(drawn, eager)
+
+
+def test_what_processes_keep_in_parts_is_not_compiled():
+    backend = tmb.get_backend("torch")
+    trainer = backend.trainer(backend.build(tmb.presets.d2l(20, 20)), **{"compile": True})
+    processes = Alone()
+    processes.sharded = True
+    with pytest.raises(ConfigError, match="compile must be false where processes keep the weights in parts, got true"):
+        trainer.join(processes)
+
+
+@pytest.mark.parametrize("watch", ["hook", "subclass"])
+def test_decoding_goes_through_layers_that_somebody_watches(watch):
+    backend = tmb.get_backend("torch")
+    model = backend.build(tmb.presets.d2l(20, 20), seed=0)
+    source = np.random.default_rng(0).integers(4, 20, (16, 6))
+    expected, seen = backend.greedy(model, source, max_steps=6), []
+    block = model.decoder.blks[0]
+    if watch == "hook":
+        block.register_forward_hook(lambda *_: seen.append(1))
+    else:
+        block.__class__ = type(
+            "Own", (type(block),), {"forward": lambda *a, **o: seen.append(1) or DecoderBlock.forward(*a, **o)}
+        )
+    assert backend.greedy(model, source, max_steps=6) == expected and seen
