@@ -37,6 +37,9 @@ def pytest_ignore_collect(collection_path, config):
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, os.environ.get("OMP_NUM_THREADS", "1"))
 
+# And nothing that an earlier process compiled.
+os.environ["TRANSFORMER_MB_COMPILATION_CACHE"] = "off"
+
 # What runs for minutes starts first, so that no process of `make test` is left alone with it at the end.
 LONGEST_FIRST = ("test_backends.py", "parity", "porting", "meta", "errata", "examples")
 # Fixtures of porting/ that take long to make: one process makes each, and runs all tests that need it.

@@ -25,7 +25,8 @@ from .trainer import JAXTrainer
 
 
 class JAXBackend(NativeBackend):
-    """A float64 backend sets ``jax_enable_x64`` for the whole process; float32 models work on either way.
+    """A float64 backend sets ``jax_enable_x64`` for the whole process; float32 models work on either way. And the first one
+    sets where JAX keeps compiled programs, see ``transformer_mb.compilation_cache``.
 
     What this backend computes has full float32 precision on a GPU (no TF32); layers called natively follow
     ``jax_default_matmul_precision``.
@@ -54,6 +55,7 @@ class JAXBackend(NativeBackend):
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         super().__init__(device, dtype)
+        compiled.keep_programs()
         if dtype == "float64":
             jax.config.update("jax_enable_x64", True)
 

@@ -13,6 +13,7 @@ from transformer_mb.checks import check_attention, check_features, check_parted,
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
+from .dense import Dense, product
 from .dropout import Dropout
 from .given import attention_mask, floats, lengths
 
@@ -32,6 +33,8 @@ def masked_softmax(X: tf.Tensor, valid_lens: tf.Tensor | None = None, mask: tf.T
 
 def transpose_qkv(X: tf.Tensor, num_heads: int) -> tf.Tensor:
     check_unparted(X, num_heads)
+    if X.shape[1] == 1:
+        return tf.reshape(X, (-1, num_heads, 1, X.shape[2] // num_heads))  # one step, as in decoding, need not be moved
     B, T, D = keras.ops.shape(X)  # numbers where they are known, else tensors
     X = tf.reshape(X, (B, T, num_heads, D // num_heads))
     return tf.transpose(X, (0, 2, 1, 3))  # [B, T, H, D/H] -> [B, H, T, D/H]
@@ -39,6 +42,8 @@ def transpose_qkv(X: tf.Tensor, num_heads: int) -> tf.Tensor:
 
 def transpose_output(X: tf.Tensor, num_heads: int) -> tf.Tensor:
     check_parted(X, num_heads)
+    if X.shape[2] == 1:
+        return tf.reshape(X, (-1, 1, num_heads * X.shape[3]))
     *_, T, width = keras.ops.shape(X)
     X = tf.transpose(tf.reshape(X, (-1, num_heads, T, width)), (0, 2, 1, 3))
     return tf.reshape(X, (-1, T, num_heads * width))  # [B, T, H, D/H] -> [B, T, D]
@@ -107,11 +112,11 @@ class DotProductAttention(keras.layers.Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = tf.matmul(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
+        scores = product(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
         weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
         # A tensor of a graph must not outlive it.
         self.attention_weights = weights if need_weights and tf.executing_eagerly() else None
-        return tf.matmul(self.dropout(weights, training=training), values)
+        return product(self.dropout(weights, training=training), values)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
         """What Keras attaches to the output: the padding of the queries, never the mask of this call."""
@@ -143,8 +148,8 @@ class MultiHeadAttention(keras.layers.Layer):
         self.W_o = self._linear(num_hiddens, num_hiddens, use_bias)
         self.built = True
 
-    def _linear(self, inputs: int, outputs: int, use_bias: bool) -> keras.layers.Dense:
-        dense = keras.layers.Dense(outputs, use_bias=use_bias, dtype=self.dtype_policy)
+    def _linear(self, inputs: int, outputs: int, use_bias: bool) -> Dense:
+        dense = Dense(outputs, use_bias=use_bias, dtype=self.dtype_policy)
         dense.build((None, inputs))
         return dense
 

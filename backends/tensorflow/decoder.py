@@ -14,6 +14,7 @@ from transformer_mb.options import AttentionOptions, Chosen, DecoderBlockOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache
+from .dense import Dense
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import floats
@@ -116,7 +117,7 @@ class TransformerDecoder(SequenceEmbedding):
         block_options = {**chosen.of(DecoderBlockOptions), "dtype": self.dtype_policy}
         self.blks = [DecoderBlock(*sizes, dropout, i, use_bias, name=f"block{i}", **block_options) for i in range(num_layers)]
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm, dtype=self.dtype_policy) if chosen.final_norm else None
-        self.dense = keras.layers.Dense(vocab_size, use_bias=chosen.output_bias, dtype=self.dtype_policy)
+        self.dense = Dense(vocab_size, use_bias=chosen.output_bias, dtype=self.dtype_policy)
         self.dense.build((None, num_hiddens))
 
     @property

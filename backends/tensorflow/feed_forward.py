@@ -11,6 +11,7 @@ import tensorflow as tf
 from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
 
+from .dense import Dense
 from .dropout import Dropout
 from .given import floats
 
@@ -45,10 +46,10 @@ class PositionWiseFFN(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.ffn_num_input = ffn_num_input
-        self.dense1 = keras.layers.Dense(ffn_num_hiddens, use_bias=use_bias, dtype=self.dtype_policy)
+        self.dense1 = Dense(ffn_num_hiddens, use_bias=use_bias, dtype=self.dtype_policy)
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
-        self.dense2 = keras.layers.Dense(ffn_num_outputs, use_bias=use_bias, dtype=self.dtype_policy)
+        self.dense2 = Dense(ffn_num_outputs, use_bias=use_bias, dtype=self.dtype_policy)
         self.dense1.build((None, ffn_num_input))
         self.dense2.build((None, ffn_num_hiddens))
         self.built = True

@@ -14,6 +14,7 @@ from transformer_mb.errors import ShapeError
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
+from .dense import Dense, product
 from .encoder import TransformerEncoder
 
 
@@ -23,7 +24,7 @@ class Pooler(keras.layers.Layer):
 
     def __init__(self, num_hiddens: int, **kwargs: Any):
         super().__init__(**kwargs)
-        self.dense = keras.layers.Dense(num_hiddens, dtype=self.dtype_policy)
+        self.dense = Dense(num_hiddens, dtype=self.dtype_policy)
         self.dense.build((None, num_hiddens))
         self.built = True
 
@@ -48,7 +49,7 @@ class _TiedDense(keras.layers.Layer):
             row = tf.one_hot(self.padding_id, self.embedding.input_dim, True, False)[:, None]
             weight = tf.where(row, tf.stop_gradient(weight), weight)
         B, T, D = keras.ops.shape(X)
-        Y = tf.matmul(tf.reshape(X, (-1, D)), weight, transpose_b=True)
+        Y = product(tf.reshape(X, (-1, D)), weight, transpose_b=True)
         Y = tf.reshape(Y, (B, T, self.embedding.input_dim))
         return Y if self.bias is None else Y + self.bias
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 from transformer_mb.distributed import Processes, Share
 from transformer_mb.trainer import Trainer, TrainerOptions
 
+from .dense import bfloat16_products
 from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
@@ -23,6 +24,9 @@ from .weights import named_parameters
 
 
 class TensorFlowTrainer(Trainer):
+    precisions = ("full", "bf16")
+    compiles = True
+
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
         self.tensors = [parameter.value for parameter in self.parameters.values()]
@@ -64,7 +68,8 @@ class TensorFlowTrainer(Trainer):
         seeded: AbstractContextManager[None] = nullcontext()
         if dropout_masks is None:
             seeded = seeded_dropout(self.model, self.dropout_seed, dropout_step, batch)
-        with seeded, injected_dropout(self.model, dropout_masks), tf.GradientTape() as tape:
+        products = bfloat16_products(self.options.precision == "bf16")
+        with seeded, injected_dropout(self.model, dropout_masks), products, tf.GradientTape() as tape:
             logits, _ = self.model(source, target_in, source_valid_lens, training=True)
             loss = tf.reduce_sum(self.loss(logits, target_out, target_valid_lens))
             loss *= tf.cast(weight, loss.dtype)

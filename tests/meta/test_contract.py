@@ -25,6 +25,7 @@ EXTRA_FILES = {
     ("jax", "sharding.py"): "likewise, and the mesh of devices over which XLA lays all arrays",
     ("jax", "linear.py"): "nnx.Linear with gradients that XLA computes fast on a CPU, which it does not by itself",
     ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
+    ("tensorflow", "dense.py"): "products of matrices, whose precision Keras has as a policy of each layer",
     ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
 }
 # Likewise functions.

@@ -14,4 +14,6 @@ SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    # What is compared is compiled here and now, not by an earlier process.
+    "TRANSFORMER_MB_COMPILATION_CACHE": "off",
 }
