@@ -20,7 +20,7 @@ from .parameters import check_weights
 from .placed_layers import PlacedLayer
 from .representation import settings
 from .searches import Searches
-from .trainer import Trainer, TrainerOptions
+from .trainer import Trainer, TrainerOptions, check_offered
 
 Weights = Mapping[str, np.ndarray]
 
@@ -222,24 +222,13 @@ class Backend(Searches, ABC):
     def trainer(self, model: Any, **options: Any) -> Trainer:
         """A trainer for the model; ``options`` are those of TrainerOptions.
 
-        Raises:
-            ConfigError: naming the option, also where this backend has no such precision or leaves nothing to compile.
+        Raises: ConfigError, naming the option; also where this backend has no such precision, or nothing to compile.
         """
         check_side(model.config, "decoder", "trainer")
         chosen = TrainerOptions(**options)
-        self.check_offered(chosen)
+        check_offered(self.name, self.dtype, self.trainer_class, chosen)
         make: Callable[[Any, TrainerOptions], Trainer] = self.trainer_class
         return make(model, chosen)
-
-    def check_offered(self, options: TrainerOptions) -> None:
-        """Refuse what this backend's trainers do not have."""
-        if options.precision not in self.trainer_class.precisions:
-            offered = ", ".join(self.trainer_class.precisions)
-            raise ConfigError(f"precision must be {offered} with backend {self.name}, got {options.precision!r}.")
-        if options.precision != "full" and self.dtype != "float32":
-            raise ConfigError(f"precision {options.precision} keeps weights in float32: dtype must be that, got {self.dtype}.")
-        if options.compile and not self.trainer_class.compiles:
-            raise ConfigError(f"compile must be false with backend {self.name}, which compiles no steps, got true.")
 
     def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:
         """Encoder states [B, S, D] of source [B, S] int, in evaluation mode."""

@@ -236,6 +236,17 @@ class Trainer(ABC):
             self.load_moments(slot, {name: state[f"{slot}.{name}"] for name in self.parameters})
 
 
+def check_offered(backend: str, dtype: str, trainer: type[Trainer], options: TrainerOptions) -> None:
+    """Refuse what the trainers of a backend in this dtype do not have; raises ConfigError."""
+    if options.precision not in trainer.precisions:
+        offered = ", ".join(trainer.precisions)
+        raise ConfigError(f"precision must be {offered} with backend {backend}, got {options.precision!r}.")
+    if options.precision != "full" and dtype != "float32":
+        raise ConfigError(f"dtype must be float32 with precision {options.precision}, which keeps weights in it, got {dtype}.")
+    if options.compile and not trainer.compiles:
+        raise ConfigError(f"compile must be false with backend {backend}, which compiles no steps, got true.")
+
+
 def optimizer_shapes(config: TransformerConfig, state: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the optimizer whose moments ``state`` holds; all of adam's when there are none."""
     kinds = [name.partition(".")[0] for name in state]

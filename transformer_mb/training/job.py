@@ -20,6 +20,7 @@ from ..errors import ConfigError
 from ..option_words import FILES, RUN_DEFAULTS
 from ..parameters import parameter_shapes
 from ..registry import get_backend, join_processes, requested_name
+from ..trainer import check_offered
 from .begun import begun_model, begun_run, check_pairs, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource
@@ -141,7 +142,7 @@ def prepare(
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
     backend = given.backend or get_backend(run["backend"], _own_device(run["device"], place), run["dtype"])
     recipe, decoding = settings.recipe(), settings.decoding_options()
-    backend.check_offered(recipe)
+    check_offered(backend.name, backend.dtype, backend.trainer_class, recipe)
     if checkpoint is not None:
         recipe.check_continues(recipe_of(checkpoint))
     if given.pairs is None and not settings.data.get("source"):
