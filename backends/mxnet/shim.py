@@ -11,24 +11,15 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy
 
+from transformer_mb.processes.cores import cores
+
 if "bool" not in vars(numpy):
     numpy.bool = bool  # type: ignore[attr-defined]
 
-
-
-def _cores() -> int:
-    """How many of the processors that this process may use are cores of their own."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    try:
-        cores = {Path(f"/sys/devices/system/cpu/cpu{i}/topology/thread_siblings_list").read_text() for i in allowed}
-    except OSError:
-        return len(allowed)
-    return len(cores)
 
 
 @contextmanager
@@ -41,7 +32,7 @@ def _for_this_processor() -> Iterator[None]:
     features = numpy.core._multiarray_umath.__cpu_features__
     chosen = {}
     if not os.environ.keys() & {"OMP_NUM_THREADS", "MXNET_OMP_MAX_THREADS"}:
-        chosen["MXNET_OMP_MAX_THREADS"] = str(_cores())
+        chosen["MXNET_OMP_MAX_THREADS"] = str(cores())
     if features.get("AVX2") and features.get("FMA3") and "OPENBLAS_CORETYPE" not in os.environ:
         chosen["OPENBLAS_CORETYPE"] = "Haswell"
     os.environ.update(chosen)

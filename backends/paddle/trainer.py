@@ -37,8 +37,11 @@ class PaddleTrainer(Trainer):
         with paddle.device.device_guard(self.place):
             tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in share.batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
-            seeded = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
-            with seeded, injected_dropout(self.model, share.dropout_masks):
+            if share.dropout_masks is None:
+                dropped = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
+            else:
+                dropped = injected_dropout(self.model, share.dropout_masks)
+            with dropped:
                 logits, _ = self.model(source, target_in, source_valid_lens)
                 loss = self.loss(logits, target_out, target_valid_lens).sum() * share.weight
             vector = self.optimizer.flatten(gradients(loss, self.tensors))
