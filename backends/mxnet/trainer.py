@@ -105,7 +105,10 @@ class MXNetTrainer(Trainer):
         self.step_count += 1
         self.optimizer.step(vector, self.learning_rate, self.step_count)
         # weight -= 1.0 * change, for all small ones in one operation, which takes three times as long for a large one.
-        pairs = [(parameter.value.as_nd_ndarray(), change) for parameter, change in zip(self.parameters.values(), self.changes, strict=True)]
+        pairs = [
+            (parameter.value.as_nd_ndarray(), change)
+            for parameter, change in zip(self.parameters.values(), self.changes, strict=True)
+        ]
         small = [pair for pair in pairs if pair[0].size < LARGE]
         for weight, change in pairs:
             if weight.size >= LARGE:

@@ -6,19 +6,10 @@ import warnings
 
 from transformer_mb.processes.cores import cores
 
-threads_chosen = "OMP_NUM_THREADS" in os.environ  # Paddle itself sets it
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "No ccache found")  # which those need who compile operators of their own
+    chosen = "OMP_NUM_THREADS" in os.environ  # Paddle itself sets it
     import paddle
-
-# Paddle takes one thread where the user does not ask for more.
-if not threads_chosen:
-    paddle.base.core.set_num_threads(cores())
-# glibc gives arrays of megabytes back to the system and has them zeroed anew, which takes longer than to compute them: below
-# 32 MB they are to be kept (M_MMAP_THRESHOLD), and up to 256 MB of what is free (M_TRIM_THRESHOLD).
-if hasattr(ctypes.CDLL(None), "mallopt"):
-    ctypes.CDLL(None).mallopt(-3, 2**25)
-    ctypes.CDLL(None).mallopt(-1, 2**28)
 
 # isort: split
 from .attention import (
@@ -60,3 +51,12 @@ __all__ = [
     "transpose_output",
     "transpose_qkv",
 ]
+
+# Paddle takes one thread where the user does not ask for more.
+if not chosen:
+    paddle.base.core.set_num_threads(cores())
+# glibc gives arrays of megabytes back to the system and has them zeroed anew, which takes longer than to compute them: below
+# 32 MB they are to be kept (M_MMAP_THRESHOLD), and up to 256 MB of what is free (M_TRIM_THRESHOLD).
+if hasattr(ctypes.CDLL(None), "mallopt"):
+    ctypes.CDLL(None).mallopt(-3, 2**25)
+    ctypes.CDLL(None).mallopt(-1, 2**28)
