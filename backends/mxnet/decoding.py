@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -58,20 +58,55 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
     return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
-# What ``shim.compiled`` makes of a model's steps, by position and by what they read; until then, how often it was asked for.
-_STEPS: WeakKeyDictionary[EncoderDecoder, dict[Any, Any]] = WeakKeyDictionary()
+# What ``shim.compiled`` makes of a model's calls, by what they depend on beside arrays; until then, how often it was asked for.
+_CALLS: WeakKeyDictionary[EncoderDecoder, dict[Any, Any]] = WeakKeyDictionary()
+_MOST_CALLS = 1000
 
 
-def _leaves(tree: Any) -> Iterator[mnp.ndarray | None]:
-    for part in tree if isinstance(tree, (list, tuple)) else ():
-        yield from _leaves(part)
-    if not isinstance(tree, (list, tuple)):
+def _compiled(model: EncoderDecoder, key: Any, function: Callable[[], Any], arrays: Sequence[mnp.ndarray]) -> Any:
+    """``function`` as one operator, from the third time on that it is asked for; before that, and where none can be, None."""
+    calls = _CALLS.setdefault(model, {})
+    if len(calls) > _MOST_CALLS:
+        calls.clear()
+    asked = calls.setdefault(key, 0)
+    if asked in (0, 1):
+        calls[key] = asked + 1
+    elif asked == 2:
+        calls[key] = compiled(function, arrays, static=False)
+    return calls[key] if callable(calls[key]) else None
+
+
+def _arrays(tree: Any) -> Iterator[mnp.ndarray]:
+    if isinstance(tree, (list, tuple)):
+        for part in tree:
+            yield from _arrays(part)
+    elif isinstance(tree, mnp.ndarray):
         yield tree
 
 
-def _grown(cache: BlockCache, keys: mnp.ndarray, values: mnp.ndarray) -> BlockCache:
-    own = cache.self_attention
-    return cache._replace(self_attention=own._replace(length=own.length + 1, key_buffer=keys, value_buffer=values))
+def _kind(parameters: Sequence[mnp.ndarray]) -> Any:
+    """What changes where a model is cast, moved or given other layers."""
+    return np.dtype(parameters[0].dtype).name, str(parameters[0].ctx), tuple(map(id, parameters))
+
+
+def _made(before: Sequence[BlockCache], after: Sequence[BlockCache]) -> Iterator[mnp.ndarray]:
+    """What a step adds to each block's memory: keys and values, and of the first step those of the encoder."""
+    for old, new in zip(before, after, strict=True):
+        yield from (new.self_attention.keys, new.self_attention.values)
+        if old.cross_attention is None:
+            yield from _arrays(new.cross_attention)
+
+
+def _grown(cache: BlockCache, keys: mnp.ndarray, values: mnp.ndarray, *cross: mnp.ndarray) -> BlockCache:
+    own = cache.self_attention._replace(length=keys.shape[2], key_buffer=keys, value_buffer=values)
+    return BlockCache(own, (*cross[:2], cross[2:]) if cross else cache.cross_attention)
+
+
+def _encoded(model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray) -> mnp.ndarray:
+    parameters = [parameter.value for parameter in named_parameters(model.encoder).values()]
+    arrays = [source, valid_lens, *parameters]
+    call = _compiled(model, ("source", source.shape, *_kind(parameters)), lambda: model.encoder(source, valid_lens), arrays)
+    return model.encoder(source, valid_lens) if call is None else call(arrays)
 
 
 class BeamDecoder:
@@ -84,7 +119,7 @@ class BeamDecoder:
         with autograd.pause(train_mode=False):
             enc_outputs = valid_lens = None
             if model.encoder is not None:
-                enc_outputs = mnp.repeat(model.encoder(inputs.source, inputs.valid_lens), beam, axis=0)
+                enc_outputs = mnp.repeat(_encoded(model, inputs.source, inputs.valid_lens), beam, axis=0)
                 valid_lens = mnp.repeat(inputs.valid_lens, beam)
             max_steps += inputs.prompt_steps
             self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
@@ -94,42 +129,27 @@ class BeamDecoder:
 
     def _logits(self, tokens: np.ndarray) -> mnp.ndarray:
         column = to_device(np.array(tokens)[:, None], self.context)
-        caches = self.state[2]
-        own, cross = caches[0]
-        began = own.length > 0 and (self.state[0] is None or cross is not None)
-        step = self._compiled(column, caches) if began and not self.attend else None
-        if step is None:
-            logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
-            return suppress(npx.reshape(logits, (-2, -1)), self.model.config.suppress_ids)
-        logits, *buffers = step([column, *self._arrays(caches)])
-        pairs = zip(caches, buffers[::2], buffers[1::2], strict=True)
-        self.state[2] = [_grown(cache, keys, values) for cache, keys, values in pairs]
+        state, arrays = self.state, [column, *_arrays(self.state), *self.parameters]
+
+        def step() -> list[mnp.ndarray]:
+            logits, after = self.model.decoder(column, state)
+            return [self._allowed(logits), *_made(state[2], after[2])]
+
+        own, cross = state[2][0]
+        # Later steps are the same for all batches and sources; the first makes a mask of one form.
+        form = state[0].shape if cross is None and state[0] is not None else None
+        key = own.length, own.left_padding is None, form, *_kind(self.parameters)
+        call = None if self.attend else _compiled(self.model, key, step, arrays)
+        if call is None:
+            logits, self.state = self.model.decoder(column, state, need_weights=self.attend)
+            return self._allowed(logits)
+        logits, *made = call(arrays)
+        size = len(made) // len(state[2])
+        self.state[2] = [_grown(cache, *made[i * size : (i + 1) * size]) for i, cache in enumerate(state[2])]
         return logits
 
-    def _arrays(self, caches: Sequence[BlockCache]) -> list[mnp.ndarray]:
-        """All that a step reads beside the token: those that it has from the steps before, then what stays."""
-        buffers = [buffer for cache in caches for buffer in (cache.self_attention.keys, cache.self_attention.values)]
-        held = [(cache.self_attention.left_padding, cache.cross_attention) for cache in caches]
-        return [*buffers, *(array for array in _leaves(held) if array is not None), *self.parameters]
-
-    def _compiled(self, column: mnp.ndarray, caches: Sequence[BlockCache]) -> Any:
-        """The step at this position as one operator (four times as fast), from the third time on that it is asked for."""
-        steps = _STEPS.setdefault(self.model, {})
-        own = caches[0].self_attention
-        dtype = np.dtype(own.keys.dtype).name
-        key = own.length, own.left_padding is None, self.state[1] is None, dtype, str(self.context)
-        asked = steps.setdefault(key, 0)
-        if asked in (0, 1):
-            steps[key] = asked + 1
-        elif asked == 2:
-
-            def imperative() -> list[mnp.ndarray]:
-                logits, state = self.model.decoder(column, [*self.state[:2], caches])
-                logits = suppress(npx.reshape(logits, (-2, -1)), self.model.config.suppress_ids)
-                return [logits, *self._arrays(state[2])[: 2 * len(caches)]]
-
-            steps[key] = compiled(imperative, [column, *self._arrays(caches)], static=False)
-        return steps[key] if callable(steps[key]) else None
+    def _allowed(self, logits: mnp.ndarray) -> mnp.ndarray:
+        return suppress(npx.reshape(logits, (-2, -1)), self.model.config.suppress_ids)  # [B, 1, V] -> [B, V]
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         with autograd.pause(train_mode=False):
