@@ -75,7 +75,7 @@ class _Step:
             if cross is not None:
                 Y = block.addnorm2.sublayer_input(X)
                 queries = _parted(_affine(Y, *_weights(block.attention2.W_q)), 1, block.attention2.num_heads)[0]
-                X = _added(block.addnorm2, X, _attended(block.attention2, queries, *cross[:2], self.padding))
+                X = _added(block.addnorm2, X, _attended(block.attention2, queries, cross[0], cross[1], self.padding))
             Y = block.ffn.activation(_affine(block.addnorm3.sublayer_input(X), *_weights(block.ffn.dense1)))
             X = _added(block.addnorm3, X, _affine(Y, *_weights(block.ffn.dense2)))
             caches.append(BlockCache(own, cross))

@@ -44,14 +44,14 @@ class _Optimizer:
         vectors = (gradient, *self.slots.values())
         for start in range(0, gradient.shape[0], CHUNK):
             piece, *moments = (vector._slice(start, min(start + CHUNK, gradient.shape[0])) for vector in vectors)
-            update = self._sgd(piece, *moments) if self.options.optimizer == "sgd" else self._adam(piece, *moments, step_count)
+            update = self._sgd(piece, *moments) if self.options.optimizer == "sgd" else self._adam(piece, step_count, *moments)
             paddle.assign(update, piece)
         if self.options.weight_decay:
             gradient.add_(self.flatten(self.parameters).scale_(self.options.weight_decay))
         for parameter, change in zip(self.parameters, self.split(gradient.scale_(-learning_rate)), strict=True):
             parameter.add_(change)
 
-    def _adam(self, gradient: Tensor, m: Tensor, v: Tensor, step_count: int) -> Tensor:
+    def _adam(self, gradient: Tensor, step_count: int, m: Tensor, v: Tensor) -> Tensor:
         (beta1, beta2), eps = self.options.betas, self.options.eps
         m = m.scale_(beta1).add_(gradient * (1.0 - beta1))
         v = v.scale_(beta2).add_(gradient.square().scale_(1.0 - beta2))

@@ -7,6 +7,7 @@ It runs as dynamic graph: compiled with paddle.jit.to_static the same step takes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 
 import numpy as np
 import paddle
@@ -37,6 +38,7 @@ class PaddleTrainer(Trainer):
         with paddle.device.device_guard(self.place):
             tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in share.batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
+            dropped: AbstractContextManager[None]
             if share.dropout_masks is None:
                 dropped = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
             else:
