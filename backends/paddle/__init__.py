@@ -12,6 +12,7 @@ with warnings.catch_warnings():
     import paddle
 
 # isort: split
+from . import weights
 from .attention import (
     DotProductAttention,
     MultiHeadAttention,
@@ -54,7 +55,8 @@ __all__ = [
 
 # Paddle takes one thread where the user does not ask for more.
 if not chosen:
-    paddle.base.core.set_num_threads(cores())
+    weights._threads = cores()
+    paddle.base.core.set_num_threads(weights._threads)
 # glibc gives arrays of megabytes back to the system and has them zeroed anew, which takes longer than to compute them: below
 # 32 MB they are to be kept (M_MMAP_THRESHOLD), and up to 256 MB of what is free (M_TRIM_THRESHOLD).
 if hasattr(ctypes.CDLL(None), "mallopt"):

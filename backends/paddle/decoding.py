@@ -19,6 +19,7 @@ from .decoder import TransformerDecoder
 from .model import EncoderDecoder
 from .normalization import AddNorm
 from .sampling import drawn, uniforms
+from .weights import _take_threads
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -125,6 +126,7 @@ class BeamDecoder:
     @paddle.no_grad()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         model.eval()
+        _take_threads(model.decoder.dense.weight.size)
         self.model, self.attend = model, attend
         self.quick: _Step | None = None
         self.place = inputs.tokens.place

@@ -15,6 +15,14 @@ from paddle import Tensor, nn
 
 from transformer_mb.native_parameters import NativeParameter
 
+_threads: int | None = None  # how many there may be; None where the user has chosen
+
+
+def _take_threads(largest: int) -> None:
+    """As many as a model is worth whose largest parameter is of that size: on small arrays several only wait for each other."""
+    if _threads is not None:
+        paddle.base.core.set_num_threads(_threads if largest >= 2**17 else 1)
+
 
 class _Linear(nn.Linear):
     """nn.Linear whose bias gets its gradient by a matrix product, which takes a twentieth of Paddle's sum over many rows."""
