@@ -5,6 +5,7 @@ A mask says which elements are kept; the layer multiplies by 1 / (1 - rate) itse
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -66,6 +67,20 @@ def dropout_masks(
 def keep_mask(seed: int, step: int, path: str, rate: float, shape: tuple[int, ...]) -> np.ndarray:
     """True where an element is kept, each with probability 1 - rate."""
     return stream(seed, "dropout", step, path).random(shape) >= rate
+
+
+def drawn_masks(sites: Sites, seed: int, step: int) -> dict[str, np.ndarray]:
+    """Keep-masks for a backend's own dropout: other ones than ``dropout_masks``, in a third of the time.
+
+    Whole numbers of 32 bits, two in each that the generator draws, are compared with the rate.
+    """
+    generator = np.random.SFC64((seed, step))
+    masks = {}
+    for path, (rate, shape) in sites.items():
+        size = math.prod(shape)
+        numbers = generator.random_raw((size + 1) // 2).view(np.uint32)[:size]
+        masks[path] = (numbers >= np.uint32(min(round(rate * 2**32), 2**32 - 1))).reshape(shape)
+    return masks
 
 
 @contextmanager

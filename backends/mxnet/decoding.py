@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import mxnet as mx
 import numpy as np
@@ -13,9 +16,11 @@ from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
 from transformer_mb.sampling import Truncation
 
+from .cache import BlockCache
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
-from .weights import to_device
+from .shim import compiled
+from .weights import named_parameters, to_device
 
 
 def suppress(logits: mnp.ndarray, token_ids: tuple[int, ...]) -> mnp.ndarray:
@@ -53,16 +58,68 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
     return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
+# What ``shim.compiled`` makes of a model's calls, by what they depend on beside arrays; until then, how often it was asked for.
+_CALLS: WeakKeyDictionary[EncoderDecoder, dict[Any, Any]] = WeakKeyDictionary()
+_MOST_CALLS = 1000
+
+
+def _compiled(model: EncoderDecoder, key: Any, function: Callable[[], Any], arrays: Sequence[mnp.ndarray]) -> Any:
+    """``function`` as one operator, from the third time on that it is asked for; before that, and where none can be, None."""
+    calls = _CALLS.setdefault(model, {})
+    if len(calls) > _MOST_CALLS:
+        calls.clear()
+    asked = calls.setdefault(key, 0)
+    if asked in (0, 1):
+        calls[key] = asked + 1
+    elif asked == 2:
+        calls[key] = compiled(function, arrays, static=False)
+    return calls[key] if callable(calls[key]) else None
+
+
+def _arrays(tree: Any) -> Iterator[mnp.ndarray]:
+    if isinstance(tree, (list, tuple)):
+        for part in tree:
+            yield from _arrays(part)
+    elif isinstance(tree, mnp.ndarray):
+        yield tree
+
+
+def _kind(parameters: Sequence[mnp.ndarray]) -> Any:
+    """What changes where a model is cast, moved or given other layers."""
+    return np.dtype(parameters[0].dtype).name, str(parameters[0].ctx), tuple(map(id, parameters))
+
+
+def _made(before: Sequence[BlockCache], after: Sequence[BlockCache]) -> Iterator[mnp.ndarray]:
+    """What a step adds to each block's memory: keys and values, and of the first step those of the encoder."""
+    for old, new in zip(before, after, strict=True):
+        yield from (new.self_attention.keys, new.self_attention.values)
+        if old.cross_attention is None:
+            yield from _arrays(new.cross_attention)
+
+
+def _grown(cache: BlockCache, keys: mnp.ndarray, values: mnp.ndarray, *cross: mnp.ndarray) -> BlockCache:
+    own = cache.self_attention._replace(length=keys.shape[2], key_buffer=keys, value_buffer=values)
+    return BlockCache(own, (*cross[:2], cross[2:]) if cross else cache.cross_attention)
+
+
+def _encoded(model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray) -> mnp.ndarray:
+    parameters = [parameter.value for parameter in named_parameters(model.encoder).values()]
+    arrays = [source, valid_lens, *parameters]
+    call = _compiled(model, ("source", source.shape, *_kind(parameters)), lambda: model.encoder(source, valid_lens), arrays)
+    return model.encoder(source, valid_lens) if call is None else call(arrays)
+
+
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.model, self.attend = model, attend
+        self.parameters = [parameter.value for parameter in named_parameters(model.decoder).values()]
         self.context = inputs.tokens.ctx
         with autograd.pause(train_mode=False):
             enc_outputs = valid_lens = None
             if model.encoder is not None:
-                enc_outputs = mnp.repeat(model.encoder(inputs.source, inputs.valid_lens), beam, axis=0)
+                enc_outputs = mnp.repeat(_encoded(model, inputs.source, inputs.valid_lens), beam, axis=0)
                 valid_lens = mnp.repeat(inputs.valid_lens, beam)
             max_steps += inputs.prompt_steps
             self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
@@ -72,8 +129,27 @@ class BeamDecoder:
 
     def _logits(self, tokens: np.ndarray) -> mnp.ndarray:
         column = to_device(np.array(tokens)[:, None], self.context)
-        logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
-        return suppress(logits[:, 0], self.model.config.suppress_ids)
+        state, arrays = self.state, [column, *_arrays(self.state), *self.parameters]
+
+        def step() -> list[mnp.ndarray]:
+            logits, after = self.model.decoder(column, state)
+            return [self._allowed(logits), *_made(state[2], after[2])]
+
+        own, cross = state[2][0]
+        # Later steps are the same for all batches and sources; the first makes a mask of one form.
+        form = state[0].shape if cross is None and state[0] is not None else None
+        key = own.length, own.left_padding is None, form, *_kind(self.parameters)
+        call = None if self.attend else _compiled(self.model, key, step, arrays)
+        if call is None:
+            logits, self.state = self.model.decoder(column, state, need_weights=self.attend)
+            return self._allowed(logits)
+        logits, *made = call(arrays)
+        size = len(made) // len(state[2])
+        self.state[2] = [_grown(cache, *made[i * size : (i + 1) * size]) for i, cache in enumerate(state[2])]
+        return logits
+
+    def _allowed(self, logits: mnp.ndarray) -> mnp.ndarray:
+        return suppress(npx.reshape(logits, (-2, -1)), self.model.config.suppress_ids)  # [B, 1, V] -> [B, V]
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         with autograd.pause(train_mode=False):

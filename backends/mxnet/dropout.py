@@ -13,7 +13,7 @@ from mxnet.gluon import nn
 
 from transformer_mb.checks import check_same
 from transformer_mb.config import check_rate
-from transformer_mb.dropout_masks import batch_sites, injected
+from transformer_mb.dropout_masks import batch_sites, drawn_masks, injected
 
 from .weights import named_layers, to_device
 
@@ -55,6 +55,4 @@ def seeded_dropout(model: gluon.Block, seed: int, step: int, batch: Any) -> Abst
 
     By NumPy: MXNet's one random state is the whole process's, cannot be put back, and takes a millisecond to seed.
     """
-    generator, sites = np.random.default_rng((seed, step)), batch_sites(model.config, batch)
-    masks = {path: generator.random(shape, np.float32) >= rate for path, (rate, shape) in sites.items()}
-    return injected_dropout(model, masks)
+    return injected_dropout(model, drawn_masks(batch_sites(model.config, batch), seed, step))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from mxnet import gluon, npx
+from functools import lru_cache
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 
 from transformer_mb.checks import check_labels, check_rank
@@ -35,9 +39,30 @@ class MaskedSoftmaxCELoss(gluon.loss.Loss):
 
 
 def _log_probability(pred: mnp.ndarray, label: mnp.ndarray) -> mnp.ndarray:
-    """Of each label. Composed, because MXNet's float32 log_softmax is 1e-6 off, and its gradient 8e-6.
+    """Of each label [B, T], of logits [B, T, V].
 
-    What flows back through the maximum is the sum of all gradients of a row, which is zero; no operator would stop it.
+    MXNet's float32 log_softmax is 1e-6 off, and its gradient 8e-6; its softmax is exact, but 0 where a probability is too
+    small. So the value is the logarithm of a probability where there is one, and the gradient, which is the label's
+    place less the probabilities, that of a term of value 0. To compose all this takes five times as long (measured).
     """
-    pred = pred - pred.max(axis=-1, keepdims=True)
-    return npx.pick(pred, label) - mnp.log(mnp.exp(pred).sum(axis=-1))
+    B, T, V = pred.shape
+    recording = autograd.is_recording()
+    with autograd.pause():
+        probabilities = npx.softmax(pred)
+        chosen = npx.pick(probabilities, label)
+        there = npx.cast(chosen > np.finfo(chosen.dtype).tiny ** 0.5, dtype=pred.dtype)
+        value = mnp.log(chosen * there + (1.0 - there)) + npx.pick(npx.log_softmax(pred), label) * (1.0 - there)
+        if not recording:
+            return value
+    # A sum by way of a matrix product, whose backward is not MXNet's slow one of a sum.
+    ones = _ones(V, np.dtype(pred.dtype).name, pred.ctx)
+    mean = npx.fully_connected(probabilities * pred, ones, num_hidden=1, no_bias=True, flatten=False)
+    term = npx.pick(pred, label) - mean.reshape(B, T)
+    with autograd.pause():
+        origin = term * 1.0
+    return value + (term - origin)
+
+
+@lru_cache(maxsize=16)
+def _ones(size: int, dtype: str, context: mx.Context) -> mnp.ndarray:
+    return mnp.ones((1, size), dtype=dtype, ctx=context)

@@ -6,8 +6,11 @@ of epsilon repairs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import mxnet as mx
+import numpy as np
 from mxnet import np as mnp
 
 from transformer_mb.trainer import SLOTS, TrainerOptions
@@ -25,6 +28,7 @@ class _Optimizer:
         first = parameters[0]
         self.change = mnp.zeros(sum(parameter.size for parameter in parameters), dtype=first.dtype, ctx=first.ctx)
         self.slots = {slot: mnp.zeros_like(self.change) for slot in SLOTS[options.optimizer]}
+        self.nothing = mnp.zeros_like(self.change)
 
     def step(self, gradient: mnp.ndarray, learning_rate: float, step_count: int) -> None:
         """Set ``change``, which the caller subtracts; ``step_count`` is 1 at the first step."""
@@ -38,12 +42,28 @@ class _Optimizer:
     def _adam(self, gradient: mnp.ndarray, learning_rate: float, step_count: int) -> None:
         beta1, beta2 = self.options.betas
         m, v = self.slots["m"], self.slots["v"]
+        rate, root = learning_rate / (1.0 - beta1**step_count), math.sqrt(1.0 - beta2**step_count)
+        if m.dtype == np.float32:
+            self._fused_adam(gradient, rate * root, self.options.eps * root)
+            return
         m *= beta1
         m += gradient * (1.0 - beta1)
         v *= beta2
         v += mnp.square(gradient) * (1.0 - beta2)
-        denominator = mnp.sqrt(v * (1.0 / (1.0 - beta2**step_count))) + self.options.eps
-        mnp.divide(m * (learning_rate / (1.0 - beta1**step_count)), denominator, out=self.change)
+        mnp.divide(m * rate, mnp.sqrt(v) / root + self.options.eps, out=self.change)
+
+    def _fused_adam(self, gradient: mnp.ndarray, rate: float, eps: float) -> None:
+        """Of MXNet's fused updates, which hold their numbers in float32: the moments by that of momentum, where 1 - beta is
+        given rather than computed from a rounded beta, and the change by Adam's, with betas that leave the moments alone."""
+        beta1, beta2 = self.options.betas
+        vectors = gradient, self.slots["m"], self.slots["v"], self.nothing, self.change
+        gradient, m, v, nothing, change = (vector.as_nd_ndarray() for vector in vectors)
+        # Written in between: nothing + moment, which nobody reads.
+        mx.nd.sgd_mom_update(nothing, gradient, m, lr=beta1 - 1.0, momentum=beta1, wd=0.0, out=change)
+        mx.nd.square(gradient, out=change)
+        mx.nd.sgd_mom_update(nothing, change, v, lr=beta2 - 1.0, momentum=beta2, wd=0.0, out=change)
+        # nothing - lr * m / (sqrt(v) + eps)
+        mx.nd.adam_update(nothing, nothing, m, v, lr=-rate, beta1=1.0, beta2=1.0, epsilon=eps, wd=0.0, out=change)
 
     def _sgd(self, gradient: mnp.ndarray, learning_rate: float) -> None:
         momentum = self.slots["momentum"]

@@ -7,16 +7,45 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
 
+from transformer_mb.processes.cores import cores
+
 if "bool" not in vars(numpy):
     numpy.bool = bool  # type: ignore[attr-defined]
 
-with warnings.catch_warnings():
+
+@contextmanager
+def _for_this_processor() -> Iterator[None]:
+    """What MXNet and its OpenBLAS of 2021 read from the environment when they are loaded, where the user says nothing.
+
+    MXNet takes half of all processors, as if each core were two. Threads that spin while they wait make small operations take
+    twice the time wherever something else runs. To its OpenBLAS a processor that came later is one of 2004, whose matrix
+    products take three times as long.
+    """
+    features = numpy.core._multiarray_umath.__cpu_features__
+    chosen = {}
+    if not os.environ.keys() & {"OMP_NUM_THREADS", "MXNET_OMP_MAX_THREADS"}:
+        chosen = {"MXNET_OMP_MAX_THREADS": str(cores()), "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
+    if features.get("AVX2") and features.get("FMA3") and "OPENBLAS_CORETYPE" not in os.environ:
+        chosen["OPENBLAS_CORETYPE"] = "Haswell"
+    before = {name: os.environ.get(name) for name in chosen}
+    os.environ.update(chosen)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+
+
+with _for_this_processor(), warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of functions that NumPy announces to remove
     import mxnet as mx
     from mxnet import autograd, base, gluon, npx
@@ -67,14 +96,18 @@ class _Tape:
     holds all that the function does.
     """
 
-    def __init__(self, function: Callable[[], mnp.ndarray]):
+    def __init__(self, function: Callable[[], Any]):
+        self.recording = autograd.is_recording()
         self.leaves: list[mnp.ndarray] = []
         self.complete = True
         self._symbols: dict[int, _Symbol] = {}
         self._alive: list[mnp.ndarray] = []  # an id is an array's own as long as it lives
         self._invoke, register._imperative_invoke = register._imperative_invoke, self._record
         try:
-            self.symbol = self._symbol(function())
+            result = function()
+            outputs = result if isinstance(result, list) else [result]
+            symbols = [self._symbol(array) for array in outputs]
+            self.symbol = mx.sym.Group([symbol.as_nd_ndarray() for symbol in symbols]).as_np_ndarray()
         finally:
             register._imperative_invoke = self._invoke
 
@@ -102,24 +135,32 @@ class _Tape:
         return self._symbols[id(array)]
 
     def _node(self, operator: int, symbols: Sequence[_Symbol], keys: Sequence[str], values: Sequence[Any]) -> _Symbol:
-        handle = base.SymbolHandle()
-        attributes = len(keys), base.c_str_array(keys), base.c_str_array([str(value) for value in values])
-        base.check_call(base._LIB.MXSymbolCreateAtomicSymbol(ctypes.c_void_p(operator), *attributes, ctypes.byref(handle)))
+        try:
+            handle = self._operator(operator, keys, values)
+        except base.MXNetError:  # one of any number of inputs, which is to be told how many
+            handle = self._operator(operator, [*keys, "num_args"], [*values, len(symbols)])
         node = _Symbol(handle)
         name = base.c_str(f"node{len(self._alive)}")
         base.check_call(base._LIB.NNSymbolCompose(handle, name, len(symbols), None, base.c_handle_array(symbols)))
-        if not autograd.is_recording():  # what autograd.pause() means
+        if self.recording and not autograd.is_recording():  # what autograd.pause() means
             node = mx.sym.BlockGrad(node.as_nd_ndarray()).as_np_ndarray()
         return node
 
+    @staticmethod
+    def _operator(operator: int, keys: Sequence[str], values: Sequence[Any]) -> base.SymbolHandle:
+        handle = base.SymbolHandle()
+        attributes = len(keys), base.c_str_array(keys), base.c_str_array([str(value) for value in values])
+        base.check_call(base._LIB.MXSymbolCreateAtomicSymbol(ctypes.c_void_p(operator), *attributes, ctypes.byref(handle)))
+        return handle
+
 
 def compiled(
-    function: Callable[[], mnp.ndarray], arrays: Sequence[mnp.ndarray], static: bool
-) -> Callable[[Sequence[mnp.ndarray]], mnp.ndarray] | None:
+    function: Callable[[], Any], arrays: Sequence[mnp.ndarray], static: bool
+) -> Callable[[Sequence[mnp.ndarray]], Any] | None:
     """``function``, which reads ``arrays``, as one operator of arrays of these shapes, such as hybridize makes of a block.
 
     None where that cannot be, because the function makes an array other than by operators: a second run would show
-    another one. To be called inside autograd.record().
+    another one. To be called inside autograd.record() where it is to be differentiated. It returns one array, or a list.
 
     Args:
         static: keep the memory of all intermediate results for the next call.

@@ -1,12 +1,18 @@
 """The PaddlePaddle backend: ``nn.Layer`` layers, run as dynamic graph; CPU and CUDA."""
 
+import ctypes
+import os
 import warnings
+
+from transformer_mb.processes.cores import cores
 
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "No ccache found")  # which those need who compile operators of their own
-    import paddle  # noqa: F401
+    chosen = "OMP_NUM_THREADS" in os.environ  # Paddle itself sets it
+    import paddle
 
 # isort: split
+from . import weights
 from .attention import (
     DotProductAttention,
     MultiHeadAttention,
@@ -46,3 +52,13 @@ __all__ = [
     "transpose_output",
     "transpose_qkv",
 ]
+
+# Paddle takes one thread where the user does not ask for more.
+if not chosen:
+    weights._threads = cores()
+    paddle.base.core.set_num_threads(weights._threads)
+# glibc gives arrays of megabytes back to the system and has them zeroed anew, which takes longer than to compute them: below
+# 32 MB they are to be kept (M_MMAP_THRESHOLD), and up to 256 MB of what is free (M_TRIM_THRESHOLD).
+if hasattr(ctypes.CDLL(None), "mallopt"):
+    ctypes.CDLL(None).mallopt(-3, 2**25)
+    ctypes.CDLL(None).mallopt(-1, 2**28)

@@ -17,6 +17,7 @@ from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
 from .given import attention_mask, floats, lengths
+from .weights import _Linear
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
@@ -54,10 +55,13 @@ def _swap_axes(X: Tensor) -> Tensor:
 
 
 def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    if allowed is None:
+    return _softmax_outside(scores, None if allowed is None else ~allowed)
+
+
+def _softmax_outside(scores: Tensor, outside: Tensor | None) -> Tensor:
+    if outside is None:
         return F.softmax(scores, axis=-1)
     # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
-    outside = ~allowed
     weights = F.softmax(paddle.masked_fill(scores, outside, paddle.finfo(scores.dtype).min), axis=-1)
     return paddle.masked_fill(weights, outside, 0.0)
 
@@ -128,10 +132,10 @@ class MultiHeadAttention(nn.Layer):
         check_heads(num_hiddens, num_heads)
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout)
-        self.W_q = nn.Linear(query_size, num_hiddens, bias_attr=use_bias)
-        self.W_k = nn.Linear(key_size, num_hiddens, bias_attr=use_bias)
-        self.W_v = nn.Linear(value_size, num_hiddens, bias_attr=use_bias)
-        self.W_o = nn.Linear(num_hiddens, num_hiddens, bias_attr=use_bias)
+        self.W_q = _Linear(query_size, num_hiddens, bias_attr=use_bias)
+        self.W_k = _Linear(key_size, num_hiddens, bias_attr=use_bias)
+        self.W_v = _Linear(value_size, num_hiddens, bias_attr=use_bias)
+        self.W_o = _Linear(num_hiddens, num_hiddens, bias_attr=use_bias)
 
     @property
     def attention_weights(self) -> Tensor | None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import paddle
-from paddle import Tensor
+from paddle import Tensor, nn
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
 from transformer_mb.sampling import Truncation
 
+from .attention import MultiHeadAttention, _softmax_outside
+from .cache import BlockCache
+from .decoder import TransformerDecoder
 from .model import EncoderDecoder
+from .normalization import AddNorm
 from .sampling import drawn, uniforms
+from .weights import _take_threads
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -44,13 +50,85 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
     return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
+class _Step:
+    """A token's way through the decoder's blocks, from the second token on: what the layers compute, without what they check.
+
+    The three projections of self-attention are one product. Not for attention weights, which the layers keep.
+    """
+
+    def __init__(self, decoder: TransformerDecoder, state: list[Any]):
+        self.decoder = decoder
+        self.projections = [_joined(block.attention1) for block in decoder.blks]
+        cross = state[2][0].cross_attention
+        self.padding = None if cross is None else _outside(cross[2])
+
+    def __call__(self, column: Tensor, state: list[Any]) -> tuple[Tensor, list[Any]]:
+        decoder, (first, *_) = self.decoder, state[2]
+        own = first.self_attention
+        X = decoder.embed(column, 0 if decoder.compat_decode == "d2l" else own.length, left_padding=own.left_padding)
+        padding = _outside(own._replace(length=own.length + 1).mask)
+        caches = []
+        for block, projection, (own, cross) in zip(decoder.blks, self.projections, state[2], strict=True):
+            Y = block.addnorm1.sublayer_input(X)
+            queries, keys, values = _parted(_affine(Y, *projection), 3, block.attention1.num_heads)
+            own = own.append(keys, values)
+            X = _added(block.addnorm1, X, _attended(block.attention1, queries, own.keys, own.values, padding))
+            if cross is not None:
+                Y = block.addnorm2.sublayer_input(X)
+                queries = _parted(_affine(Y, *_weights(block.attention2.W_q)), 1, block.attention2.num_heads)[0]
+                X = _added(block.addnorm2, X, _attended(block.attention2, queries, cross[0], cross[1], self.padding))
+            Y = block.ffn.activation(_affine(block.addnorm3.sublayer_input(X), *_weights(block.ffn.dense1)))
+            X = _added(block.addnorm3, X, _affine(Y, *_weights(block.ffn.dense2)))
+            caches.append(BlockCache(own, cross))
+        return decoder.dense(X if decoder.norm is None else decoder.norm(X)), [*state[:2], caches]
+
+
+def _weights(dense: nn.Linear) -> tuple[Tensor, Tensor | None]:
+    return dense.weight, dense.bias
+
+
+def _joined(attention: MultiHeadAttention) -> tuple[Tensor, Tensor | None]:
+    """The weights and biases of queries, keys and values side by side."""
+    parts = attention.W_q, attention.W_k, attention.W_v
+    bias = None if attention.W_q.bias is None else paddle.concat([part.bias for part in parts])
+    return paddle.concat([part.weight for part in parts], axis=1), bias
+
+
+def _affine(X: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    Y = paddle.matmul(X, weight)
+    return Y if bias is None else Y + bias
+
+
+def _parted(X: Tensor, parts: int, num_heads: int) -> list[Tensor]:
+    """[B, 1, parts * D] -> as many of [B, H, 1, D/H]."""
+    return X.reshape([0, parts, num_heads, 1, -1]).unbind(1)
+
+
+def _outside(mask: Tensor | None) -> Tensor | None:
+    """What a mask of all blocks hides; None where that is nothing."""
+    return None if mask is None or bool(mask.all()) else ~mask
+
+
+def _attended(attention: MultiHeadAttention, queries: Tensor, keys: Tensor, values: Tensor, outside: Tensor | None) -> Tensor:
+    scores = paddle.matmul(queries / math.sqrt(queries.shape[-1]), keys, transpose_y=True)
+    weights = _softmax_outside(scores, outside)
+    return _affine(paddle.matmul(weights, values).reshape([0, 1, -1]), *_weights(attention.W_o))
+
+
+def _added(addnorm: AddNorm, X: Tensor, Y: Tensor) -> Tensor:
+    Z = X + Y
+    return Z if addnorm.pre else addnorm.ln(Z)
+
+
 class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     @paddle.no_grad()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         model.eval()
+        _take_threads(model.decoder.dense.weight.size)
         self.model, self.attend = model, attend
+        self.quick: _Step | None = None
         self.place = inputs.tokens.place
         enc_outputs = valid_lens = None
         if model.encoder is not None:
@@ -64,7 +142,11 @@ class BeamDecoder:
 
     def _logits(self, tokens: np.ndarray) -> Tensor:
         column = paddle.to_tensor(tokens, place=self.place).unsqueeze(1)
-        logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
+        if self.quick is not None:
+            logits, self.state = self.quick(column, self.state)
+        else:
+            logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
+            self.quick = None if self.attend else _Step(self.model.decoder, self.state)
         return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @paddle.no_grad()

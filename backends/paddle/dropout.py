@@ -12,7 +12,7 @@ from paddle import Tensor, nn
 
 from transformer_mb.checks import check_same
 from transformer_mb.config import check_rate
-from transformer_mb.dropout_masks import injected
+from transformer_mb.dropout_masks import batch_sites, drawn_masks, injected
 
 
 class Dropout(nn.Dropout):
@@ -31,7 +31,10 @@ class Dropout(nn.Dropout):
         if self.keep is None:
             return super().forward(X)
         check_same("The dropout mask", self.keep.shape, "its input", X.shape)
-        return X * paddle.to_tensor(self.keep, X.dtype, X.place) * (1.0 / (1.0 - self.p))
+        if X.dtype not in (paddle.float32, paddle.float64):
+            return X * paddle.to_tensor(self.keep, X.dtype, X.place) * (1.0 / (1.0 - self.p))
+        factors = np.multiply(self.keep, 1.0 / (1.0 - self.p), dtype=str(X.dtype).removeprefix("paddle."))
+        return X * paddle.to_tensor(factors, place=X.place)
 
 
 def dropouts(module: nn.Layer) -> dict[str, Dropout]:
@@ -46,7 +49,14 @@ def injected_dropout(module: Any, masks: Mapping[str, np.ndarray] | None) -> Abs
 
 @contextmanager
 def seeded_dropout(model: nn.Layer, seed: int, step: int, batch: Any) -> Iterator[None]:
-    """Inside, what is dropped depends on the seed and the step alone; the caller's random numbers stay as they were."""
+    """Inside, what is dropped depends on the seed and the step alone; the caller's random numbers stay as they were.
+
+    On the CPU by NumPy, whose numbers take a fifth of the time.
+    """
+    if model.parameters()[0].place.is_cpu_place():
+        with injected_dropout(model, drawn_masks(batch_sites(model.config, batch), seed, step)):
+            yield
+        return
     devices = {"cpu", paddle.get_device()}
     states = {device: paddle.get_rng_state(device) for device in devices}
     paddle.seed(hash((seed, step)) & 0x7FFFFFFFFFFFFFFF)

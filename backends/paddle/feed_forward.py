@@ -13,6 +13,7 @@ from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
 from .given import floats
+from .weights import _Linear
 
 
 def _gelu_tanh(X: Tensor) -> Tensor:
@@ -42,10 +43,10 @@ class PositionWiseFFN(nn.Layer):
         check_choice("activation", activation)
         check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         super().__init__()
-        self.dense1 = nn.Linear(ffn_num_input, ffn_num_hiddens, bias_attr=use_bias)
+        self.dense1 = _Linear(ffn_num_input, ffn_num_hiddens, bias_attr=use_bias)
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
-        self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs, bias_attr=use_bias)
+        self.dense2 = _Linear(ffn_num_hiddens, ffn_num_outputs, bias_attr=use_bias)
 
     def forward(self, X: Tensor) -> Tensor:
         check_features("The input of PositionWiseFFN", X, self.dense1.weight.shape[0])

@@ -7,6 +7,7 @@ It runs as dynamic graph: compiled with paddle.jit.to_static the same step takes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 
 import numpy as np
 import paddle
@@ -19,7 +20,7 @@ from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
-from .weights import gradients, named_parameters
+from .weights import _take_threads, gradients, named_parameters
 
 
 class PaddleTrainer(Trainer):
@@ -34,11 +35,16 @@ class PaddleTrainer(Trainer):
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
         if not self.model.training:
             self.model.train()
+        _take_threads(max(self.optimizer.sizes))
         with paddle.device.device_guard(self.place):
             tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in share.batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors
-            seeded = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
-            with seeded, injected_dropout(self.model, share.dropout_masks):
+            dropped: AbstractContextManager[None]
+            if share.dropout_masks is None:
+                dropped = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
+            else:
+                dropped = injected_dropout(self.model, share.dropout_masks)
+            with dropped:
                 logits, _ = self.model(source, target_in, source_valid_lens)
                 loss = self.loss(logits, target_out, target_valid_lens).sum() * share.weight
             vector = self.optimizer.flatten(gradients(loss, self.tensors))

@@ -202,7 +202,9 @@ def test_compiled_functions():
     np.testing.assert_array_equal(Y.grad, [9.0, 25.0])  # not 3 Y ** 2: the square counts as a constant
     with autograd.record():
         assert compiled(lambda: (X * mnp.array(np.arange(2.0))).sum(), [X], static=False) is None
-        assert compiled(lambda: mnp.concatenate([X, X]).sum(), [X], static=False) is None
+    # Any number of inputs, and of outputs; outside record() nothing is to be differentiated.
+    joined = compiled(lambda: [mnp.concatenate([X, X]), X + 1.0], [X], static=False)
+    assert [output.tolist() for output in joined([Y])] == [[3.0, 5.0, 3.0, 5.0], [4.0, 6.0]]
 
 
 def test_a_trainer_leaves_the_random_state_alone():
