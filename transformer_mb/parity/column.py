@@ -91,7 +91,7 @@ class Column:
     def _experiments(self, after: bool) -> None:
         takes = self.shared.plan.selection.takes
         for experiment in self.shared.plan.experiments:
-            if experiment.after != after or experiment.dtype not in self.dtypes or not experiment.cells(self.label):
+            if experiment.after != after or experiment.dtype not in self.dtypes or not self._takes_part(experiment):
                 continue
             self.shared.check()
             # Without a worker its cells fail, and none is executed.
@@ -118,7 +118,11 @@ class Column:
     def _planted_apart(self) -> list[Experiment]:
         """What is run for its negative controls alone."""
         planted = [each for each in self.shared.plan.controls if each not in self.shared.plan.experiments]
-        return [experiment for experiment in planted if experiment.cells(self.label)]
+        return [experiment for experiment in planted if self._takes_part(experiment)]
+
+    def _takes_part(self, experiment: Experiment) -> bool:
+        """Not where all its cells are of others; what has none in any column prepares for another experiment."""
+        return bool(experiment.cells(self.label)) or not experiment.cells("")
 
     def _controls(self, experiment: Experiment, replay: Replay) -> None:
         """Mistakes in what is asked, then numbers that are not finite in what was answered."""
