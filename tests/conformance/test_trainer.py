@@ -8,6 +8,7 @@ from transformer_mb.errors import ConfigError, WeightsError
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
 from transformer_mb.parity.verdict.measure import error, worst
+from transformer_mb.registry import BUILT_IN
 from transformer_mb.trainer import Batch
 
 THE_BATCH = Batch(**BATCH)
@@ -170,3 +171,36 @@ def test_an_accumulated_step_is_that_of_all_rows_at_once(normalization, backend)
     assert at_once.step_count == accumulated.step_count == 2
     weights, expected = backend.get_weights(parts), backend.get_weights(whole)
     assert worst(error(weights[name], expected[name], 1e-12) for name in expected) <= 1e-12
+
+
+def test_what_a_trainer_offers_is_what_the_registry_says(backend):
+    offered = {f"precision {name}" for name in backend.trainer_class.precisions} | {f"compile {backend.trainer_class.compiles}"}
+    fast = BUILT_IN[backend.name].fast
+    expected = {"precision full", f"compile {'compile' in fast}"} | ({"precision bf16"} if "bf16" in fast else set())
+    assert offered == expected
+
+
+def test_options_that_a_trainer_has_not_are_refused(backend, backend32):
+    model = backend32.build(SHALLOW)
+    with pytest.raises(ConfigError, match="precision must be one of full, bf16, got 'fp8'"):
+        backend32.trainer(model, precision="fp8")
+    if "bf16" in backend.trainer_class.precisions:
+        with pytest.raises(ConfigError, match="dtype must be float32 with precision bf16"):
+            backend.trainer(backend.build(SHALLOW), precision="bf16")
+    else:
+        with pytest.raises(ConfigError, match=f"precision must be full with backend {backend.name}, got 'bf16'"):
+            backend32.trainer(model, precision="bf16")
+    if not backend.trainer_class.compiles:
+        with pytest.raises(ConfigError, match=f"compile must be false with backend {backend.name}"):
+            backend32.trainer(model, compile=True)
+
+
+def test_products_in_bfloat16_are_not_the_usual_ones(backend32):
+    """A matrix cell would pass an option that does nothing: it is held to an error, and there would be none."""
+    if "bf16" not in backend32.trainer_class.precisions:
+        return
+    losses = {}
+    for precision in ("full", "bf16"):
+        model = backend32.build(SHALLOW.replace(dropout=0.0), seed=0)
+        losses[precision] = float(backend32.trainer(model, **SGD, precision=precision).step(THE_BATCH))
+    assert 1e-6 < abs(losses["bf16"] / losses["full"] - 1.0) < 1e-2
