@@ -71,6 +71,7 @@ mutants-results:
 # English, tab, French, such as the first lines of the Tatoeba export.
 bench: $(VENV)/all
 	$(RUN)/python benchmarks/bench.py $(DATA) --json benchmarks/results/speed.json --page docs/SPEED.md
+	$(RUN)/python benchmarks/first_answer.py --json benchmarks/results/first_answer.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
 
 # Editable, so that what is changed here is what runs.

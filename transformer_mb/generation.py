@@ -14,7 +14,7 @@ from .config import check_count
 from .data.padding import check_limits
 from .data.vocabulary import Vocabulary
 from .errors import ConfigError, DataError, TokenError
-from .registry import chosen_backend
+from .registry import decoding_backend
 from .sampling import Sampling
 
 LENGTH_PENALTY = 0.6
@@ -57,10 +57,11 @@ class Generator:
         batch_size: int = 64,
         max_steps: int = 100,
     ) -> Generator:
-        """From a checkpoint folder; ``backend``, ``device`` and ``dtype`` as ``tmb.load`` takes them."""
-        framework = chosen_backend(backend, device, dtype)
+        """From a checkpoint folder; ``backend``, ``device`` and ``dtype`` as ``Translator.load`` takes them."""
+        framework, int8 = decoding_backend(backend, device, dtype)
         checkpoint = read_checkpoint(folder, optimizer=False)
         model = framework.from_weights(checkpoint.config, checkpoint.weights)
+        model = framework.quantized(model) if int8 else model
         return cls(framework, model, checkpoint.target_vocabulary, batch_size=batch_size, max_steps=max_steps)
 
     def generate(

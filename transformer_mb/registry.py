@@ -159,6 +159,12 @@ def chosen_backend(backend: str | Backend | None, device: str | None, dtype: str
     return backend
 
 
+def decoding_backend(backend: str | Backend | None, device: str | None, dtype: str | None) -> tuple[Backend, bool]:
+    """As ``chosen_backend``, and whether ``int8`` was asked for, which is float32 with other linear layers."""
+    int8 = dtype == "int8"
+    return chosen_backend(backend, device, None if int8 else dtype), int8
+
+
 def installed() -> list[str]:
     """Names whose packages are present, without importing them."""
     return [n for n, entry in entries().items() if all(importlib.util.find_spec(p) for p in entry.requires)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from .sampling import Sampling, Truncation
 class Searches(ABC):
     """What a backend computes natively (``run_greedy``, ``run_sample``, ``start_beam``), and the calls that are made of it."""
 
+    name: ClassVar[str]
+
     @abstractmethod
     def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
         """Generated ids [B, steps], of equal logits the lowest id; everything from eos on is ignored by the caller."""
@@ -30,6 +32,13 @@ class Searches(ABC):
     @abstractmethod
     def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False) -> BeamSession:
         """A cached decoding of ``beam`` rows for each source or prompt; ``attend``: its ``attention`` will be asked for."""
+
+    def quantized(self, model: Any) -> Any:
+        """A copy for decoding alone, whose linear layers multiply whole numbers of eight bits (``translate --dtype int8``).
+
+        Raises ConfigError where the framework has no such products, DtypeError for weights that are not float32 on a CPU.
+        """
+        raise ConfigError(f"int8 must be decoded with backend torch, got {self.name}, which has no such products.")
 
     def greedy(
         self, model: Any, source: Any, source_valid_lens: Any = None, max_steps: Any = None, *, prefixes: Any = None

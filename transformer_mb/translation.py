@@ -14,7 +14,7 @@ from .data.batching import SourceBatch, restore_order, source_batches
 from .data.padding import check_limits
 from .data.vocabulary import Vocabulary
 from .errors import ConfigError, DataError, TokenError
-from .registry import chosen_backend
+from .registry import decoding_backend
 from .scoring import PairScore, scored_pairs
 from .search_options import LineOptions, LineSearch, checked_search
 from .translatable import check_both_sides, text_vocabularies
@@ -92,14 +92,16 @@ class Translator:
         """From a checkpoint folder with vocabularies.
 
         Args:
-            backend, device, dtype: as ``tmb.load`` takes them. The others: as the class does.
+            backend, device, dtype: as ``tmb.load`` takes them; the dtype ``int8`` is ``Backend.quantized``.
+            The others: as the class does.
         Raises:
             CheckpointError: no checkpoint, a damaged one, or one without vocabularies. ConfigError: as the class does.
         """
-        framework = chosen_backend(backend, device, dtype)  # first, since an unknown one is found out at once
+        framework, int8 = decoding_backend(backend, device, dtype)  # first, since an unknown one is found out at once
         checkpoint = read_checkpoint(folder, optimizer=False)
         vocabularies = text_vocabularies(checkpoint, folder)
         model = framework.from_weights(checkpoint.config, checkpoint.weights)
+        model = framework.quantized(model) if int8 else model
         return cls(framework, model, *vocabularies, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from transformer_mb.trees import leaves, map_leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization
 from .dropout import injected_dropout
+from .int8 import _to_int8
 from .trainer import TorchTrainer
 from .weights import Parameter, named_parameters
 
@@ -68,6 +69,11 @@ class TorchBackend(NativeBackend):
 
     def create_empty(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))
+
+    def quantized(self, model: Any) -> Any:
+        copy = self.from_weights(model.config, self.get_weights(model))
+        _to_int8(copy)
+        return copy
 
     def _place(self, module: nn.Module) -> nn.Module:
         return module.to(self.device, getattr(torch, self.dtype))

@@ -17,11 +17,12 @@ from .decoder import DecoderBlock, TransformerDecoder
 from .dropout import Dropout
 from .embedding import PositionalEncoding
 from .feed_forward import PositionWiseFFN
+from .int8 import Int8Linear
 from .normalization import AddNorm, LayerNorm
 
 LAYERS = (
     *(TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN),
-    *(PositionalEncoding, Dropout, nn.Sequential, nn.Embedding, nn.Linear),
+    *(PositionalEncoding, Dropout, nn.Sequential, nn.Embedding, nn.Linear, Int8Linear),
 )
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
 JOINED = 2**16
@@ -105,7 +106,8 @@ class BlockSteps:
         own, cross, ffn = block.attention1, block.attention2, block.ffn
         weight, self.heads = own.W_q.weight, own.num_heads
         parts = own.W_q, own.W_k, own.W_v
-        self.joined = _product(rows, *parts) if weight.numel() <= JOINED else None
+        joined = weight.numel() <= JOINED and not isinstance(own.W_q, Int8Linear)
+        self.joined = _product(rows, *parts) if joined else None
         self.parts = [_product(rows, part) for part in parts]
         self.output = _product(rows, own.W_o)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
@@ -160,6 +162,8 @@ def _attention(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> 
 
 def _product(rows: int, *layers: nn.Linear) -> Product:
     """X [N, in] -> [N, out] of one layer, or of several on the same input, next to each other."""
+    if isinstance(layers[0], Int8Linear):
+        return layers[0].forward
     weights: list[Tensor] = [layer.weight for layer in layers]
     biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
     weight = weights[0] if len(weights) == 1 else torch.cat(weights)

@@ -5,8 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from transformer_mb.errors import ConfigError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
 from transformer_mb.parity.verdict.measure import error
+from transformer_mb.searches import Searches
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 STEPS = 7
@@ -18,6 +20,16 @@ def fed_in_pieces(backend, decoder, state, target, cuts):
         logits, state = backend.apply(decoder, piece, state)
         pieces.append(logits)
     return np.concatenate(pieces, axis=1)
+
+
+def test_products_of_whole_numbers_are_there_or_refused(backend32):
+    model = backend32.build(CONFIGS["d2l"], seed=3)
+    if type(backend32).quantized is Searches.quantized:
+        with pytest.raises(ConfigError, match=f"int8 must be decoded with backend torch, got {backend32.name}"):
+            backend32.quantized(model)
+        return
+    exact, near = (backend32.logits(one, SOURCE, BATCH["target_in"], LENS) for one in (model, backend32.quantized(model)))
+    assert 1e-5 < error(near, exact) <= 0.05
 
 
 @pytest.mark.parametrize("cuts", [[1, 2, 3], [1, 3]], ids=str)

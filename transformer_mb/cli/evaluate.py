@@ -30,7 +30,7 @@ def command(
     too_long: options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: options.Dtype = "float32",
+    dtype: options.DecodingDtype = "float32",
     max_steps: options.MaxSteps = None,
     batch_size: options.BatchSize = 64,
     json_file: options.JsonFile = None,

@@ -33,7 +33,7 @@ def command(
     seed: options.Seed = None,
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: options.Dtype = "float32",
+    dtype: options.DecodingDtype = "float32",
     max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="The most tokens that follow a prompt.")] = 100,
     batch_size: options.BatchSize = 64,
 ) -> None:

@@ -22,6 +22,9 @@ Device = Annotated[
     str | None, typer.Option("--device", help="As the framework names it; else its default.", show_default=False)
 ]
 Dtype = Annotated[str, typer.Option("--dtype", help="Of weights and activations.")]
+DecodingDtype = Annotated[
+    str, typer.Option("--dtype", help="Of weights and activations; int8: products of whole numbers (torch, on the CPU).")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are there already.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]

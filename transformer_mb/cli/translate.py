@@ -44,7 +44,7 @@ def command(
     bad_lines: options.BadLines = "stop",
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: options.Dtype = "float32",
+    dtype: options.DecodingDtype = "float32",
     max_steps: options.MaxSteps = None,
     max_ratio: Annotated[
         float | None,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import transformer_mb as tmb
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, Vocabulary
+from transformer_mb.registry import decoding_backend
 from transformer_mb.trainer import Batch
 from transformer_mb.translation import Translator
 
 
 class Contestant:
     def __init__(self, inputs, backend, dtype="float32", **options):
-        self.backend = tmb.get_backend(backend, dtype=dtype)
+        self.backend, int8 = decoding_backend(backend, None, dtype)
         self.version = f"{backend} {self.backend.version()}"
         self.inputs, self.epochs = inputs, 0
         config = TransformerConfig.from_dict(inputs.config)
         self.model = self.backend.from_weights(config, inputs.weights)
+        self.exact = dtype == "float32"
+        if int8:
+            self.model = self.backend.quantized(self.model)
         if "target_in" in inputs.arrays:
             self.batches = [Batch(*batch) for batch in inputs.batches]
             self.drawn = self.batches_drawn() if "batch_size" in inputs.job else None
@@ -29,6 +32,8 @@ class Contestant:
     def check(self):
         if "target_in" in self.inputs.arrays:
             return float(self.backend.losses(self.model, *self.batches[0]).sum() / self.batches[0].num_tokens)
+        if not self.exact:
+            return None  # what a coarser format answers is its own
         return self.translations() if "sources" in self.inputs.job else self.tokens()
 
     def round(self):

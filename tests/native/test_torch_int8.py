@@ -1,0 +1,79 @@
+"""Products of whole numbers: within what rounding allows, everywhere in a model, and for decoding alone."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from transformer_mb.backends.torch.int8 import Int8Linear  # noqa: E402
+from transformer_mb.config import TransformerConfig  # noqa: E402
+from transformer_mb.errors import DtypeError  # noqa: E402
+from transformer_mb.registry import get_backend  # noqa: E402
+from transformer_mb.translation import Translator  # noqa: E402
+
+CONFIG = TransformerConfig(
+    source_vocab_size=40, target_vocab_size=40, num_hiddens=64, ffn_num_hiddens=96, encoder_num_heads=4, decoder_num_heads=4,
+    share_embeddings=True, tie_output=True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(1, 24), (5, 24), (2, 3, 24)])
+def test_a_product_is_off_by_no_more_than_its_roundings(shape, bias):
+    """|x.w - x'.w'| <= sum|x'||w - w'| + sum|w||x - x'|: half a scale of the row for each w, half of the input's for each x."""
+    torch.manual_seed(0)
+    linear, X = torch.nn.Linear(24, 17, bias=bias), 3.0 * torch.randn(shape)
+    with torch.no_grad():
+        got, exact = Int8Linear(linear)(X).double(), linear.double()(X.double())
+    weight = linear.weight.detach().double()
+    of_weights = weight.abs().amax(dim=1) / 127
+    of_input = (max(float(X.max()), 0.0) - min(float(X.min()), 0.0)) / 127
+    sums = (X.double().abs() + of_input / 2).sum(dim=-1, keepdim=True)
+    bound = of_weights / 2 * sums + of_input / 2 * weight.abs().sum(dim=1)
+    assert got.shape == exact.shape
+    assert bool(((got - exact).abs() <= 1.01 * bound).all())
+    assert float((got - exact).abs().max()) > 0.0
+
+
+def test_all_linear_layers_of_a_copy_are_rounded_and_the_model_stays():
+    backend = get_backend("torch")
+    model = backend.build(CONFIG, seed=0)
+    copy = backend.quantized(model)
+    kinds = {type(layer) for layer in copy.modules() if isinstance(layer, torch.nn.Linear)}
+    assert kinds == {Int8Linear}
+    assert not any(isinstance(layer, Int8Linear) for layer in model.modules())
+    assert copy.decoder.dense.weight is copy.decoder.embedding.weight
+    weights = backend.get_weights(model)
+    assert all(np.array_equal(value, weights[name]) for name, value in backend.get_weights(copy).items())
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_it_decodes_whole_sentences(beam):
+    """Each token is one whose own logit in float32 is within what int8 may be off of the best."""
+    backend = get_backend("torch")
+    model = backend.build(CONFIG, seed=0)
+    copy = backend.quantized(model)
+    source, lens = np.random.default_rng(0).integers(4, 40, (3, 9)), np.array([9, 5, 1])
+    target = np.random.default_rng(1).integers(4, 40, (3, 6))
+    exact, near = (backend.logits(one, source, target, lens) for one in (model, copy))
+    assert 0.0 < np.abs(near - exact).max() <= 0.1 * np.abs(exact).max()
+    found = backend.beam(copy, source, lens, 8, beam) if beam > 1 else backend.greedy(copy, source, lens, 8)
+    assert len(found) == 3 and all(1 <= len(row) <= 8 for row in found)
+
+
+def test_other_dtypes_are_refused():
+    backend = get_backend("torch", dtype="float64")
+    with pytest.raises(DtypeError, match="int8 is made of float32 on the CPU"):
+        backend.quantized(backend.build(CONFIG))
+
+
+def test_a_translator_loads_it_by_its_dtype(tmp_path):
+    from transformer_mb.checkpoint import save
+    from transformer_mb.data import Vocabulary
+
+    backend = get_backend("torch")
+    words = Vocabulary(["<unk>", "<pad>", "<bos>", "<eos>", *map(str, range(36))])
+    save(backend.build(CONFIG), tmp_path / "model", vocabularies=(words, words))
+    translator = Translator.load(tmp_path / "model", "torch", dtype="int8")
+    assert isinstance(translator.model.decoder.dense, Int8Linear)
+    assert isinstance(translator.translate(["1 2 3"])[0], str)
