@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.processor import tell_openblas
+
+tell_openblas()  # as every command does that a test starts: the same kernels in both, and so the same bits
+
 TESTS = Path(__file__).parent
 
 

@@ -6,6 +6,7 @@ It runs as dynamic graph: compiled with paddle.jit.to_static the same step takes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
@@ -28,6 +29,7 @@ class PaddleTrainer(Trainer):
         super().__init__(model, named_parameters(model), options)
         self.tensors = [parameter.value for parameter in self.parameters.values()]
         self.place = self.tensors[0].place
+        self.largest = max(math.prod(tensor.shape) for tensor in self.tensors)
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.tensors, options)
         self._sum: Tensor | None = None  # of the gradients of a step's batches before the last
@@ -35,7 +37,7 @@ class PaddleTrainer(Trainer):
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
         if not self.model.training:
             self.model.train()
-        _take_threads(max(self.optimizer.sizes))
+        _take_threads(self.largest)
         with paddle.device.device_guard(self.place):
             tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in share.batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors

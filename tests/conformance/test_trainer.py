@@ -175,6 +175,8 @@ def test_an_accumulated_step_is_that_of_all_rows_at_once(normalization, backend)
 
 def test_what_a_trainer_offers_is_what_the_registry_says(backend):
     offered = {f"precision {name}" for name in backend.trainer_class.precisions} | {f"compile {backend.trainer_class.compiles}"}
+    if backend.name not in BUILT_IN:  # of a backend of another package the registry knows nothing
+        return
     fast = BUILT_IN[backend.name].fast
     expected = {"precision full", f"compile {'compile' in fast}"} | ({"precision bf16"} if "bf16" in fast else set())
     assert offered == expected

@@ -27,7 +27,7 @@ def test_bf16_rounds_products_alone(tied):
         assert {parameter.value.dtype for parameter in ours.parameters.values()} == {jnp.dtype("float32")}
     assert losses["bf16"] != losses["full"] and abs(losses["bf16"] / losses["full"] - 1.0) < 0.01
     round_products(model, jnp.bfloat16)
-    X = jax.random.normal(jax.random.key(0), (1, 3, 32))
+    X = jax.random.normal(jax.random.key(0), (1, 3, 32), jnp.float32)
     block = model.encoder.blks[0]
     assert block.attention(X, X, X).dtype == block.ffn(X).dtype == model.decoder.dense(X).dtype == jnp.bfloat16
     assert block(X).dtype == jnp.float32

@@ -41,7 +41,7 @@ from .alterations import (
 
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
 SHORT_STEPS = 10  # of training by itself: what its first step shows, no backend has to train 120 steps for
-DECODER = "weights.decoder.blks.block1"
+DECODER, SHALLOW = "weights.decoder.blks.block1", "weights.decoder.blks.block0"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ CONTROLS = (
     ),
     Control("a mask shifted by one", "fast loss", "compile*", shifted("batch.target_valid_lens")),
     Control("a mask shifted by one", "fast loss", "bf16, gelu*", shifted("batch.target_valid_lens")),
-    Control("a transposed square matrix", "fast gradients", "compile*", transposed(f"{DECODER}.attention1.W_o.weight")),
+    Control("a transposed square matrix", "fast gradients", "compile*", transposed(f"{SHALLOW}.attention1.W_o.weight")),
     Control("one dropped element more", "fast gradients", "compile*", flipped("masks.encoder.dropout")),
     Control("a transposed square matrix", "fast gradients", "bf16, gelu*", transposed(f"{DECODER}.attention1.W_o.weight")),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),

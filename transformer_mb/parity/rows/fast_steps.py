@@ -42,8 +42,8 @@ class Fast:
 
 
 FAST = (
-    Fast("compile", {"compile": True}, PLAIN_DTYPES, ("embedding norm",)),
     Fast("bf16", {"precision": "bf16"}, ("float32",), ("gelu, halves", "silu, uneven sides", "shared and tied, padding")),
+    Fast("compile", {"compile": True}, PLAIN_DTYPES, ("embedding norm",)),
 )
 
 
