@@ -160,7 +160,7 @@ def test_X1_hypotheses_have_scores_that_order_them(trained, lines):
             ended = len(one.tokens) < 12  # by a token more
             penalty = ((5 + len(one.tokens) + ended) / 6) ** 0.6
             assert one.score == pytest.approx(one.log_probability / penalty)
-    assert translator.hypotheses(lines[0], beam=4, n_best=2) == both[0][:2]
+    assert translator.hypotheses(lines, beam=4, n_best=2)[0] == both[0][:2]
     assert [one.text for one in translator.hypotheses("")] == [""]
     with pytest.raises(ConfigError, match="must be from 1 to the beam's 2, got 3"):
         translator.hypotheses(lines, beam=2, n_best=3)
