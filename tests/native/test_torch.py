@@ -220,7 +220,7 @@ def test_bf16_training_follows_float32():
 @pytest.mark.long
 def test_a_compiled_step_is_the_eager_one_for_batches_of_other_sizes():
     rng = np.random.default_rng(0)
-    given = [small_batch(rng, rows) for rows in (4, 3, 5)]
+    given = [small_batch(rng, rows) for rows in (4, 3, 5, 7)]
 
     def batches(config):
         return [(batch, dropout_masks(config, 0, step, len(batch.source), 6, 6)) for step, batch in enumerate(given)]
@@ -230,7 +230,8 @@ def test_a_compiled_step_is_the_eager_one_for_batches_of_other_sizes():
     (eager, _, plain), (compiled, _, model) = losses(batches), losses(batches, compile=True)
     np.testing.assert_allclose(compiled, eager, rtol=1e-5)
     torch.testing.assert_close(dict(model.named_parameters()), dict(plain.named_parameters()), rtol=1e-3, atol=1e-5)
-    assert not counters["graph_break"] and counters["stats"]["unique_graphs"] == 1
+    # A second program where the first batch has as many rows as something else has, and never one for each size.
+    assert not counters["graph_break"] and counters["stats"]["unique_graphs"] <= 2
     drawn, *_ = losses(lambda config: [(batch, None) for batch in given], compile=True)
     again, *_ = losses(lambda config: [(batch, None) for batch in given], compile=True)
     assert np.array_equal(drawn, again) and not np.array_equal(drawn, eager)
