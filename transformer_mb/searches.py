@@ -38,6 +38,9 @@ class Searches(ABC):
 
         Raises ConfigError where the framework has no such products, DtypeError for weights that are not float32 on a CPU.
         """
+        return self._quantized(model)
+
+    def _quantized(self, model: Any) -> Any:
         raise ConfigError(f"int8 must be decoded with backend torch, got {self.name}, which has no such products.")
 
     def greedy(

@@ -70,7 +70,7 @@ class TorchBackend(NativeBackend):
     def create_empty(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))
 
-    def quantized(self, model: Any) -> Any:
+    def _quantized(self, model: Any) -> Any:
         copy = self.from_weights(model.config, self.get_weights(model))
         _to_int8(copy)
         return copy
