@@ -98,7 +98,7 @@ def mxnet_step(book, learning_rate, bos):
     trainer = mxnet.gluon.Trainer(book.net.collect_params(), "adam", {"learning_rate": learning_rate})
 
     def step(X, X_valid_len, Y, Y_valid_len):
-        start = mxnet.np.array([bos] * Y.shape[0]).reshape(-1, 1)
+        start = mxnet.np.array([bos] * Y.shape[0], dtype=Y.dtype).reshape(-1, 1)
         with mxnet.autograd.record():
             logits, _ = book.net(X, mxnet.np.concatenate([start, Y[:, :-1]], 1), X_valid_len)
             loss = loss_of(logits, Y, Y_valid_len)
