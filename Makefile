@@ -67,7 +67,7 @@ mutants: $(VENV)/all
 mutants-results:
 	$(RUN)/python benchmarks/mutants_results.py build/mutants/mutants.json
 
-# Ours and each peer in turns, half an hour on a quiet machine; peers of old get environments under build/speed. DATA is a file of
+# Ours and each peer in turns, some forty minutes on a quiet machine; peers of old get environments under build/speed. DATA is a file of
 # English, tab, French, such as the first lines of the Tatoeba export.
 bench: $(VENV)/all
 	$(RUN)/python benchmarks/bench.py $(DATA) --json benchmarks/results/speed.json --page docs/SPEED.md

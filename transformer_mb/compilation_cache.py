@@ -8,6 +8,8 @@ import platform
 import stat
 from pathlib import Path
 
+from .processor import flags
+
 VARIABLE = "TRANSFORMER_MB_COMPILATION_CACHE"
 OFF = "off"
 
@@ -46,9 +48,5 @@ def _processor() -> str:
 
     What a program was compiled for may be an illegal instruction elsewhere, and a framework's own key may leave it out.
     """
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        can = next(line for line in lines if line.lower().startswith(("flags", "features")))
-    except (OSError, StopIteration):
-        can = platform.node()
+    can = flags() or platform.node()
     return hashlib.sha256(f"{platform.machine()} {can}".encode()).hexdigest()[:16]

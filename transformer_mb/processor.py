@@ -1,4 +1,4 @@
-"""What NumPy's matrix library has to be told of a processor that is younger than itself."""
+"""What the processor can do, and what NumPy's matrix library has to be told of one that is younger than itself."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ VARIABLE = "OPENBLAS_CORETYPE"
 AVX512, KERNELS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "SkylakeX"
 
 
-def tell_openblas(description: Path = Path("/proc/cpuinfo")) -> None:
+DESCRIPTION = Path("/proc/cpuinfo")
+
+
+def flags(description: Path = DESCRIPTION) -> str:
+    """The line that lists the processor's instructions; empty where there is none, or the system is not Linux."""
+    try:
+        lines = description.read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+
+
+def tell_openblas(description: Path = DESCRIPTION) -> None:
     """Name the kernels, in this process and those that it starts; of no use once NumPy is imported, and a user's word stays."""
     if "numpy" in sys.modules or VARIABLE in os.environ:
         return
-    try:
-        lines = description.read_text().splitlines()
-    except OSError:  # not Linux
-        return
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    if set(flags.split()) >= AVX512:
+    if set(flags(description).split()) >= AVX512:
         os.environ[VARIABLE] = KERNELS

@@ -19,7 +19,6 @@ from .fields import check_field_types, refusing_unknown_fields
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights, parameter_shapes
 
-PRECISIONS = ("full", "bf16")
 SLOTS = {"adam": ("m", "v"), "adamw": ("m", "v"), "sgd": ("momentum",)}
 
 
@@ -94,8 +93,7 @@ class TrainerOptions:
             )
         if not self.eps > 0.0:
             raise ConfigError(f"eps must be positive, got {self.eps}.")
-        if self.precision not in PRECISIONS:
-            raise ConfigError(f"precision must be one of {', '.join(PRECISIONS)}, got {self.precision!r}.")
+        check_choice("precision", self.precision)
         check_rate("label_smoothing", self.label_smoothing)
         check_choice("normalization", self.normalization)
 

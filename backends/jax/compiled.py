@@ -24,8 +24,7 @@ _traced_since_counted = False
 
 
 def keep_programs() -> None:
-    """Have later processes load what this one compiles, unless JAX has been told otherwise: a small model's first sentence
-    takes a quarter of the time then."""
+    """Have later processes load what this one compiles, unless JAX has been told otherwise."""
     config: Any = jax.config
     if config.jax_compilation_cache_dir is None and (folder := compilation_cache("jax")) is not None:
         config.update("jax_compilation_cache_dir", str(folder))

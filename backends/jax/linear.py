@@ -99,7 +99,10 @@ class TiedLinear(nnx.Module):
 
 
 def round_products(model: nnx.Module, dtype: Any) -> None:
-    """Have a model's linear layers compute in ``dtype``, and attention with what they give; its parameters stay as they are."""
+    """Have a model's linear layers compute in ``dtype``, and attention with what they give, whose scores come in float32.
+
+    Its parameters stay as they are.
+    """
     for _, layer in named_layers(model):
         if isinstance(layer, Linear | TiedLinear):
             layer.dtype = dtype

@@ -33,8 +33,6 @@ def masked_softmax(X: tf.Tensor, valid_lens: tf.Tensor | None = None, mask: tf.T
 
 def transpose_qkv(X: tf.Tensor, num_heads: int) -> tf.Tensor:
     check_unparted(X, num_heads)
-    if X.shape[1] == 1:
-        return tf.reshape(X, (-1, num_heads, 1, X.shape[2] // num_heads))  # one step, as in decoding, need not be moved
     B, T, D = keras.ops.shape(X)  # numbers where they are known, else tensors
     X = tf.reshape(X, (B, T, num_heads, D // num_heads))
     return tf.transpose(X, (0, 2, 1, 3))  # [B, T, H, D/H] -> [B, H, T, D/H]
@@ -42,8 +40,6 @@ def transpose_qkv(X: tf.Tensor, num_heads: int) -> tf.Tensor:
 
 def transpose_output(X: tf.Tensor, num_heads: int) -> tf.Tensor:
     check_parted(X, num_heads)
-    if X.shape[2] == 1:
-        return tf.reshape(X, (-1, 1, num_heads * X.shape[3]))
     *_, T, width = keras.ops.shape(X)
     X = tf.transpose(tf.reshape(X, (-1, num_heads, T, width)), (0, 2, 1, 3))
     return tf.reshape(X, (-1, T, num_heads * width))  # [B, T, H, D/H] -> [B, T, D]

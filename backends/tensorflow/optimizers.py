@@ -42,10 +42,9 @@ class _Optimizer:
     def step(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
         """Update all parameters."""
         update = self._sgd if self.options.optimizer == "sgd" else self._adam
-        learning_rate, *corrections = tf.unstack(tf.cast(rates, next(iter(self.slots.values()))[0].dtype))
         for parameter, gradient, *slots in zip(self.parameters, gradients, *self.slots.values(), strict=True):
             dtype = slots[0].dtype
-            weight = tf.cast(parameter, dtype)
+            weight, (learning_rate, *corrections) = tf.cast(parameter, dtype), tf.unstack(tf.cast(rates, dtype))
             change = update(tf.cast(gradient, dtype), corrections, *slots)
             if self.options.weight_decay:
                 change += self.options.weight_decay * weight

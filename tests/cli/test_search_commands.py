@@ -26,16 +26,23 @@ def lines(pairs):
     return [source for source, _ in pairs[:12]]
 
 
-def test_a_score_is_that_of_the_search(translator, lines):
-    """Of greedy search's and of beam search's own hypotheses, which the search scores by another way, with a cache."""
+@pytest.mark.parametrize("limit", [4, 24])
+def test_a_score_is_that_of_the_search(trained, lines, limit):
+    """Of greedy search's and of beam search's own hypotheses, which the search scores by another way, with a cache.
+
+    One that reached the limit has no <eos>, which the score of its text counts.
+    """
+    translator = tmb.Translator.load(trained, "numpy", dtype="float64", batch_size=3, max_steps=limit)
     for beam in (1, 4):
         found = translator.hypotheses(lines, beam)
         flat = [(line, one) for line, hypotheses in zip(lines, found, strict=True) for one in hypotheses]
         scores = translator.score([(line, one.text) for line, one in flat])
         for (_, one), score in zip(flat, scores, strict=True):
             assert score.tokens == [*one.tokens, "<eos>"]
-            assert score.log_probability == pytest.approx(one.log_probability, rel=1e-5)
-            assert score.per_token == pytest.approx(one.log_probability / (len(one.tokens) + 1), rel=1e-5)
+            counted = score.log_probabilities[: min(limit, len(score.tokens))]
+            assert one.log_probability == pytest.approx(sum(counted), rel=1e-5)
+            assert score.log_probability == pytest.approx(sum(score.log_probabilities))
+            assert score.per_token == pytest.approx(score.log_probability / len(score.tokens))
 
 
 def test_a_score_by_hand(translator, pairs):

@@ -107,5 +107,5 @@ def test_a_difference_is_named(change):
 
 
 def test_every_choice_of_a_layer_is_refused_somewhere():
-    """The architecture is the configuration's alone."""
-    assert {named for *_, named in CHOSEN} == CHOICES.keys() - {"architecture"}
+    """The architecture is the configuration's alone, the precision a trainer's."""
+    assert {named for *_, named in CHOSEN} == CHOICES.keys() - {"architecture", "precision"}

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from transformer_mb.backends.torch.int8 import Int8Linear  # noqa: E402
-from transformer_mb.config import TransformerConfig  # noqa: E402
-from transformer_mb.errors import DtypeError  # noqa: E402
-from transformer_mb.registry import get_backend  # noqa: E402
-from transformer_mb.translation import Translator  # noqa: E402
+from transformer_mb.backends.torch.int8 import Int8Linear
+from transformer_mb.checkpoint import save
+from transformer_mb.config import TransformerConfig
+from transformer_mb.data import Vocabulary
+from transformer_mb.errors import DtypeError
+from transformer_mb.registry import get_backend
+from transformer_mb.translation import Translator
 
 CONFIG = TransformerConfig(
     source_vocab_size=40, target_vocab_size=40, num_hiddens=64, ffn_num_hiddens=96, encoder_num_heads=4, decoder_num_heads=4,
@@ -68,9 +69,6 @@ def test_other_dtypes_are_refused():
 
 
 def test_a_translator_loads_it_by_its_dtype(tmp_path):
-    from transformer_mb.checkpoint import save
-    from transformer_mb.data import Vocabulary
-
     backend = get_backend("torch")
     words = Vocabulary(["<unk>", "<pad>", "<bos>", "<eos>", *map(str, range(36))])
     save(backend.build(CONFIG), tmp_path / "model", vocabularies=(words, words))
