@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+from collections.abc import Sequence
 
 import paddle
 import paddle.distributed as dist
@@ -42,9 +43,10 @@ class PaddleProcesses(Star):
         dist.init_parallel_env()
         faulthandler.cancel_dump_traceback_later()
 
-    def reduce(self, gradients: Tensor) -> Tensor:
-        """Of one vector of all parameters, in place."""
-        dist.all_reduce(gradients, op=dist.ReduceOp.SUM)
+    def reduce(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Of few vectors, in place."""
+        for vector in gradients:
+            dist.all_reduce(vector, op=dist.ReduceOp.SUM)
         return gradients
 
     def _end(self) -> None:

@@ -7,7 +7,7 @@ It runs as dynamic graph: compiled with paddle.jit.to_static the same step takes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -32,7 +32,7 @@ class PaddleTrainer(Trainer):
         self.largest = max(math.prod(tensor.shape) for tensor in self.tensors)
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.tensors, options)
-        self._sum: Tensor | None = None  # of the gradients of a step's batches before the last
+        self._sums: list[Tensor] = []  # of the gradients of a step's batches before the last
 
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
         if not self.model.training:
@@ -49,12 +49,12 @@ class PaddleTrainer(Trainer):
             with dropped:
                 logits, _ = self.model(source, target_in, source_valid_lens)
                 loss = self.loss(logits, target_out, target_valid_lens).sum() * share.weight
-            vector = self.optimizer.flatten(gradients(loss, self.tensors))
+            vectors = self.optimizer.flatten(_given_away(gradients(loss, self.tensors)))
             if part:
-                vector = self._sum.add_(vector)
-            self._sum = None if last else vector
+                vectors = [total.add_(vector) for total, vector in zip(self._sums, vectors, strict=True)]
+            self._sums = [] if last else vectors
             if last:
-                self._apply(self.processes.reduce(vector))
+                self._apply(self.processes.reduce(vectors))
         return loss.detach()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
@@ -62,11 +62,11 @@ class PaddleTrainer(Trainer):
         self._apply(self.optimizer.flatten(native))
 
     @paddle.no_grad()
-    def _apply(self, vector: Tensor) -> None:
+    def _apply(self, vectors: Sequence[Tensor]) -> None:
         if self.options.clip_norm is not None:
-            vector = clip_gradients(vector, self.options.clip_norm)
+            clip_gradients(vectors, self.options.clip_norm)
         self.step_count += 1
-        self.optimizer.step(vector, self.learning_rate, self.step_count)
+        self.optimizer.step(vectors, self.learning_rate, self.step_count)
 
     def moments(self, slot: str) -> Iterable[Tensor]:
         return self.optimizer.split(self.optimizer.slots[slot])
@@ -74,3 +74,10 @@ class PaddleTrainer(Trainer):
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
         tensors = [parameter.native(moments[name]) for name, parameter in self.parameters.items()]
         self.optimizer.slots[slot] = self.optimizer.flatten(tensors)
+
+
+def _given_away(tensors: list[Tensor]) -> Iterator[Tensor]:
+    """Each of them, freed where nobody keeps it: gradients need as much memory as the weights."""
+    tensors.reverse()
+    while tensors:
+        yield tensors.pop()

@@ -63,6 +63,8 @@ class TorchTrainer(Trainer):
             release(self.model)
         if not self.trained.training:
             self.trained.train()
+        if part == 0:
+            self._forget_gradients()  # before the forward, whose results need the memory
         # The backward, outside of it, computes each product as its forward did.
         bf16 = torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.precision == "bf16")
         with seeded_dropout(self.trained, self.dropout_seed, self.dropout_step(part), share.batch), bf16:
@@ -71,8 +73,6 @@ class TorchTrainer(Trainer):
                 masks = _drawn_masks(self.model.config, share.batch)
             with injected_dropout(self.trained, masks):
                 loss = self.compute(*tensors) * share.weight
-        if part == 0:
-            self._forget_gradients()
         loss.backward()
         add_gradients(self.updated, self.tensors)
         if last:

@@ -176,6 +176,25 @@ def test_the_process_stays_as_it_was():
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+def test_a_large_models_gradients_come_in_several_vectors(monkeypatch):
+    """The limits are far above these sizes; where they are not, the same weights and moments come out."""
+    tokens, lens = np.arange(8).reshape(2, 4) % 12, np.array([4, 3])
+    states = {}
+    for limits in ({}, {"LONGEST": 100, "CHUNK": 7}):
+        for name, limit in limits.items():
+            monkeypatch.setattr(f"transformer_mb.backends.paddle.optimizers.{name}", limit)
+        backend = PaddleBackend(dtype="float64")
+        model = backend.build(CONFIG, seed=0)
+        trainer = backend.trainer(model, optimizer="adamw", weight_decay=0.1, clip_norm=0.1)
+        for _ in range(3):
+            trainer.step(Batch(tokens, lens, tokens, tokens, lens))
+        states[len(trainer.optimizer.groups)] = {**backend.get_weights(model), **trainer.state_dict()}
+    one, many = states.values()
+    assert max(states) > 20 and 1 in states and len(one) == len(many)
+    for name, array in one.items():
+        np.testing.assert_allclose(many[name], array, rtol=1e-10, atol=1e-15, err_msg=name)
+
+
 def test_M11_importing_warns_of_nothing():
     done = subprocess.run([sys.executable, "-c", "import transformer_mb.backends.paddle"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
