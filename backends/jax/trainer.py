@@ -53,6 +53,7 @@ class JAXTrainer(Trainer):
 
     precisions = ("full", "bf16")
     compiles = True
+    few_shapes = True
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)

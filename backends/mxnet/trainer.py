@@ -30,6 +30,8 @@ STATIC_STEPS = 4
 
 
 class MXNetTrainer(Trainer):
+    few_shapes = True
+
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
         self.tensors = [parameter.value for parameter in self.parameters.values()]

@@ -72,11 +72,11 @@ def build_optimizer(parameters: Sequence[Tensor], options: TrainerOptions) -> _O
     return _Optimizer(parameters, options)
 
 
-def clip_gradients(vectors: Sequence[Tensor], clip_norm: float) -> None:
+def clip_gradients(gradients: Sequence[Tensor], clip_norm: float) -> None:
     """Scale the gradients in place by min(1, clip_norm / the norm of all of them)."""
-    squares = [piece.square().sum() for vector in vectors for piece in _pieces(vector)]
+    squares = [piece.square().sum() for vector in gradients for piece in _pieces(vector)]
     factor = (clip_norm / paddle.stack(squares).sum().sqrt()).clip(max=1.0)
-    for vector in vectors:
+    for vector in gradients:
         vector.multiply_(factor)
 
 

@@ -73,6 +73,18 @@ def test_a_step_is_its_gradients_and_the_update(options, backend):
     assert error(changes[0], changes[1], 1e-12) <= 1e-6 and np.abs(changes[0]).max() > 0.0
 
 
+def test_padding_changes_no_step(backend):
+    """Where batches are trimmed, a step is the same as where a compiler wants few widths."""
+    wider = {name: np.pad(array, [(0, 0), (0, 3)], constant_values=1) for name, array in BATCH.items() if array.ndim == 2}
+    options, config = {**SGD, "normalization": "tokens"}, SHALLOW.replace(dropout=0.0)
+    found = []
+    for batch in (THE_BATCH, THE_BATCH._replace(**wider)):
+        model = backend.build(config, seed=0)
+        loss = float(backend.trainer(model, **options).step(batch))
+        found.append({**backend.get_weights(model), "loss": np.array(loss)})
+    assert worst(error(found[1][name], found[0][name], 1e-12) for name in found[0]) <= LADDER["optimizer step"].limit
+
+
 def test_training_learns_a_batch(backend32):
     """With ten seeds NumPy ends at 0.007 to 0.065 of the first loss and torch at 0.003 to 0.029, and all decode the batch."""
     model = backend32.build(CONFIG, seed=0)

@@ -10,6 +10,8 @@ from transformer_mb.data import BUCKET_WIDTHS, Batches, build_vocabularies, demo
 from transformer_mb.data.readers import Pairs
 from transformer_mb.distributed.shares import share
 from transformer_mb.errors import ConfigError
+from transformer_mb.registry import get_backend
+from transformer_mb.training.job import prepare
 from transformer_mb.training.recipe import TrainingRecipe
 from transformer_mb.training.settings import Settings
 
@@ -137,6 +139,30 @@ def test_of_real_text_about_a_seventh_is_padding_in_few_shapes(shared_data):
     assert 0.1 < 1 - longer.sum() / batches.num_positions < 0.2
     assert {width for _, width in batches.shapes} <= set(BUCKET_WIDTHS) and len(batches.shapes) <= 8
     assert sum(rows == 4096 // width for rows, width in batches.shapes) >= len(batches.shapes) - 1
+
+
+@pytest.mark.parametrize(("limits", "most"), [({"batch_size": 64}, 0.03), ({"batch_tokens": 4096}, 0.06)])
+def test_of_real_text_little_is_padding_where_batches_are_trimmed(shared_data, limits, most):
+    """A fifth where they are not."""
+    folder = shared_data / "multi30k"
+    pairs = read_pairs(folder / "train.en.gz", folder / "train.de.gz")
+    batches = Batches(tokenized(pairs, build_vocabularies(pairs)), **limits, trimmed=True)
+    found = list(batches.epoch(0))
+    positions = sum(batch.source.size + batch.target_out.size for batch in found)
+    tokens = sum(int(batch.source_valid_lens.sum() + batch.target_valid_lens.sum()) for batch in found)
+    assert 1 - tokens / positions < most
+    assert 1 - tokens / (2 * batches.num_positions) > 0.15
+
+
+@pytest.mark.parametrize("few_shapes", [False, True])
+@pytest.mark.parametrize("normalization", ["tokens", "steps"])
+def test_a_training_trims_its_batches_where_that_changes_nothing_else(tmp_path, monkeypatch, normalization, few_shapes):
+    """A loss per step counts padding, and a step that is compiled for each shape wants few of them."""
+    monkeypatch.setattr(get_backend("numpy").trainer_class, "few_shapes", few_shapes)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in demo_pairs()[0][:20]))
+    training = {"batch_size": 4, "pipeline": "words", "normalization": normalization}
+    job = prepare(Settings(training=training, data={"source": str(tmp_path / "pairs.tsv")}, run={"backend": "numpy"}))
+    assert job.batches.trimmed == (normalization == "tokens" and not few_shapes)
 
 
 def test_tokenized_pairs_give_the_batches_of_their_lists():

@@ -146,6 +146,28 @@ def test_the_longest_batches_do_not_always_come_last():
     assert len(places) > 2
 
 
+def test_sentences_of_equal_length_come_together_in_any_order():
+    pairs = [([9] * (n % 5 + 1), [20 + n] * (n % 3 + 1)) for n in range(60)]
+    batches = Batches(pairs, 4, seed=2)
+    epochs = [list(batches.epoch(epoch)) for epoch in range(3)]
+    for found in epochs:
+        assert all(set(batch.target_valid_lens.tolist()) in ({2}, {3}, {4}) for batch in found)
+        assert [len(set(batch.source_valid_lens.tolist())) for batch in found].count(1) == 15  # 60 pairs of 15 kinds
+    orders = [[tuple(batch.target_valid_lens.tolist()) for batch in found] for found in epochs]
+    assert orders[0] != orders[1] != orders[2] and orders[0] != sorted(orders[0])
+
+
+def test_a_trimmed_batch_is_as_wide_as_its_longest_sentences():
+    pairs = [([7, 8], [9]), ([7], [8, 9, 7, 6]), ([5] * 9, [6])]
+    first, second = Batches(pairs, 2, trimmed=True, shuffle=False, start_id=5).epoch(0)
+    assert first.source.tolist() == [[7, 8, EOS], [7, EOS, PAD]]
+    assert first.target_in.tolist() == [[5, 9, EOS, PAD, PAD], [5, 8, 9, 7, 6]]
+    assert first.target_out.tolist() == [[9, EOS, PAD, PAD, PAD], [8, 9, 7, 6, EOS]]
+    assert second.source.shape == (1, 10) and second.target_in.shape == second.target_out.shape == (1, 2)
+    (fixed,) = Batches(pairs[:2], 2, num_steps=7, trimmed=True).epoch(0)
+    assert fixed.source.shape == fixed.target_out.shape == (2, 7)
+
+
 def test_no_width_exceeds_what_the_model_takes():
     batches = Batches([([9] * n, [9] * n) for n in (3, 9, 17)], 1, max_len=18, shuffle=False)
     assert [batch.source.shape[1] for batch in batches.epoch(0)] == [8, 12, 18]

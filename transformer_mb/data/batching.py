@@ -66,6 +66,7 @@ class Batches:
             rows x width, both sides being padded to one width (fairseq's ``--max-tokens``, JoeyNMT's ``batch_type: token``).
         num_steps: the width of every batch, longer sentences being cut, as in D2L. None: sentences of similar
             length come together, padded to the smallest of ``bucket_widths`` that holds them.
+        trimmed: each side of a batch is then as wide as its own longest sentence: less padding, but many shapes.
         max_len: the longest sentence, eos included, that the model takes; with ``truncate`` longer ones are cut.
         start_id: what ``target_in`` starts with (``config.start_id``); eos_id, pad_id: as in the configuration.
         shuffle: False keeps one order for every epoch, for measuring.
@@ -89,6 +90,7 @@ class Batches:
         eos_id: int = 3,
         pad_id: int = 1,
         shuffle: bool = True,
+        trimmed: bool = False,
     ):
         check_limits(batch_size=batch_size, batch_tokens=batch_tokens, num_steps=num_steps, max_len=max_len)
         if (batch_size is None) == (batch_tokens is None):
@@ -101,6 +103,7 @@ class Batches:
         limit, cut = (max_len, truncate) if num_steps is None else (num_steps, True)
         self.batch_size, self.batch_tokens = batch_size, batch_tokens
         self.seed, self.start_id, self.shuffle = seed, start_id, shuffle
+        self.trimmed = trimmed and num_steps is None
         sides = (pairs.sources, pairs.targets) if isinstance(pairs, TokenizedPairs) else _sides(pairs)
         self._sources, self._targets = (
             Sentences(ids, eos_id, pad_id, limit, cut, f"{name} of pair") for name, ids in zip(SIDES, sides, strict=True)
@@ -108,6 +111,10 @@ class Batches:
         longest = np.maximum(self._sources.lengths, self._targets.lengths)
         self._widths = padded_widths(longest, num_steps, bucket_widths, max_len)
         self._ends, self._padded = batch_plan(self._widths, batch_size, batch_tokens)
+        # Of one width, sentences of equal length come together; a given width mixes them all, as in D2L.
+        self._keys = [self._widths]
+        if num_steps is None:
+            self._keys = [self._sources.lengths, self._targets.lengths, self._widths]
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -128,12 +135,12 @@ class Batches:
 
     @property
     def num_positions(self) -> int:
-        """Positions of one side in an epoch, padding among them."""
+        """Positions of one side in an epoch, padding among them, before a batch is trimmed."""
         return int((np.diff(self._ends, prepend=0) * self._padded).sum())
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
-        """The different [B, width] of an epoch's batches; they are the same in every epoch."""
+        """The different [B, width] of an epoch's batches before they are trimmed; they are the same in every epoch."""
         return sorted(set(zip(np.diff(self._ends, prepend=0).tolist(), self._padded.tolist(), strict=True)))
 
     def order(self, epoch: int) -> list[np.ndarray]:
@@ -145,10 +152,10 @@ class Batches:
         """All pairs in the order of their widths, and the order in which their batches come."""
         generator = stream(self.seed, "batches", epoch)
         pairs = generator.permutation(self.num_pairs) if self.shuffle else np.arange(self.num_pairs)
-        # Sorted by width after shuffling: each width's sentences are mixed anew.
-        pairs = pairs[np.argsort(self._widths[pairs], kind="stable")]
+        # Sorted after shuffling: sentences of equal length are mixed anew.
+        pairs = pairs[np.lexsort([key[pairs] for key in self._keys])]
         places = np.arange(len(self))
-        if self.shuffle and self._widths[pairs[0]] != self._widths[pairs[-1]]:
+        if self.shuffle and len(self._keys) > 1:
             places = generator.permutation(len(self))
         return pairs, places
 
@@ -159,7 +166,7 @@ class Batches:
         """The batches of one epoch, from batch number ``start`` on."""
         pairs, places = self._order(epoch)
         for place in places[start:].tolist():
-            rows, width = self._rows(pairs, place), int(self._padded[place])
+            rows, width = self._rows(pairs, place), None if self.trimmed else int(self._padded[place])
             source, source_valid_lens = self._sources.padded(rows, width)
             target, target_valid_lens = self._targets.padded(rows, width)
             target_in = np.concatenate([np.full((len(rows), 1), self.start_id), target[:, :-1]], axis=1)

@@ -48,9 +48,10 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def padded(self, rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The sentences ``rows`` [B] as int64 ids [B, width], and their valid lengths [B]."""
-        lengths, steps = self.lengths[rows].astype(np.int64), np.arange(width)
+    def padded(self, rows: np.ndarray, width: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """The sentences ``rows`` [B] as int64 ids [B, width], and their valid lengths [B]; None: as wide as the longest."""
+        lengths = self.lengths[rows].astype(np.int64)
+        steps = np.arange(lengths.max() if width is None else width)
         starts, ends = self._ids.starts[rows], self._ids.starts[rows + 1]
         positions = starts[:, None] + steps  # [B, width]; past a sentence's end they point anywhere
         if self._ids.ids.size:

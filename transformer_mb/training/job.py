@@ -175,7 +175,7 @@ def prepare(
         config=config,
         recipe=recipe,
         vocabularies=both,
-        batches=_batches(pairs, recipe, config),
+        batches=_batches(pairs, recipe, config, backend),
         corpus=count_corpus(pairs, both, recipe.num_steps, parameters, source.action),
         state=state,
         described=described,
@@ -184,7 +184,7 @@ def prepare(
         resume=checkpoint,
         processes=processes,
         validation=validation,
-        validation_batches=None if measured is None else _batches(measured, recipe, config, measured=True),
+        validation_batches=None if measured is None else _batches(measured, recipe, config, backend, measured=True),
         decoding=decoding,
         **logs,
     )
@@ -197,7 +197,9 @@ def _validation(data: Mapping[str, Any]) -> Pairs | None:
     return read_pairs(path, data.get("validation_target"), **options)
 
 
-def _batches(pairs: TokenizedPairs, recipe: TrainingRecipe, config: TransformerConfig, measured: bool = False) -> Batches:
+def _batches(
+    pairs: TokenizedPairs, recipe: TrainingRecipe, config: TransformerConfig, backend: Backend, measured: bool = False
+) -> Batches:
     """``measured``: in one order, and longer sentences than the model takes are cut."""
     return Batches(
         pairs,
@@ -211,6 +213,8 @@ def _batches(pairs: TokenizedPairs, recipe: TrainingRecipe, config: TransformerC
         eos_id=config.eos_id,
         pad_id=config.pad_id,
         shuffle=not measured,
+        # A loss per step counts its padding too.
+        trimmed=recipe.normalization == "tokens" and not backend.trainer_class.few_shapes,
     )
 
 
