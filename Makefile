@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` compiles with them.
 parity test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: demo test test-long test-processors check examples examples-all parity parity-gpu parity-results versions mutants mutants-results bench clean
+.PHONY: demo test test-long test-processors check examples examples-all parity parity-gpu parity-results versions mutants mutants-results bench curves clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -67,12 +67,16 @@ mutants: $(VENV)/all
 mutants-results:
 	$(RUN)/python benchmarks/mutants_results.py build/mutants/mutants.json
 
-# Ours and each peer in turns, some forty minutes on a quiet machine; peers of old get environments under build/speed. DATA is a file of
-# English, tab, French, such as the first lines of the Tatoeba export.
+# Ours and each peer in turns, some forty minutes on a quiet machine; peers of old get environments under build/speed. DATA is a
+# file of English, tab, French, such as the first lines of the Tatoeba export.
 bench: $(VENV)/all
 	$(RUN)/python benchmarks/bench.py $(DATA) --json benchmarks/results/speed.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/first_answer.py --json benchmarks/results/first_answer.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
+
+# What a token costs each backend, against length, batch, width, depth and vocabulary: a quarter of an hour on a quiet machine.
+curves: $(VENV)/all
+	$(RUN)/python benchmarks/curves.py --json benchmarks/results/curves.json --picture docs/curves.png
 
 # Editable, so that what is changed here is what runs.
 $(VENV)/light: pyproject.toml constraints.txt

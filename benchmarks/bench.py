@@ -60,8 +60,8 @@ def main():
                 told["failed"] = f"{type(error).__name__}: {error}"
             measured["rows"].append(told)
             print(*table([told], heading=len(measured["rows"]) == 1), sep="\n", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+            if options.json:  # after each row: the whole takes long
+                options.json.write_text(json.dumps(measured, indent=1) + "\n")
     if options.page:
         fill(options.page, "speed", "\n".join([*table(measured["rows"]), ""]))
     sys.exit(any("failed" in row for row in measured["rows"]))

@@ -32,8 +32,8 @@ class Entry:
     """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports.
 
     ``install`` is the command that installs them; empty: those of this package's extra of the same name. ``dtypes`` are
-    those that it must offer on every device; ``fast`` what its trainers can be asked for: ``compile``, or ``bf16`` as their
-    precision. Of another package's backend nothing is known before it runs.
+    those that it must offer on every device; ``fast`` what it can be asked for: of its trainers ``compile``, or ``bf16`` as
+    their precision, of decoding ``int8``. Of another package's backend nothing is known before it runs.
     """
 
     module: str
@@ -52,8 +52,8 @@ BUILT_IN = {
         fast,
     )
     for name, requires, dtypes, fast in (
-        ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16",)),
-        ("torch", ("torch",), EVERY_DTYPE, ("bf16", "compile")),
+        ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16", "int8")),
+        ("torch", ("torch",), EVERY_DTYPE, ("bf16", "compile", "int8")),
         ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, ("bf16", "compile")),
         ("paddle", ("paddle",), PLAIN_DTYPES, ()),
         ("mxnet", ("mxnet",), PLAIN_DTYPES, ()),

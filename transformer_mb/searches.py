@@ -41,7 +41,7 @@ class Searches(ABC):
         return self._quantized(model)
 
     def _quantized(self, model: Any) -> Any:
-        raise ConfigError(f"int8 must be decoded with backend torch, got {self.name}, which has no such products.")
+        raise ConfigError(f"int8 must be decoded with backend torch or numpy, got {self.name}, which has no such products.")
 
     def greedy(
         self, model: Any, source: Any, source_valid_lens: Any = None, max_steps: Any = None, *, prefixes: Any = None

@@ -139,8 +139,9 @@ class _Projection:
         self.layers = layers
         self.rows = X.reshape(-1, X.shape[-1])
         outputs = len(layers[0].weight.value)
-        if len(layers) > 1 and not recording() and len(self.rows) < outputs and layers[0].weight.value.size > SMALL_WEIGHT:
-            # A decoding step: joining the weights would take longer than the product.
+        step = len(layers) > 1 and not recording() and len(self.rows) < outputs and layers[0].weight.value.size > SMALL_WEIGHT
+        if step or type(layers[0]) is not Linear:
+            # In a decoding step joining the weights would take longer than the product; other kinds have their own products.
             projected = np.stack([layer(X) for layer in layers], axis=2)
         else:
             self.weight = _join([layer.weight.value for layer in layers])

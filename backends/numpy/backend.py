@@ -16,6 +16,7 @@ from transformer_mb.trees import leaves
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
 from .framework import Layer, no_gradients, softmax_backward
+from .int8 import _to_int8
 from .rounding import rounded_array
 from .trainer import NumPyTrainer
 
@@ -67,6 +68,11 @@ class NumPyBackend(NativeBackend):
 
     def create_empty(self, config: TransformerConfig) -> Layer:
         return self._place(model.EncoderDecoder.from_config(config))
+
+    def _quantized(self, model: Any) -> Any:
+        copy = self.from_weights(model.config, self.get_weights(model))
+        _to_int8(copy)
+        return copy
 
     def _place(self, module: Layer) -> Layer:
         module.to(self.dtype)

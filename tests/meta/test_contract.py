@@ -21,6 +21,7 @@ EXTRA_FILES = {
     ("torch", "compiled_loss.py"): "torch.compile is an option of the trainer; JAX and TensorFlow compile every step",
     ("torch", "decoding_steps.py"): "a step past the layers, whose calls take PyTorch longer than the sums of a few rows",
     ("torch", "int8.py"): "products of whole numbers, which PyTorch alone has on the CPU",
+    ("numpy", "int8.py"): "what they lose, measured on NumPy, which has none itself",
     ("torch", "two_bytes.py"): "float32 copies for an update, because torch.optim gives moments the dtype of the weights",
     ("torch", "sharding.py"): "weights in parts, which two frameworks of the six can keep",
     ("jax", "sharding.py"): "likewise, and the mesh of devices over which XLA lays all arrays",

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from transformer_mb.backends.numpy.framework import Linear
+from transformer_mb.backends.numpy.int8 import Int8Linear as ImitatedLinear
 from transformer_mb.backends.torch.int8 import Int8Linear
 from transformer_mb.checkpoint import save
 from transformer_mb.config import TransformerConfig
@@ -34,6 +36,18 @@ def test_a_product_is_off_by_no_more_than_its_roundings(shape, bias):
     assert got.shape == exact.shape
     assert bool(((got - exact).abs() <= 1.01 * bound).all())
     assert float((got - exact).abs().max()) > 0.0
+
+
+@pytest.mark.parametrize("shape", [(1, 24), (5, 24), (2, 3, 24)])
+def test_numpy_imitates_the_same_products(shape):
+    """Apart from the order of sums: where both round, they round to the same numbers."""
+    torch.manual_seed(1)
+    linear, X = torch.nn.Linear(24, 17), 3.0 * torch.randn(shape)
+    imitated = Linear(24, 17)
+    imitated.weight.value, imitated.bias.value = (tensor.detach().numpy() for tensor in (linear.weight, linear.bias))
+    with torch.no_grad():
+        got = Int8Linear(linear)(X).numpy()
+    np.testing.assert_allclose(ImitatedLinear(imitated)(X.numpy()), got, rtol=0, atol=2e-6 * np.abs(got).max())
 
 
 def test_all_linear_layers_of_a_copy_are_rounded_and_the_model_stays():

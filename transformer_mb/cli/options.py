@@ -23,7 +23,7 @@ Device = Annotated[
 ]
 Dtype = Annotated[str, typer.Option("--dtype", help="Of weights and activations.")]
 DecodingDtype = Annotated[
-    str, typer.Option("--dtype", help="Of weights and activations; int8: products of whole numbers (torch, on the CPU).")
+    str, typer.Option("--dtype", help="Of weights and activations; int8: products of whole numbers, in torch on the CPU.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are there already.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]

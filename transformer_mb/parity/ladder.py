@@ -57,6 +57,7 @@ LADDER = {
         Row("stepwise update", "It takes the reference's step from there.", "step", "update", 1e-11),
         Row("fast loss", "Compiled or in bfloat16, a whole step has the reference's loss.", "whole_step", "loss", 1e-11),
         Row("fast gradients", "Its weights move by the reference's gradients.", "whole_step", "gradients", 1e-10),
+        Row("fast logits", "In eight bits it has the reference's logits.", "eight_bits", "outputs", 1e-11, ("float32",)),
         # The limit is that of the first step, which may not widen the band that the others are held to: see verdict/bands.py.
         Row("free-running", "By itself it strays no further than ten times the reference.", "run", "losses", 1e-11),
         Row("hand-over, first step", "From another's state it takes the same step.", "step", "update", 1e-10, made_of=STEPWISE),

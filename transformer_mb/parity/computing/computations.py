@@ -143,6 +143,13 @@ def whole_step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     return answer
 
 
+def eight_bits(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
+    """The ``logits`` of a model, whose linear layers multiply whole numbers of eight bits where ``fast`` says int8."""
+    native, batch = model_of(backend, spec["config"], arrays), under("batch", arrays)
+    native = backend.quantized(native) if spec["fast"].get("dtype") == "int8" else native
+    return {"logits": backend.logits(native, batch["source"], batch["target_in"], batch["source_valid_lens"])}
+
+
 def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """``steps`` whole training steps with injected dropout: the ``losses``, and the states after those of ``states_at``.
 
@@ -245,7 +252,8 @@ def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
-    function.__name__: function for function in (layer, model, part, update, step, whole_step, run, train, decode, cached)
+    function.__name__: function
+    for function in (layer, model, part, update, step, whole_step, eight_bits, run, train, decode, cached)
 }
 
 

@@ -31,7 +31,7 @@ def answer(request: Request) -> Answer:
 
 def baseline(request: Request) -> Answer:
     """In the request's dtype, but never in more than float32."""
-    return run(backend("float32" if request.dtype == "float64" else request.dtype), _with_fast(request, ("precision",)))
+    return run(backend("float32" if request.dtype == "float64" else request.dtype), _with_fast(request, ("precision", "dtype")))
 
 
 def _with_fast(request: Request, kept: tuple[str, ...]) -> Request:

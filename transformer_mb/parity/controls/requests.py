@@ -125,6 +125,8 @@ CONTROLS = (
     ),
     Control("a mask shifted by one", "fast loss", "compile*", shifted("batch.target_valid_lens")),
     Control("a mask shifted by one", "fast loss", "bf16, gelu*", shifted("batch.target_valid_lens")),
+    Control("a mask shifted by one", "fast logits", "int8, gelu*", shifted("batch.source_valid_lens")),
+    Control("a transposed square matrix", "fast logits", "int8, d2l", transposed(f"{DECODER}.attention1.W_o.weight")),
     Control("a transposed square matrix", "fast gradients", "compile*", transposed(f"{SHALLOW}.attention1.W_o.weight")),
     Control("one dropped element more", "fast gradients", "compile*", flipped("masks.encoder.dropout")),
     Control("a transposed square matrix", "fast gradients", "bf16, gelu*", transposed(f"{DECODER}.attention1.W_o.weight")),

@@ -1,4 +1,4 @@
-"""The rows of steps made fast: compiled on request, or with matrix products in bfloat16, in the backends that have it."""
+"""The rows of what is made fast: steps compiled or with products in bfloat16, decoding in eight bits; where that is offered."""
 
 from __future__ import annotations
 
@@ -27,28 +27,33 @@ SGD: dict[str, Any] = {"optimizer": "sgd", "learning_rate": RATE, "normalization
 
 @dataclass(frozen=True)
 class Fast:
-    """What is asked of a trainer beside its recipe.
+    """What is asked for beside the recipe or the model.
 
     Args:
         option: as ``registry.Entry.fast`` names it.
-        options: of TrainerOptions. dtypes: of the weights. models: of ``model_cases.CONFIGS``; in bfloat16 without ReLU, see
-            ``model_cases.SMOOTH``.
+        options: of TrainerOptions, or the ``dtype`` of a translation. dtypes: of the weights. models: of
+            ``model_cases.CONFIGS``; those whose gradients come in bfloat16 without ReLU, see ``model_cases.SMOOTH``.
+        computation: what shows it. coarse: whether it rounds more than float32 does.
     """
 
     option: str
     options: dict[str, Any]
     dtypes: tuple[str, ...]
     models: tuple[str, ...]
+    computation: str = "whole_step"
+    coarse: bool = False
 
 
+MODELS = ("gelu, halves", "silu, uneven sides", "shared and tied, padding")
 FAST = (
-    Fast("bf16", {"precision": "bf16"}, ("float32",), ("gelu, halves", "silu, uneven sides", "shared and tied, padding")),
+    Fast("bf16", {"precision": "bf16"}, ("float32",), MODELS, coarse=True),
     Fast("compile", {"compile": True}, PLAIN_DTYPES, ("embedding norm",)),
+    Fast("int8", {"dtype": "int8"}, ("float32",), (*MODELS, "d2l"), "eight_bits", coarse=True),
 )
 
 
 @dataclass(eq=False)
-class FastStep(Comparison):
+class FastComparison(Comparison):
     """A comparison with cells in the backends alone that have the option."""
 
     option: str = ""
@@ -59,7 +64,7 @@ class FastStep(Comparison):
         return super().cells(backend) if offered else []
 
 
-class StepInBfloat16(FastStep):
+class CoarseComparison(FastComparison):
     """Held to what NumPy loses that rounds the same products, here and with arrays off by a last place of bfloat16.
 
     The weights are bfloat16's numbers already, so how far such a place moves the exact result is allowed to nobody.
@@ -86,10 +91,13 @@ class StepInBfloat16(FastStep):
 
 
 def fast_experiments(dtype: str, seed: int) -> list[Comparison]:
-    rows = rows_of("whole_step", dtype)
     return [
-        (StepInBfloat16 if fast.option == "bf16" else FastStep)(
-            f"{fast.option}, {name}", dtype, rows, partial(fast_request, name, fast, dtype, seed), option=fast.option
+        (CoarseComparison if fast.coarse else FastComparison)(
+            f"{fast.option}, {name}",
+            dtype,
+            rows_of(fast.computation, dtype),
+            partial(fast_request, name, fast, dtype, seed),
+            option=fast.option,
         )
         for fast in FAST
         if dtype in fast.dtypes
@@ -104,8 +112,8 @@ def fast_request(name: str, fast: Fast, dtype: str, seed: int) -> Request:
         config = config.replace(encoder_num_layers=1, decoder_num_layers=1)
     case = ModelCase(name, config)
     # bfloat16's numbers, which are float32's too: a copy of them perturbed in their last place is then a neighbour.
-    weights = rounded_arrays(named("weights", model_weights(case.config, seed)), "bfloat16" if fast.option == "bf16" else dtype)
+    weights = rounded_arrays(named("weights", model_weights(case.config, seed)), "bfloat16" if fast.coarse else dtype)
     masks = dropout_masks(case.config, seed, 0, case.rows, case.source_steps, case.target_steps)
     arrays = weights | named("batch", drawn_batch(case, random)) | named("masks", masks)
     spec = {"config": case.config.to_dict(), "options": SGD, "fast": fast.options, "step_count": 0}
-    return Request("whole_step", dtype, spec, arrays)
+    return Request(fast.computation, dtype, spec, arrays)

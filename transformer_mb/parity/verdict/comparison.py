@@ -147,7 +147,7 @@ class Comparison:
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got = ask(self.request)
-        check_answer(got, self.expected, self.judged_in)
+        check_answer(got, self.expected, self._asked.dtype)
         off = self._off(got)
         return [self._judged(cell.row, off[cell.row]).of(cell, backend) for cell in self.cells(backend)]
 

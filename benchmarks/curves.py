@@ -1,0 +1,113 @@
+"""What a token costs, of each backend: against length, batch, width, depth and vocabulary, in training and in decoding.
+
+    python benchmarks/curves.py [--json FILE] [--picture FILE]
+
+The points are those of speed/curves.toml, each measured in a process of its own, a point of every backend after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from bench import machine
+from speed.limits import limits
+
+HERE = Path(__file__).parent
+WORK = ("training", "decoding")
+ONLY = {"tokens": "training", "rows": "decoding"}  # axes that the other work does not know
+LABELS = {
+    "length": "tokens in a sentence", "tokens": "tokens in a batch", "rows": "sentences at a time", "width": "width",
+    "depth": "layers on each side", "vocabulary": "words",
+}  # fmt: skip
+PLACES = ("length", "batch", "width", "depth", "vocabulary")
+
+
+def measured(backend, work, point):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(HERE), str(HERE.parent))), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment.pop("XLA_FLAGS", None)
+    command = [sys.executable, "-m", "speed.point", backend, work, *map(str, point.values())]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def points(table):
+    """Each (work, axis, value, point), the common point once for each work."""
+    for work in WORK:
+        yield work, None, None, table["point"]
+        for axis, values in table["axes"].items():
+            if ONLY.get(axis, work) == work:
+                yield from (
+                    (work, axis, value, {**table["point"], axis: value}) for value in values if value != table["point"][axis]
+                )
+
+
+def draw(results, table, picture):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(15, 9), layout="constrained")
+    axes = figure.subplots(3, len(PLACES))
+    rows = (("training", "microseconds a token", cost), ("decoding", "microseconds a token", cost), ("training", "MiB", memory))
+    for row, (work, unit, of) in zip(axes, rows, strict=True):
+        row[0].set_ylabel(f"{work}: {unit}")
+        for place, plot in zip(PLACES, row, strict=True):
+            axis = ("tokens" if work == "training" else "rows") if place == "batch" else place
+            for number, backend in enumerate(table["backends"]):
+                line = curve(results, table, backend, work, axis, of)
+                plot.plot(*zip(*line, strict=True), marker="o", markersize=3, color=f"C{number}", label=backend)
+            plot.set(xscale="log", yscale="log", xlabel=LABELS[axis])
+            plot.set_xticks(table["axes"][axis], list(map(str, table["axes"][axis])))
+            plot.minorticks_off()
+            plot.grid(color="0.9")
+    figure.legend(
+        *axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=len(table["backends"]), frameon=False
+    )
+    FigureCanvasAgg(figure)
+    figure.savefig(picture, dpi=80)
+
+
+def curve(results, table, backend, work, axis, of):
+    """Pairs of a value of the axis and its figure."""
+    known = {(one["axis"], one["value"]): one for one in results if (one["backend"], one["work"]) == (backend, work)}
+    found = [(value, known.get((axis, value), known[None, None])) for value in table["axes"][axis]]
+    return [(value, of(one)) for value, one in found if "failed" not in one]
+
+
+def cost(one):
+    return 1e6 * one["seconds"] / one["tokens"]
+
+
+def memory(one):
+    return one["memory_MiB"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args()
+    with open(HERE / "speed" / "curves.toml", "rb") as file:
+        table = tomllib.load(file)
+    found = {"machine": {**machine(), **limits()}, "results": []}
+    for work, axis, value, point in points(table):
+        for backend in table["backends"]:
+            one = {"backend": backend, "work": work, "axis": axis, "value": value, **measured(backend, work, point)}
+            found["results"].append(one)
+            print(one.get("failed") or f"{work}, {axis} {value}: {backend} {cost(one):.1f} us a token", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1) + "\n")
+    if options.picture:
+        draw(found["results"], table, options.picture)
+    sys.exit(any("failed" in one for one in found["results"]))
+
+
+if __name__ == "__main__":
+    main()
