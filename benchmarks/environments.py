@@ -124,12 +124,15 @@ def table(environments):
 
 
 def warnings_table(environments):
-    yield "| columns | what warned | warning |"
-    yield "|---|---|---|"
     columns = {}
     for column, one in environments.items():
         for module, words in one["warnings"]:
             columns.setdefault((module, words), []).append(column)
+    if not columns:
+        yield "No module warned of anything."
+        return
+    yield "| columns | what warned | warning |"
+    yield "|---|---|---|"
     for (module, words), those in sorted(columns.items()):
         yield f"| {', '.join(those)} | {module} | {table_cell(words)} |"
 

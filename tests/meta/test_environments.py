@@ -1,5 +1,8 @@
-"""The environments of `make versions` prove the bounds of the extras."""
+"""The environments of `make versions` prove the bounds of the extras, and the page holds what was measured in them."""
 
+import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -9,6 +12,7 @@ from packaging.version import Version
 from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "environments.json"
 EXTRAS = ("torch", "tensorflow-cpu", "paddle", "mxnet", "jax", "parity")
 
 
@@ -29,3 +33,36 @@ def test_the_oldest_are_the_bounds_of_the_extras():
 
 def test_every_backend_has_an_oldest_and_a_newest():
     assert {row["column"] for row in rows()} == {f"{name}@{age}" for name in BUILT_IN for age in ("oldest", "newest")}
+
+
+def test_the_matrix_holds_in_all_of_them():
+    run = json.loads(RESULTS.read_text())
+    assert run["failed"] == 0 and run["cells"] == run["planned"] == run["passed"]
+    environments = run["environments"]
+    assert set(environments) == {row["column"] for row in rows()}
+    for row in rows():
+        one = environments[row["column"]]
+        assert one["cells"] > 400 and not one["failed"]
+        assert one["python"].startswith(f"{row['python']}.")
+        for package in map(Requirement, row["packages"]):
+            if (version := one["packages"].get(package.name.replace("-", "_"))) is not None:
+                assert Version(version.partition("+")[0]) in package.specifier
+
+
+def test_none_of_the_warnings_is_about_our_own_code():
+    for one in json.loads(RESULTS.read_text())["environments"].values():
+        assert not [warning for warning in one["warnings"] if warning[0].startswith("transformer_mb")]
+
+
+def test_the_page_holds_what_was_measured():
+    code = """
+import environments, json, sys
+found = json.load(open(sys.argv[1]))["environments"]
+print("\\n".join(environments.table(found)), "\\n".join(environments.warnings_table(found)), sep="\\0", end="")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, RESULTS], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+    )
+    page = (ROOT / "docs" / "ENVIRONMENTS.md").read_text()
+    for table in done.stdout.split("\0"):
+        assert table in page
