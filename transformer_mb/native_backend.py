@@ -144,12 +144,16 @@ class NativeBackend(Backend):
         """Tensors of what the model reads; what chooses among its answers stays an array."""
         return DecodingInputs(*map(self._tensor, inputs))._replace(forced=inputs.forced, seeds=inputs.seeds)
 
+    def _decoding(self, model: Any) -> AbstractContextManager[Any]:
+        """What decodes with one call runs inside."""
+        return self._running(model)
+
     def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
-        with self._running(model):
+        with self._decoding(model):
             return self._numpy(self._greedy(model, self._native_inputs(inputs), max_steps))
 
     def run_sample(self, model: Any, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
-        with self._running(model):
+        with self._decoding(model):
             return self._numpy(self._sample(model, self._native_inputs(inputs), max_steps, truncation))
 
     def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False) -> BeamSession:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from typing import Any
 
@@ -15,6 +15,7 @@ from flax import nnx
 from jax import Array
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.decoding import DecodingInputs
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import map_leaves
@@ -139,6 +140,12 @@ class JAXBackend(NativeBackend):
         finally:
             for module, mode in zip(modules, before, strict=True):
                 module.deterministic = mode
+
+    def _decoding(self, model: nnx.Module) -> AbstractContextManager[None]:
+        return nullcontext()  # what decodes is compiled in evaluation mode
+
+    def _native_inputs(self, inputs: DecodingInputs) -> DecodingInputs:
+        return inputs  # a compiled function puts them beside the weights, in less time
 
     def _differentiate(
         self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool

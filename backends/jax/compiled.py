@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import jax
@@ -95,7 +95,24 @@ def _merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> n
     return module
 
 
-_KNOWN: WeakKeyDictionary[nnx.Module, tuple[list[Any], Structure, dict[str, Parameter]]] = WeakKeyDictionary()
+class _Known(NamedTuple):
+    """A module that was split, with the attributes that every module within had."""
+
+    attributes: list[tuple[dict[str, Any], list[Any]]]
+    structure: Structure
+    parameters: dict[str, Parameter]
+
+    @classmethod
+    def of(cls, module: nnx.Module) -> _Known:
+        within = [vars(part) for _, part in named_layers(module)]
+        return cls([(own, list(own.values())) for own in within], Structure(module), named_parameters(module))
+
+    def holds(self) -> bool:
+        """Whether every attribute is still the same object, and so every module within."""
+        return all(len(own) == len(before) and all(map(operator.is_, own.values(), before)) for own, before in self.attributes)
+
+
+_KNOWN: WeakKeyDictionary[nnx.Module, _Known] = WeakKeyDictionary()
 
 
 def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
@@ -105,11 +122,10 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     within the module is no longer the same object. Variables stay the same objects when their arrays change.
     """
     leave_room()
-    attributes = [value for _, part in named_layers(module) for value in vars(part).values()]
     known = _KNOWN.get(module)
-    if known is None or len(known[0]) != len(attributes) or not all(map(operator.is_, known[0], attributes)):
-        known = _KNOWN[module] = (attributes, Structure(module), named_parameters(module))
-    return known[1], {name: parameter.value for name, parameter in known[2].items()}
+    if known is None or not known.holds():
+        known = _KNOWN[module] = _Known.of(module)
+    return known.structure, {name: parameter.value for name, parameter in known.parameters.items()}
 
 
 @partial(jax.jit, static_argnums=(0, 1))

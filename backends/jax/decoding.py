@@ -37,6 +37,7 @@ def _generate(
 ) -> Array:
     """The whole loop on the device, compiled once for the inputs' sizes and a number of steps."""
     model = structure.module(values)
+    model.eval()
     config = model.config
     rows = inputs.tokens.shape[0]
     numbers = None if truncation is None else uniforms(inputs.seeds, config.max_len)
