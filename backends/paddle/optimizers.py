@@ -27,7 +27,7 @@ class _Optimizer:
     """Adam (Kingma & Ba 2015, Algorithm 1), AdamW or SGD; ``slots``: the moments, as ``flatten`` has them."""
 
     def __init__(self, parameters: Sequence[Tensor], options: TrainerOptions):
-        self.options = options
+        self.options, self.parameters = options, parameters
         self.groups: list[list[Tensor]] = [[]]
         for parameter in parameters:
             if sum(map(_count, [*self.groups[-1], parameter])) > LONGEST and self.groups[-1]:

@@ -159,14 +159,17 @@ def test_max_ratio_is_of_each_sentence(translator, lines):
 
 def test_sampling(cli, fails, trained, translator, lines):
     stdin = "".join(f"{line}\n" for line in lines)
-    drawn = cli("translate", trained, "--sample", "--temperature", 3, "--seed", 4, stdin=stdin).out
-    assert cli("translate", trained, "--sample", "--temperature", 3, "--seed", 4, "--batch-size", 5, stdin=stdin).out == drawn
-    assert cli("translate", trained, "--sample", "--temperature", 3, stdin=stdin).out != drawn
+    # The ratio is below the limit of every batch, which follows from its longest line.
+    sampling = "translate", trained, "--sample", "--temperature", 3, "--max-ratio", 1
+    drawn = cli(*sampling, "--seed", 4, stdin=stdin).out
+    assert cli(*sampling, "--seed", 4, "--batch-size", 5, stdin=stdin).out == drawn
+    assert cli(*sampling, stdin=stdin).out != drawn
     greedy = cli("translate", trained, stdin=stdin).out
     assert drawn != greedy and cli("translate", trained, "--sample", "--top-k", 1, stdin=stdin).out == greedy
     assert translator.translate(lines, sample=tmb.Sampling(top_p=1e-6)) == translator.translate(lines)
     hot = tmb.Sampling(temperature=3.0, seed=1)
-    assert translator.translate(lines, sample=hot)[5:] == translator.translate(lines[5:], sample=hot, first=5)
+    all_of_them = translator.translate(lines, sample=hot, max_ratio=1.0)
+    assert all_of_them[5:] == translator.translate(lines[5:], sample=hot, first=5, max_ratio=1.0)
     assert "--sample must be given with --temperature, --top-k" in fails("translate", trained, "--temperature", 2, "--top-k", 3)
     assert "--sample must be given without --beam" in fails("translate", trained, "--sample", "--beam", 3)
     assert "top_p must be from 1e-06 to 1, got 2.0" in fails("translate", trained, "--sample", "--top-p", 2)

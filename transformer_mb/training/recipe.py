@@ -40,7 +40,7 @@ class TrainingRecipe(TrainerOptions):
     Args:
         epochs: how many epochs there are in all, those before a resume counted.
         batch_size: sentence pairs in a batch. batch_tokens: padded positions of a batch, rows x width of the longer side at
-            most, both sides being padded to one width; batch_size must be None then.
+            most, as if both sides were padded to that of a bucket; batch_size must be None then.
         accumulate: how many batches make one step, in memory one after the other; the last step of an epoch takes those left.
             It is the step on one batch of all their rows (``Trainer.accumulated_step``).
         num_steps: the width of every batch, longer sentences being cut as in D2L; None puts sentences of similar

@@ -20,16 +20,16 @@ def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, np.ndarra
 
 
 class _OwnAdam:
-    """paddle.optimizer.Adam in the place of the trainer's, which hands it all gradients as one vector, clipped."""
+    """paddle.optimizer.Adam in the place of the trainer's, which hands it all gradients as few vectors, clipped."""
 
     def __init__(self, ours: Any):
         self.flatten, self.split = ours.flatten, ours.split
         self.parameters = ours.parameters
         self.adam = paddle.optimizer.Adam(parameters=list(ours.parameters))
 
-    def step(self, gradient: paddle.Tensor, learning_rate: float, step_count: int) -> None:
+    def step(self, gradients: list[paddle.Tensor], learning_rate: float, step_count: int) -> None:
         self.adam.set_lr(learning_rate)
-        self.adam.apply_gradients(list(zip(self.parameters, self.split(gradient), strict=True)))
+        self.adam.apply_gradients(list(zip(self.parameters, self.split(gradients), strict=True)))
 
 
 def use_own_adam(trainer: Any) -> None:
