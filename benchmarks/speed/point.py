@@ -17,6 +17,7 @@ import transformer_mb as tmb
 from transformer_mb.initialization import initial_weights
 from transformer_mb.trainer import Batch
 
+from .contestants.ours import finish
 from .worker import memory
 
 TIMES, SECONDS = 3, 1.0  # at least so often, and about so long
@@ -51,7 +52,12 @@ def training(framework, model, point):
     lens = np.full(rows, point["length"])
     batch = Batch(source, lens, entering, leaving, lens)
     trainer = framework.trainer(model, normalization="tokens")
-    return lambda: float(trainer.step(batch)), rows * point["length"]
+
+    def call():
+        float(trainer.step(batch))
+        finish(framework.name)
+
+    return call, rows * point["length"]
 
 
 def decoding(framework, model, point):

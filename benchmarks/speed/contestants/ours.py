@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, Vocabulary
 from transformer_mb.registry import decoding_backend
 from transformer_mb.trainer import Batch
 from transformer_mb.translation import Translator
+
+
+def finish(backend):
+    """Wait for all that was begun: where the loss has come, MXNet may still be at the backward pass."""
+    if backend == "mxnet":
+        sys.modules["mxnet"].nd.waitall()
 
 
 class Contestant:
@@ -42,6 +50,7 @@ class Contestant:
             for batch in self.drawn.epoch(self.epochs) if self.drawn else self.batches:
                 loss = self.trainer.step(batch)
             float(loss)
+            finish(self.backend.name)
             self.epochs += 1
             return self.inputs.target_tokens
         if "sources" in self.inputs.job:

@@ -1,0 +1,33 @@
+"""docs/SPEED.md holds what `make bench` measured: every row of its table, from one run, each side agreeing with the other."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
+
+
+def wanted():
+    work = tomllib.loads((ROOT / "benchmarks" / "speed" / "rows.toml").read_text())["work"]
+    return [{"title": job["title"], "job": job["job"], **row} for job in work for row in job["rows"]]
+
+
+def test_every_row_was_measured():
+    measured = json.loads(RESULTS.read_text())["rows"]
+    assert [{name: row[name] for name in expected} for row, expected in zip(measured, wanted(), strict=True)] == wanted()
+    assert not [row["failed"] for row in measured if "failed" in row]
+    assert all(row[side]["rounds"] >= 5 for row in measured for side in ("ours_measured", "peer_measured"))
+
+
+def test_the_page_holds_the_table():
+    code = """
+import json, sys
+from speed.table import table
+print("\\n".join(table(json.load(open(sys.argv[1]))["rows"])), end="")
+"""
+    command = [sys.executable, "-c", code, RESULTS]
+    done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
+    assert done.stdout in (ROOT / "docs" / "SPEED.md").read_text()
