@@ -67,14 +67,14 @@ mutants: $(VENV)/all
 mutants-results:
 	$(RUN)/python benchmarks/mutants_results.py build/mutants/mutants.json
 
-# Ours and each peer in turns, some forty minutes on a quiet machine; peers of old get environments under build/speed. DATA is a
+# Ours and each peer in turns, more than half an hour on a quiet machine; peers of old get environments under build/speed. DATA is a
 # file of English, tab, French, such as the first lines of the Tatoeba export.
 bench: $(VENV)/all
 	$(RUN)/python benchmarks/bench.py $(DATA) --json benchmarks/results/speed.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/first_answer.py --json benchmarks/results/first_answer.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
 
-# What a token costs each backend, against length, batch, width, depth and vocabulary: a quarter of an hour on a quiet machine.
+# What a token costs each backend, against length, batch, width, depth and vocabulary, on a quiet machine.
 curves: $(VENV)/all
 	$(RUN)/python benchmarks/curves.py --json benchmarks/results/curves.json --picture docs/curves.png
 

@@ -112,9 +112,7 @@ class Batches:
         self._widths = padded_widths(longest, num_steps, bucket_widths, max_len)
         self._ends, self._padded = batch_plan(self._widths, batch_size, batch_tokens)
         # Of one width, sentences of equal length come together; a given width mixes them all, as in D2L.
-        self._keys = [self._widths]
-        if num_steps is None:
-            self._keys = [self._sources.lengths, self._targets.lengths, self._widths]
+        self._by_length = num_steps is None
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -153,9 +151,11 @@ class Batches:
         generator = stream(self.seed, "batches", epoch)
         pairs = generator.permutation(self.num_pairs) if self.shuffle else np.arange(self.num_pairs)
         # Sorted after shuffling: sentences of equal length are mixed anew.
-        pairs = pairs[np.lexsort([key[pairs] for key in self._keys])]
+        if self._by_length:
+            keys = self._sources.lengths, self._targets.lengths, self._widths
+            pairs = pairs[np.lexsort([key[pairs] for key in keys])]
         places = np.arange(len(self))
-        if self.shuffle and len(self._keys) > 1:
+        if self.shuffle and self._by_length:
             places = generator.permutation(len(self))
         return pairs, places
 
