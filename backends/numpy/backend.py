@@ -69,11 +69,6 @@ class NumPyBackend(NativeBackend):
     def create_empty(self, config: TransformerConfig) -> Layer:
         return self._place(model.EncoderDecoder.from_config(config))
 
-    def _quantized(self, model: Any) -> Any:
-        copy = self.from_weights(model.config, self.get_weights(model))
-        _to_int8(copy)
-        return copy
-
     def _place(self, module: Layer) -> Layer:
         module.to(self.dtype)
         if self.rounded_to is not None:
@@ -83,6 +78,7 @@ class NumPyBackend(NativeBackend):
 
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
+    _to_int8 = staticmethod(_to_int8)
     _greedy = staticmethod(decoding.greedy)
     _sample = staticmethod(decoding.sample)
     _beam_decoder = decoding.BeamDecoder

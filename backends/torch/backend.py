@@ -70,16 +70,12 @@ class TorchBackend(NativeBackend):
     def create_empty(self, config: TransformerConfig) -> nn.Module:
         return self._place(model.EncoderDecoder.from_config(config))
 
-    def _quantized(self, model: Any) -> Any:
-        copy = self.from_weights(model.config, self.get_weights(model))
-        _to_int8(copy)
-        return copy
-
     def _place(self, module: nn.Module) -> nn.Module:
         return module.to(self.device, getattr(torch, self.dtype))
 
     _named_parameters = staticmethod(named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
+    _to_int8 = staticmethod(_to_int8)
     _greedy = staticmethod(decoding.greedy)
     _sample = staticmethod(decoding.sample)
     _beam_decoder = decoding.BeamDecoder
