@@ -18,6 +18,7 @@ from transformer_mb.trees import leaves, map_leaves
 
 from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
 from .dropout import injected_dropout
+from .threads import suit
 from .trainer import MXNetTrainer
 
 
@@ -87,6 +88,10 @@ class MXNetBackend(NativeBackend):
 
     def _numpy(self, leaf: Any) -> Any:
         return leaf.asnumpy() if isinstance(leaf, mnp.ndarray) else leaf
+
+    def _evaluate(self, function: Callable[..., Any], model: gluon.Block, *arrays: np.ndarray | None) -> Any:
+        suit(self.device, max(array.size for array in arrays if array is not None), model.config.num_hiddens)
+        return super()._evaluate(function, model, *arrays)
 
     def _running(self, layer: Any, training: bool = False) -> AbstractContextManager[Any]:
         return autograd.pause(train_mode=training)

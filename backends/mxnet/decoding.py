@@ -20,6 +20,7 @@ from .cache import BlockCache
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 from .shim import compiled
+from .threads import suit
 from .weights import named_parameters, to_device
 
 
@@ -119,6 +120,7 @@ class BeamDecoder:
         with autograd.pause(train_mode=False):
             enc_outputs = valid_lens = None
             if model.encoder is not None:
+                suit(self.context, inputs.source.size, model.config.num_hiddens)
                 enc_outputs = mnp.repeat(_encoded(model, inputs.source, inputs.valid_lens), beam, axis=0)
                 valid_lens = mnp.repeat(inputs.valid_lens, beam)
             max_steps += inputs.prompt_steps
@@ -128,6 +130,7 @@ class BeamDecoder:
                 self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
 
     def _logits(self, tokens: np.ndarray) -> mnp.ndarray:
+        suit(self.context, len(tokens), self.model.config.num_hiddens)
         column = to_device(np.array(tokens)[:, None], self.context)
         state, arrays = self.state, [column, *_arrays(self.state), *self.parameters]
 

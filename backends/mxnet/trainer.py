@@ -19,6 +19,7 @@ from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
 from .shim import compiled
+from .threads import suit
 from .weights import named_parameters, to_device
 
 # How many arrays MXNet's fused update takes; more of them overwrite its memory.
@@ -53,6 +54,7 @@ class MXNetTrainer(Trainer):
         return [vector[end - t.size : end].reshape(t.shape) for end, t in zip(ends, self.tensors, strict=True)]
 
     def run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
+        suit(self.context, share.batch.target_in.size, self.model.config.num_hiddens)
         tensors = [None if array is None else to_device(np.array(array), self.context) for array in share.batch]
         if share.dropout_masks is None:
             dropped = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)

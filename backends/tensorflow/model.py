@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -32,6 +33,19 @@ class Pooler(keras.layers.Layer):
         return tf.tanh(self.dense(X[:, 0]))
 
 
+def _without_gradient(weight: tf.Tensor, row: int) -> tf.Tensor:
+    """The table, whose row learns nothing. By tf.where the whole table would be copied at each step of decoding."""
+
+    @tf.custom_gradient
+    def table(weight: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        def gradient(table: tf.Tensor) -> tf.Tensor:
+            return tf.tensor_scatter_nd_update(table, [[row]], tf.zeros_like(table[:1]))
+
+        return tf.identity(weight), gradient
+
+    return table(weight)
+
+
 class _TiedDense(keras.layers.Layer):
     """An output projection whose weight is an embedding table: [V, D] is the canonical [out, in] already."""
 
@@ -43,11 +57,8 @@ class _TiedDense(keras.layers.Layer):
         self.built = True
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
-        weight = self.embedding.embeddings
-        if self.padding_id is not None:
-            # Here too the pad row gets no gradient.
-            row = tf.one_hot(self.padding_id, self.embedding.input_dim, True, False)[:, None]
-            weight = tf.where(row, tf.stop_gradient(weight), weight)
+        weight = tf.convert_to_tensor(self.embedding.embeddings)
+        weight = weight if self.padding_id is None else _without_gradient(weight, self.padding_id)
         B, T, D = keras.ops.shape(X)
         Y = product(tf.reshape(X, (-1, D)), weight, transpose_b=True)
         Y = tf.reshape(Y, (B, T, self.embedding.input_dim))

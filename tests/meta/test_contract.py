@@ -28,6 +28,7 @@ EXTRA_FILES = {
     ("jax", "linear.py"): "nnx.Linear with gradients that XLA computes fast on a CPU, which it does not by itself",
     ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
     ("tensorflow", "dense.py"): "products of matrices, whose precision Keras has as a policy of each layer",
+    ("mxnet", "threads.py"): "one thread for small arrays, which MXNet does not see by itself",
     ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
 }
 # Likewise functions.
@@ -37,6 +38,7 @@ EXTRA_NAMES = {
     ("jax", "named_layers"): "likewise",
     ("jax", "array_like"): "a copy where another array lies: JAX may share memory that a donated buffer overwrites",
     ("mxnet", "to_device"): "an array on a device, seven times faster than mxnet.np.array",
+    ("mxnet", "suit"): "how many threads work of a size is worth, which MXNet does not see by itself",
     ("paddle", "gradients"): "zeros where paddle.grad gives None",
 }
 

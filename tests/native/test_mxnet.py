@@ -1,5 +1,6 @@
 """Our layers inside gluon programs: built, trained, saved and switched as gluon's own; and the book's examples."""
 
+import ctypes
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
+from transformer_mb.backends.mxnet import threads
 from transformer_mb.backends.mxnet.shim import compiled
 from transformer_mb.presets import d2l
 from transformer_mb.trainer import Batch
@@ -229,3 +231,31 @@ def test_M11_importing_sets_up_no_logging_and_logs_nothing():
             and done.stdout.startswith("[]" if not first else "[<StreamHandler")
             and done.stdout.endswith(" 0\n")
         )
+
+
+def test_small_work_takes_one_thread(monkeypatch):
+    """What OpenMP itself says on the thread on which the engine runs operations."""
+    said = []
+
+    def ask(*_):
+        said.append(ctypes.CDLL("libgomp.so.1").omp_get_max_threads())
+
+    task, cpu, normal = threads._TASK(ask), (ctypes.c_int * 2)(1, 0), ctypes.c_int(0)
+
+    def asked():
+        mx.base._LIB.MXEnginePushSync(task, None, None, cpu, None, 0, None, 0, ctypes.byref(normal), 0, b"ask")
+        mx.nd.waitall()
+        return said.pop()
+
+    before = asked()
+    threads.suit(mx.cpu(), 2**20, 512)
+    assert asked() == before, "OMP_NUM_THREADS is set here, and holds"
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.delenv("MXNET_OMP_MAX_THREADS", raising=False)
+    monkeypatch.setattr(threads, "cores", lambda: 3)
+    sizes = [(2**10, 512), (1, 512), (640, 32), (2**20, 512), (1, 32)]
+    found = []
+    for positions, num_hiddens in sizes:
+        threads.suit(mx.cpu(), positions, num_hiddens)
+        found.append(asked())
+    assert found == [3, 1, 1, 3, 1]
