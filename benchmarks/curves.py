@@ -1,6 +1,6 @@
 """What a token costs, of each backend: against length, batch, width, depth and vocabulary, in training and in decoding.
 
-    python benchmarks/curves.py [--json FILE] [--picture FILE]
+    python benchmarks/curves.py [--json FILE] [--picture FILE] [--page FILE]
 
 The points are those of speed/curves.toml, each measured in a process of its own, a point of every backend after the other.
 """
@@ -16,6 +16,7 @@ import tomllib
 from pathlib import Path
 
 from bench import machine
+from pages import fill
 from speed.limits import limits
 
 HERE = Path(__file__).parent
@@ -38,18 +39,20 @@ def measured(backend, work, point):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def points(table):
+def points(settings):
     """Each (work, axis, value, point), the common point once for each work."""
     for work in WORK:
-        yield work, None, None, table["point"]
-        for axis, values in table["axes"].items():
+        yield work, None, None, settings["point"]
+        for axis, values in settings["axes"].items():
             if ONLY.get(axis, work) == work:
                 yield from (
-                    (work, axis, value, {**table["point"], axis: value}) for value in values if value != table["point"][axis]
+                    (work, axis, value, {**settings["point"], axis: value})
+                    for value in values
+                    if value != settings["point"][axis]
                 )
 
 
-def draw(results, table, picture):
+def draw(results, settings, picture):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -60,25 +63,45 @@ def draw(results, table, picture):
         row[0].set_ylabel(f"{work}: {unit}")
         for place, plot in zip(PLACES, row, strict=True):
             axis = ("tokens" if work == "training" else "rows") if place == "batch" else place
-            for number, backend in enumerate(table["backends"]):
-                line = curve(results, table, backend, work, axis, of)
+            for number, backend in enumerate(settings["backends"]):
+                line = curve(results, settings, backend, work, axis, of)
                 plot.plot(*zip(*line, strict=True), marker="o", markersize=3, color=f"C{number}", label=backend)
             plot.set(xscale="log", yscale="log", xlabel=LABELS[axis])
-            plot.set_xticks(table["axes"][axis], list(map(str, table["axes"][axis])))
+            plot.set_xticks(settings["axes"][axis], list(map(str, settings["axes"][axis])))
             plot.minorticks_off()
             plot.grid(color="0.9")
     figure.legend(
-        *axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=len(table["backends"]), frameon=False
+        *axes[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=len(settings["backends"]), frameon=False
     )
     FigureCanvasAgg(figure)
     figure.savefig(picture, dpi=80)
 
 
-def curve(results, table, backend, work, axis, of):
+def curve(results, settings, backend, work, axis, of):
     """Pairs of a value of the axis and its figure."""
     known = {(one["axis"], one["value"]): one for one in results if (one["backend"], one["work"]) == (backend, work)}
-    found = [(value, known.get((axis, value), known[None, None])) for value in table["axes"][axis]]
+    found = [(value, known.get((axis, value), known[None, None])) for value in settings["axes"][axis]]
     return [(value, of(one)) for value, one in found if "failed" not in one]
+
+
+def table(found, backends):
+    """Of each backend the common point and the widest model: what a token costs, and the fraction of the machine's limits."""
+    columns = "backend", "training, µs a token", "widest", "of the products' rate", "MiB"
+    yield f"| {' | '.join((*columns, 'decoding, µs a token', 'widest', 'of the rate of memory'))} |"
+    yield "|---|---|---|---|---|---|---|---|"
+    machine = found["machine"]
+    limits = {"training": machine["float32_GFLOP_per_s"] * 1e9, "decoding": machine["memory_GB_per_s"] * 1e9}
+    for backend in backends:
+        cells = [backend]
+        for work in WORK:
+            own = [one for one in found["results"] if (one["backend"], one["work"]) == (backend, work)]
+            common = next(one for one in own if one["axis"] is None)
+            widest = max((one for one in own if one["axis"] == "width"), key=lambda one: one["value"])
+            steps = 1 if work == "training" else widest["tokens"]
+            reached = steps * widest["work"] / widest["seconds"] / limits[work]
+            cells += [f"{cost(common):,.0f}", f"{cost(widest):,.0f}", f"{reached:.0%}"]
+            cells += [f"{memory(widest):,}"] if work == "training" else []
+        yield f"| {' | '.join(cells)} |"
 
 
 def cost(one):
@@ -93,19 +116,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--page", type=Path, help="a page with the comments curves, to fill in")
     options = parser.parse_args()
     with open(HERE / "speed" / "curves.toml", "rb") as file:
-        table = tomllib.load(file)
+        settings = tomllib.load(file)
     found = {"machine": {**machine(), **limits()}, "results": []}
-    for work, axis, value, point in points(table):
-        for backend in table["backends"]:
+    for work, axis, value, point in points(settings):
+        for backend in settings["backends"]:
             one = {"backend": backend, "work": work, "axis": axis, "value": value, **measured(backend, work, point)}
             found["results"].append(one)
-            print(one.get("failed") or f"{work}, {axis} {value}: {backend} {cost(one):.1f} us a token", flush=True)
+            print(one.get("failed") or f"{work}, {axis} {value}: {backend} {cost(one):.1f} µs a token", flush=True)
         if options.json:
             options.json.write_text(json.dumps(found, indent=1) + "\n")
     if options.picture:
-        draw(found["results"], table, options.picture)
+        draw(found["results"], settings, options.picture)
+    if options.page:
+        fill(options.page, "curves", "\n".join([*table(found, settings["backends"]), ""]))
     sys.exit(any("failed" in one for one in found["results"]))
 
 

@@ -20,13 +20,14 @@ from pathlib import Path
 from pages import fill
 
 BACKENDS = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
+IMPORTS = {"mxnet": "import numpy; numpy.bool = bool; import mxnet", "jax": "import jax; from flax import nnx"}
 PAIRS = "go .\tva !\ni lost .\tj'ai perdu .\nhe's calm .\til est calme .\ni'm home .\tje suis chez moi .\n" * 16
 PROGRAM = [sys.executable, "-m", "transformer_mb"]
 
 
 def commands(name, folder):
     """What is timed of a backend, as argument lists with what each reads from its standard input."""
-    imported = "import numpy; numpy.bool = bool; import mxnet" if name == "mxnet" else f"import {name}"
+    imported = IMPORTS.get(name, f"import {name}")
     trained = [*PROGRAM, "train", "--data", folder / "pairs.tsv", "--out", folder / f"step-{name}", "--force"]
     return {
         "import": ([sys.executable, "-c", imported], ""),
