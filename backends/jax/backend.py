@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any
 
@@ -88,15 +89,12 @@ class JAXBackend(NativeBackend):
         if "param_dtype" in inspect.signature(function).parameters:
             options = {"param_dtype": jnp.dtype(self.dtype), **options}
         with jax.default_device(self.device):
-            return self._place(constructor(*arguments, **options))
+            return self._place(*nnx.split(constructor(*arguments, **options)))
 
     def create_empty(self, config: TransformerConfig) -> nnx.Module:
-        # Abstract, then zeros: to compile nnx's own initialisers, whose numbers would be overwritten, takes seconds.
-        dtype = jnp.dtype(self.dtype)
-        return self._place(nnx.eval_shape(lambda: model.EncoderDecoder.from_config(config, param_dtype=dtype)))
+        return self._place(*_abstract(config, self.dtype))
 
-    def _place(self, module: nnx.Module) -> nnx.Module:
-        graphdef, state = nnx.split(module)
+    def _place(self, graphdef: nnx.GraphDef, state: Any) -> nnx.Module:
         seeds = count()
 
         def place(leaf: Any) -> Array:
@@ -161,6 +159,16 @@ class JAXBackend(NativeBackend):
         compared = compiled.compiled_quickly(_loss_and_gradients, 2, self.device.platform)
         total, gradients = compared(compiled.Structure(loss), *compiled.split(model), batch, masks)
         return float(total), _gradients(model, gradients)
+
+
+@lru_cache(maxsize=32)
+def _abstract(config: TransformerConfig, dtype: str) -> tuple[nnx.GraphDef, Any]:
+    """A model without numbers: to compile nnx's own initializers, whose numbers would be overwritten, takes seconds.
+
+    Tracing them takes a third of one, and a model of each configuration will do for all.
+    """
+    build = partial(model.EncoderDecoder.from_config, config, param_dtype=jnp.dtype(dtype))
+    return nnx.split(nnx.eval_shape(build))
 
 
 def _devices() -> dict[str, jax.Device]:

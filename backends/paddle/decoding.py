@@ -15,7 +15,7 @@ from transformer_mb.sampling import Truncation
 
 from .attention import MultiHeadAttention, _softmax_outside
 from .cache import BlockCache
-from .decoder import TransformerDecoder
+from .decoder import DecoderBlock, TransformerDecoder
 from .model import EncoderDecoder
 from .normalization import AddNorm
 from .sampling import drawn, uniforms
@@ -51,7 +51,7 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
 
 
 class _Step:
-    """A token's way through the decoder's blocks, from the second token on: what the layers compute, without what they check.
+    """A token's way through the decoder's blocks: what the layers compute, without what they check.
 
     The three projections of self-attention are one product. Not for attention weights, which the layers keep.
     """
@@ -59,6 +59,9 @@ class _Step:
     def __init__(self, decoder: TransformerDecoder, state: list[Any]):
         self.decoder = decoder
         self.projections = [_joined(block.attention1) for block in decoder.blks]
+        state[2] = [
+            _crossed(block, cache or BlockCache(), *state[:2]) for block, cache in zip(decoder.blks, state[2], strict=True)
+        ]
         cross = state[2][0].cross_attention
         self.padding = None if cross is None else _outside(cross[2])
 
@@ -81,6 +84,13 @@ class _Step:
             X = _added(block.addnorm3, X, _affine(Y, *_weights(block.ffn.dense2)))
             caches.append(BlockCache(own, cross))
         return decoder.dense(X if decoder.norm is None else decoder.norm(X)), [*state[:2], caches]
+
+
+def _crossed(block: DecoderBlock, cache: BlockCache, enc_outputs: Tensor | None, valid_lens: Tensor | None) -> BlockCache:
+    """With what its cross-attention reads at every step."""
+    if block.attention2 is None or enc_outputs is None or cache.cross_attention is not None:
+        return cache
+    return cache._replace(cross_attention=block._cross(enc_outputs[:, :1], enc_outputs, valid_lens))
 
 
 def _weights(dense: nn.Linear) -> tuple[Tensor, Tensor | None]:
@@ -129,7 +139,6 @@ class BeamDecoder:
             model.eval()
         _take_threads(model.decoder.dense.weight.size)
         self.model, self.attend = model, attend
-        self.quick: _Step | None = None
         self.place = inputs.tokens.place
         enc_outputs = valid_lens = None
         if model.encoder is not None:
@@ -140,6 +149,7 @@ class BeamDecoder:
         if inputs.prompt is not None:
             _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
             self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+        self.quick = None if attend else _Step(model.decoder, self.state)
 
     def _logits(self, tokens: np.ndarray) -> Tensor:
         column = paddle.to_tensor(tokens, place=self.place).unsqueeze(1)
@@ -147,7 +157,6 @@ class BeamDecoder:
             logits, self.state = self.quick(column, self.state)
         else:
             logits, self.state = self.model.decoder(column, self.state, need_weights=self.attend)
-            self.quick = None if self.attend else _Step(self.model.decoder, self.state)
         return suppress(logits[:, 0], self.model.config.suppress_ids)
 
     @paddle.no_grad()

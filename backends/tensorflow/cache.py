@@ -45,14 +45,16 @@ class KeyValueCache(NamedTuple):
                 keys = tf.concat((self.key_buffer, keys), axis=2)
                 values = tf.concat((self.value_buffer, values), axis=2)
             return self._replace(length=length, key_buffer=keys, value_buffer=values)
-        key_buffer, value_buffer = self.key_buffer, self.value_buffer
-        if key_buffer is None:
-            B, H, _, width = keras.ops.shape(keys)
-            key_buffer = value_buffer = tf.zeros((B, H, self.max_steps, width), keys.dtype)
-        start = (0, 0, self.length, 0)
-        key_buffer = keras.ops.slice_update(key_buffer, start, keys)
-        value_buffer = keras.ops.slice_update(value_buffer, start, values)
+        allocated, start = self if self.key_buffer is not None else self._allocated(keys), (0, 0, self.length, 0)
+        key_buffer = keras.ops.slice_update(allocated.key_buffer, start, keys)
+        value_buffer = keras.ops.slice_update(allocated.value_buffer, start, values)
         return self._replace(length=length, key_buffer=key_buffer, value_buffer=value_buffer)
+
+    def _allocated(self, keys: tf.Tensor) -> KeyValueCache:
+        """With buffers for keys and values of this form."""
+        B, H, _, width = keras.ops.shape(keys)
+        buffer = tf.zeros((B, H, self.max_steps, width), keys.dtype)
+        return self._replace(key_buffer=buffer, value_buffer=buffer)
 
     def reorder(self, rows: tf.Tensor) -> KeyValueCache:
         """Row r continues from what was row ``rows[r]``."""

@@ -17,6 +17,7 @@ import tensorflow as tf
 from transformer_mb.decoding import DecodingInputs
 from transformer_mb.sampling import Truncation
 
+from .cache import BlockCache
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 
@@ -85,14 +86,14 @@ def _generate(model: EncoderDecoder, given: dict[str, tf.Tensor], max_steps: tf.
         return (count < max_steps) & ~tf.reduce_all(finished)
 
     def further(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, tensors: Any) -> Any:
-        *others, state = step(count, tokens, finished, generated, _with_tensors(state_after_first, tensors))
+        *others, state = step(count, tokens, finished, generated, _with_tensors(start, tensors))
         return *others, _tensors(state)
 
     generated = tf.TensorArray(tf.int64, max_steps, element_shape=(None,))
     start = _start(model, inputs, max_steps, 1)
-    # The first step, outside the loop, allocates the buffers and projects the encoder's output.
-    *others, state_after_first = step(tf.constant(0), inputs.tokens, tf.zeros_like(inputs.tokens, tf.bool), generated, start)
-    count, _, _, generated, _ = tf.while_loop(unfinished, further, (*others, _tensors(state_after_first)))
+    start = _complete(model, inputs, start) if inputs.prompt is None else start
+    variables = tf.constant(0), inputs.tokens, tf.zeros_like(inputs.tokens, tf.bool), generated, _tensors(start)
+    count, _, _, generated, _ = tf.while_loop(unfinished, further, variables)
     return tf.transpose(generated.gather(tf.range(count)))
 
 
@@ -118,6 +119,19 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int | tf.Te
     state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
     _, state = model.decoder(inputs.prompt, state, training=False)
     return _reordered(state, tf.repeat(tf.range(tf.shape(inputs.tokens)[0]), beam))
+
+
+def _complete(model: EncoderDecoder, inputs: DecodingInputs, state: list[Any]) -> list[Any]:
+    """With nothing left to allocate or to project, as a loop wants its state: a first step outside would be traced too."""
+    enc_outputs, valid_lens, caches = state
+    no_step = model.decoder.embed(inputs.tokens[:, None])[:, :0]
+    complete = []
+    for block, cache in zip(model.decoder.blks, caches, strict=True):
+        own = cache.self_attention._allocated(block.attention1.project_keys_values(no_step, no_step)[0])
+        crossing = enc_outputs is not None and block.attention2 is not None
+        cross = block.attention2.project_keys_values(enc_outputs, enc_outputs) if crossing else None
+        complete.append(BlockCache(own, cross))
+    return [enc_outputs, valid_lens, complete]
 
 
 def _reordered(state: list[Any], rows: tf.Tensor) -> list[Any]:
