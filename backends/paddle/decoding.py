@@ -15,7 +15,7 @@ from transformer_mb.sampling import Truncation
 
 from .attention import MultiHeadAttention, _softmax_outside
 from .cache import BlockCache
-from .decoder import DecoderBlock, TransformerDecoder
+from .decoder import TransformerDecoder
 from .model import EncoderDecoder
 from .normalization import AddNorm
 from .sampling import drawn, uniforms
@@ -86,7 +86,7 @@ class _Step:
         return decoder.dense(X if decoder.norm is None else decoder.norm(X)), [*state[:2], caches]
 
 
-def _crossed(block: DecoderBlock, cache: BlockCache, enc_outputs: Tensor | None, valid_lens: Tensor | None) -> BlockCache:
+def _crossed(block: Any, cache: BlockCache, enc_outputs: Tensor | None, valid_lens: Tensor | None) -> BlockCache:
     """With what its cross-attention reads at every step."""
     if block.attention2 is None or enc_outputs is None or cache.cross_attention is not None:
         return cache

@@ -130,6 +130,8 @@ def planting():
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda one: one.name)
 def test_what_was_planted_by_hand_is_caught(planted, planting):
-    verdict = planting.judge_by(planted_mutant(planted), list(range(len(planting.cells))))
+    # What torch.compile compiles takes longer than a mistake is given, and being late is no proof.
+    asked = [number for number, cells in enumerate(planting.cells) if not cells[0].startswith("fast")]
+    verdict = planting.judge_by(planted_mutant(planted), asked)
     print(f"{planted.name}: {verdict.status} by {verdict.cell}: {verdict.said}")
-    assert verdict.status == KILLED
+    assert verdict.status == KILLED and "did not answer" not in verdict.said
