@@ -59,9 +59,6 @@ class _Step:
     def __init__(self, decoder: TransformerDecoder, state: list[Any]):
         self.decoder = decoder
         self.projections = [_joined(block.attention1) for block in decoder.blks]
-        state[2] = [
-            _crossed(block, cache or BlockCache(), *state[:2]) for block, cache in zip(decoder.blks, state[2], strict=True)
-        ]
         cross = state[2][0].cross_attention
         self.padding = None if cross is None else _outside(cross[2])
 
@@ -86,11 +83,16 @@ class _Step:
         return decoder.dense(X if decoder.norm is None else decoder.norm(X)), [*state[:2], caches]
 
 
-def _crossed(block: Any, cache: BlockCache, enc_outputs: Tensor | None, valid_lens: Tensor | None) -> BlockCache:
-    """With what its cross-attention reads at every step."""
-    if block.attention2 is None or enc_outputs is None or cache.cross_attention is not None:
-        return cache
-    return cache._replace(cross_attention=block._cross(enc_outputs[:, :1], enc_outputs, valid_lens))
+def _crossed(decoder: TransformerDecoder, state: list[Any]) -> list[Any]:
+    """With what cross-attention reads at every step."""
+    enc_outputs, valid_lens, caches = state
+    crossed = []
+    for block, cache in zip(decoder.blks, caches, strict=True):
+        cache = cache or BlockCache()
+        if block.attention2 is not None and enc_outputs is not None and cache.cross_attention is None:
+            cache = cache._replace(cross_attention=block._cross(enc_outputs[:, :1], enc_outputs, valid_lens))
+        crossed.append(cache)
+    return [enc_outputs, valid_lens, crossed]
 
 
 def _weights(dense: nn.Linear) -> tuple[Tensor, Tensor | None]:
@@ -149,7 +151,10 @@ class BeamDecoder:
         if inputs.prompt is not None:
             _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
             self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
-        self.quick = None if attend else _Step(model.decoder, self.state)
+        self.quick: _Step | None = None
+        if not attend:
+            self.state = _crossed(model.decoder, self.state)
+            self.quick = _Step(model.decoder, self.state)
 
     def _logits(self, tokens: np.ndarray) -> Tensor:
         column = paddle.to_tensor(tokens, place=self.place).unsqueeze(1)
