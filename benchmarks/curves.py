@@ -98,7 +98,7 @@ def table(found, backends):
             common = next(one for one in own if one["axis"] is None)
             widest = max((one for one in own if one["axis"] == "width"), key=lambda one: one["value"])
             steps = 1 if work == "training" else widest["tokens"]
-            reached = steps * widest["work"] / widest["seconds"] / limits[work]
+            reached = steps * widest["asked"] / widest["seconds"] / limits[work]
             cells += [f"{cost(common):,.0f}", f"{cost(widest):,.0f}", f"{reached:.0%}"]
             cells += [f"{memory(widest):,}"] if work == "training" else []
         yield f"| {' | '.join(cells)} |"

@@ -2,7 +2,7 @@
 
     python -m speed.point BACKEND training|decoding LENGTH TOKENS ROWS WIDTH DEPTH VOCABULARY
 
-Prints a JSON object: seconds, tokens, work (of a step in FLOP, of a decoded token in bytes read), and MiB at most.
+Prints a JSON object: seconds, tokens, what is asked for (of a step in FLOP, of a decoded token in bytes read), and MiB at most.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main():
     model = framework.from_weights(config, weights)
     call, tokens = {"training": training, "decoding": decoding}[work](framework, model, point)
     asked = training_work(point) if work == "training" else decoding_work(weights)
-    print(json.dumps({"seconds": best(call), "tokens": tokens, "work": asked, "memory_MiB": round(memory())}))
+    print(json.dumps({"seconds": best(call), "tokens": tokens, "asked": asked, "memory_MiB": round(memory())}))
 
 
 def config_of(point):
