@@ -76,7 +76,7 @@ bench: $(VENV)/all
 
 # What a token costs each backend, against length, batch, width, depth and vocabulary, on a quiet machine.
 curves: $(VENV)/all
-	$(RUN)/python benchmarks/curves.py --json benchmarks/results/curves.json --picture docs/curves.png
+	$(RUN)/python benchmarks/curves.py --json benchmarks/results/curves.json --picture docs/curves.png --page docs/SPEED.md
 
 # Editable, so that what is changed here is what runs.
 $(VENV)/light: pyproject.toml constraints.txt

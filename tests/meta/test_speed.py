@@ -1,4 +1,4 @@
-"""docs/SPEED.md holds what `make bench` measured: every row of its table, and the times to a first answer."""
+"""docs/SPEED.md holds what `make bench` and `make curves` measured: every row of its tables, and the times to a first answer."""
 
 import json
 import subprocess
@@ -24,14 +24,29 @@ def test_every_row_was_measured():
     assert all(row[side]["rounds"] >= 5 for row in measured for side in ("ours_measured", "peer_measured"))
 
 
+def test_every_point_of_the_curves_was_measured():
+    settings = tomllib.loads((ROOT / "benchmarks" / "speed" / "curves.toml").read_text())
+    measured = json.loads(RESULTS.with_name("curves.json").read_text())["results"]
+    assert not [one["failed"] for one in measured if "failed" in one]
+    found = {(one["backend"], one["axis"], one["value"]) for one in measured}
+    moved = {(axis, value) for axis, values in settings["axes"].items() for value in values if value != settings["point"][axis]}
+    assert found == {(backend, *each) for backend in settings["backends"] for each in {(None, None), *moved}}
+
+
 @pytest.mark.parametrize(
-    ("module", "results", "key"), [("speed.table", "speed.json", "rows"), ("first_answer", "first_answer.json", "seconds")]
+    ("module", "results", "part"),
+    [
+        ("speed.table", "speed.json", "found['rows']"),
+        ("first_answer", "first_answer.json", "found['seconds']"),
+        ("curves", "curves.json", "found"),
+    ],
 )
-def test_the_page_holds_the_tables(module, results, key):
+def test_the_page_holds_the_tables(module, results, part):
     code = f"""
 import json, sys
 from {module} import table
-print("\\n".join(table(json.load(open(sys.argv[1]))["{key}"])), end="")
+found = json.load(open(sys.argv[1]))
+print("\\n".join(table({part})), end="")
 """
     command = [sys.executable, "-c", code, RESULTS.with_name(results)]
     done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
