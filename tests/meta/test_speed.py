@@ -1,4 +1,4 @@
-"""docs/SPEED.md holds what `make bench` and `make curves` measured: every row of its tables, and the times to a first answer."""
+"""docs/SPEED.md holds what `make bench` and `make curves` measured, row by row and point by point."""
 
 import json
 import subprocess
