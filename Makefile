@@ -9,8 +9,8 @@ PYTEST := $(RUN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup --no-l
 INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # JAX spends most of its time in LLVM's optimizations, which change no result: without them it takes a quarter less.
-# `make test-processors` compiles with them.
-parity test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
+# `make test-processors` and `make parity` compile with them what users train and decode with.
+test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
 .PHONY: demo test test-long test-processors check examples examples-all parity parity-gpu parity-results versions mutants mutants-results bench curves clean
 

@@ -88,6 +88,14 @@ def _product(A: Array, B: Array) -> Array:
     return jnp.matmul(A, B, preferred_element_type=dtype)
 
 
+def _scores(queries: Array, keys: Array) -> Array:
+    """queries @ keys.T for every head; of one row as the keys lie, for to transpose them takes longer than the product."""
+    if queries.shape[-2] > 1:
+        return _product(queries, keys.swapaxes(-2, -1))
+    dtype = jnp.promote_types(queries.dtype, jnp.float32)
+    return (queries.astype(dtype) * keys.astype(dtype)).sum(axis=-1)[..., None, :]
+
+
 class DotProductAttention(nnx.Module):
     """Composed, and fused by XLA: jax.nn.dot_product_attention casts float64 to float32 and has no dropout."""
 
@@ -111,7 +119,7 @@ class DotProductAttention(nnx.Module):
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
         allowed = _allowed((*queries.shape[:-1], keys.shape[-2]), queries, valid_lens, mask, causal)
-        scores = _product(queries, keys.swapaxes(-2, -1)) / math.sqrt(queries.shape[-1])
+        scores = _scores(queries, keys) / math.sqrt(queries.shape[-1])
         weights = _softmax_where(scores, allowed).astype(values.dtype)
         if need_weights or self.attention_weights is not None:
             # Assigned only when it changes: under jax.grad or jax.jit a module from outside must not be.

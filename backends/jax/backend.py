@@ -121,11 +121,11 @@ class JAXBackend(NativeBackend):
         return weights.Parameter.to_numpy(leaf) if isinstance(leaf, Array) else leaf
 
     def _call(self, layer: Any, inputs: Any, options: Mapping[str, Any], training: bool) -> Any:
-        return compiled.call(layer, inputs, options)
+        return compiled.call(layer, inputs, options, self.device.platform)
 
     def _evaluate(self, function: Callable[..., Any], model: nnx.Module, *arrays: np.ndarray | None) -> Any:
         tensors = map_leaves(self._tensor, arrays)
-        return map_leaves(self._numpy, compiled.evaluate(function, *compiled.split(model), *tensors))
+        return map_leaves(self._numpy, compiled.evaluate(function, model, self.device.platform, tensors))
 
     @contextmanager
     def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
@@ -156,7 +156,7 @@ class JAXBackend(NativeBackend):
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
         batch, masks = map_leaves(self._tensor, (batch, dropout_masks))
-        compared = compiled.compiled_quickly(_loss_and_gradients, 2, self.device.platform)
+        compared = compiled.compiled(_loss_and_gradients, 2, self.device.platform)
         total, gradients = compared(compiled.Structure(loss), *compiled.split(model), batch, masks)
         return float(total), _gradients(model, gradients)
 

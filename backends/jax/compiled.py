@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jax import Array
 
@@ -81,9 +83,8 @@ class Structure:
     def module(self, values: Mapping[str, Array]) -> Any:
         """The module with these parameters, by canonical name; random streams have no keys."""
         module = _merge(self.graphdef, self.state, values)
-        for _, part in named_layers(module):
-            if isinstance(part, DotProductAttention):
-                part.attention_weights = nnx.data(None)
+        for _, part in _attentions(module):
+            part.attention_weights = nnx.data(None)
         return module
 
 
@@ -128,29 +129,75 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     return known.structure, {name: parameter.value for name, parameter in known.parameters.items()}
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def evaluate(function: Callable[..., Any], structure: Structure, values: Mapping[str, Array], *arrays: Any) -> Any:
-    """function(model, *arrays) in evaluation mode, the module outside being left as it is."""
+# What is compared, and not trained with, runs once a program, and XLA's CPU compiler takes most of its time in LLVM: a model's
+# loss and gradients compile in a seventh of the time so.
+QUICKLY = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
+# What evaluates a model may run often: in three fifths of the time, and at base size it runs as fast.
+READILY = {"xla_backend_optimization_level": 1}
+
+
+@lru_cache
+def compiled(function: Callable[..., Any], static: int, platform: str, quickly: bool = True) -> Callable[..., Any]:
+    """A function of ``static`` constants and then arrays; on a CPU compiled in little time, unless XLA_FLAGS says how."""
+    told = platform != "cpu" or "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
+    options = {} if told else {name: value for name, value in (QUICKLY if quickly else READILY).items() if _known(name, value)}
+    return jax.jit(function, static_argnums=tuple(range(static)), compiler_options=options or None)
+
+
+@cache
+def _known(option: str, value: Any) -> bool:
+    """Whether this version's compiler has the option: some came late, and some have gone."""
+    try:
+        jax.jit(operator.neg, compiler_options={option: value})(np.zeros(()))
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
+def evaluate(function: Callable[..., Any], module: nnx.Module, platform: str, arrays: Sequence[Any]) -> Any:
+    """function(module, *arrays) in evaluation mode, the module being left as it is."""
+    return compiled(_evaluate, 2, platform, quickly=False)(function, *split(module), *arrays)
+
+
+def _evaluate(function: Callable[..., Any], structure: Structure, values: Mapping[str, Array], *arrays: Any) -> Any:
     model = structure.module(values)
     model.eval()
     with full_precision():
         return function(model, *arrays)
 
 
-@lru_cache
-def compiled_quickly(function: Callable[..., Any], static: int, platform: str) -> Callable[..., Any]:
-    """For what is compared and not trained with: without LLVM's optimisations the CPU compiles in a third of the time."""
-    options = {"xla_backend_optimization_level": 0} if platform == "cpu" else None
-    return jax.jit(function, static_argnums=tuple(range(static)), compiler_options=options)
-
-
-def call(layer: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def call(layer: Any, inputs: Sequence[Any], options: Mapping[str, Any], platform: str) -> Any:
     """A layer, a layer's method or a function on arrays and numbers, compiled."""
     leave_room()
     function, module = _bound(layer)
     arrays, static = _separate((inputs, options))
     _check_values(function, static, module, arrays)
-    return _call(function, static, module, arrays)
+    output, maps, streams = compiled(_call, 3, platform)(function, static, *nnx.split(module), arrays)
+    if module is not None:
+        nnx.update(module, streams)
+        for path, part in _attentions(module):
+            part.attention_weights = nnx.data(maps[path])
+    return output
+
+
+def _call(
+    function: Callable[..., Any], static: tuple[Any, ...], graphdef: nnx.GraphDef, state: Any, arrays: Sequence[Array]
+) -> tuple[Any, dict[str, Array | None], Any]:
+    """The output, and what the call changed in the module: its attention weights by path, its random streams."""
+    module = nnx.merge(graphdef, jax.tree.map(lambda leaf: leaf, state))
+    output = _run(function, static, module, arrays)
+    maps = {path: part.attention_weights for path, part in _attentions(module)}
+    return output, maps, nnx.state(module, nnx.RngState)
+
+
+def _attentions(module: Any) -> list[tuple[str, DotProductAttention]]:
+    within = named_layers(module) if isinstance(module, nnx.Module) else ()
+    return [(path, part) for path, part in within if isinstance(part, DotProductAttention)]
 
 
 def differentiate(
@@ -161,8 +208,8 @@ def differentiate(
     function, module = _bound(layer)
     arrays, static = _separate((inputs, options))
     _check_values(function, static, module, arrays)
-    compiled = compiled_quickly(_differentiate, 3, platform)
-    output, by_position, by_name = compiled(function, static, *nnx.split(module), arrays, cotangent)
+    compared = compiled(_differentiate, 3, platform)
+    output, by_position, by_name = compared(function, static, *nnx.split(module), arrays, cotangent)
     return output, {id(arrays[i]): gradient for i, gradient in by_position.items()}, by_name
 
 
@@ -205,10 +252,6 @@ def _check_values(
         _run(function, static, None if graphdef is None else nnx.merge(graphdef, state), arrays)
 
     jax.eval_shape(run, state)
-
-
-# nnx.jit hands back what a call changed in the module: its attention weights, its random streams.
-_call: Callable[..., Any] = nnx.jit(_run, static_argnums=(0, 1))
 
 
 def _differentiate(

@@ -16,7 +16,7 @@ from jax import Array
 from transformer_mb.distributed import Share
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compiled import Structure, at_least_float32, full_precision, leave_room, split
+from .compiled import Structure, at_least_float32, compiled, full_precision, leave_room, split
 from .dropout import injected_dropout, seeded_dropout
 from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
@@ -61,7 +61,8 @@ class JAXTrainer(Trainer):
         self.static = replace(options, learning_rate=1.0, seed=0, compile=True)
         self.structure, values = split(model)
         # All on the weights' device by name, as what a step returns is: or the second step would be compiled anew.
-        self.sharding = next(iter(values.values())).sharding
+        first = next(iter(values.values()))
+        self.sharding, self.platform = first.sharding, next(iter(first.devices())).platform
         self.key = jax.device_put(jax.random.key(options.seed), self.sharding)
         self.optimizer_state = jax.device_put(build_optimizer(values, options)[1], self.sharding)
         self._sums: dict[str, Array] | None = None  # of the gradients of a step's batches before the last
@@ -103,7 +104,8 @@ class JAXTrainer(Trainer):
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         native = {name: parameter.native(gradients[name]) for name, parameter in self.parameters.items()}
-        values, self.optimizer_state = _update(self.static, self._values(), self.optimizer_state, native, self.learning_rate)
+        state = self._values(), self.optimizer_state
+        values, self.optimizer_state = compiled(_apply, 1, self.platform)(self.static, *state, native, self.learning_rate)
         self._store(values)
 
     def _store(self, values: Mapping[str, Array]) -> None:
@@ -179,13 +181,6 @@ def _differentiated(
 
     with full_precision(), reverse_mode():
         return jax.value_and_grad(total)(values)
-
-
-@partial(jax.jit, static_argnums=0, donate_argnums=(1, 2))
-def _update(
-    options: TrainerOptions, values: dict[str, Array], optimizer_state: Any, gradients: dict[str, Array], learning_rate: Array
-) -> tuple[dict[str, Array], Any]:
-    return _apply(options, values, optimizer_state, gradients, learning_rate)
 
 
 def _apply(

@@ -26,7 +26,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "tensorflow/decoding.py _compile: functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True) -> functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=False)",
         "tensorflow/trainer.py TensorFlowTrainer.__init__: self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True) -> self._compiled = tf.function(self._whole_step, reduce_retracing=True)",
         "jax/attention.py _product: if A.shape[-2] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT: -> if A.shape[-1] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT:",
-        'jax/compiled.py compiled_quickly: options = {"xla_backend_optimization_level": 0} if platform == "cpu" else None -> options = {"xla_backend_optimization_level": (-1)} if platform == "cpu" else None',
         'mxnet/normalization.py LayerNorm.forward: if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32: -> if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float16:',
         "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= safe and scores.max() <= safe:",
         "numpy/optimizers.py module: CHUNK = 16384 -> CHUNK = 16385",
