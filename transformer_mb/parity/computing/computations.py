@@ -10,7 +10,7 @@ import numpy as np
 from ...backend import Backend
 from ...interface import FUNCTIONS
 from ...trainer import Batch
-from .making import Spec, batch_of, continued_trainer, kept_model, masks_of, model_of, trainer_of
+from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .mistaken_searches import mistaken
 from .native_dtypes import recorded_dtypes, with_dtypes
@@ -89,7 +89,7 @@ def part(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
     With a ``cotangent`` the ``gradient`` of its inputs and parameters too.
     """
-    owner = _part(kept_model(backend, spec["config"], arrays), spec["path"])
+    owner = _part(model_of(backend, spec["config"], arrays), spec["path"])
     called = getattr(owner, spec["method"]) if spec["method"] else owner
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
     return _layer_answer(backend, called, with_arrays(spec["inputs"], arrays), call, arrays.get("cotangent"))

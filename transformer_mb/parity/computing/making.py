@@ -1,12 +1,11 @@
-"""The models, trainers and batches that requests ask for; what was made last is kept, since it is compiled already."""
+"""The models, trainers and batches that requests ask for; what was made of late is kept, since it is compiled already."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,47 +16,26 @@ from ...trainer import Batch, Trainer
 from .messages import Arrays, under
 
 Spec = Mapping[str, Any]
-Made = TypeVar("Made")
-
-
-class Last(Generic[Made]):
-    """What was made last, for a backend and a key."""
-
-    def __init__(self) -> None:
-        self.entry: tuple[Backend, str, Made] | None = None
-
-    def get(self, backend: Backend, key: str, make: Callable[[], Made]) -> Made:
-        if self.entry is None or self.entry[0] is not backend or self.entry[1] != key:
-            self.entry = (backend, key, make())
-        return self.entry[2]
-
-
-MODEL: Last[Any] = Last()
-TRAINER: Last[tuple[Trainer, Any]] = Last()
 
 
 def model_of(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
-    native = backend.create_empty(TransformerConfig.from_dict(dict(config)))
+    """As if it were new: many requests are for a model of the same configuration, and what a framework made for it is kept."""
+    native = _empty(backend, TransformerConfig.from_dict(dict(config)))
+    if hasattr(native, "train"):  # the mode in which a new one is, where it has any
+        native.train()
     backend.set_weights(native, under("weights", arrays))
     return native
 
 
-def kept_model(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
-    """The model of the last call, if it is the same: its parts are asked for one by one."""
-    weights = under("weights", arrays)
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    for name in sorted(weights):
-        digest.update(f"{name} {weights[name].dtype} {weights[name].shape}".encode())
-        digest.update(np.ascontiguousarray(weights[name]).tobytes())
-    return MODEL.get(backend, digest.hexdigest(), lambda: model_of(backend, config, arrays))
+@lru_cache(maxsize=32)
+def _empty(backend: Backend, config: TransformerConfig) -> Any:
+    return backend.create_empty(config)
 
 
 def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
     """With its model."""
     native = model_of(backend, spec["config"], arrays)
-    # As TrainerOptions takes them: JSON has no tuples.
-    options = {name: tuple(value) if isinstance(value, list) else value for name, value in spec["options"].items()}
-    trainer = backend.trainer(native, **options)
+    trainer = backend.trainer(native, **_options(spec["options"]))
     if under("slots", arrays):
         _put(trainer, spec, arrays)
     return trainer, native
@@ -65,11 +43,22 @@ def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, A
 
 def continued_trainer(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
     """In a state that all of its weights and moments are given for: the trainer of the last such run, with its model."""
-    made_of = json.dumps([spec["config"], spec["options"]], sort_keys=True)
-    trainer, native = TRAINER.get(backend, made_of, lambda: trainer_of(backend, spec, arrays))
+    trainer, native = _trainer(backend, json.dumps([spec["config"], spec["options"]], sort_keys=True))
     backend.set_weights(native, under("weights", arrays))
     _put(trainer, spec, arrays)
     return trainer, native
+
+
+@lru_cache(maxsize=1)
+def _trainer(backend: Backend, made_of: str) -> tuple[Trainer, Any]:
+    config, options = json.loads(made_of)
+    native = backend.create_empty(TransformerConfig.from_dict(config))
+    return backend.trainer(native, **_options(options)), native
+
+
+def _options(options: Spec) -> dict[str, Any]:
+    """As TrainerOptions takes them: JSON has no tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
 
 
 def _put(trainer: Trainer, spec: Spec, arrays: Arrays) -> None:
