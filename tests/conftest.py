@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ os.environ["TRANSFORMER_MB_COMPILATION_CACHE"] = "off"
 
 # What runs for minutes starts first, so that no process of `make test` is left alone with it at the end.
 LONGEST_FIRST = ("test_backends.py", "parity", "porting", "meta", "errata", "examples")
+OF_A_BACKEND = ("test_backend", "test_further_tests_of_a_backend")
 # Fixtures of porting/ that take long to make: one process makes each, and runs all tests that need it.
 MADE_ONCE = ("references", "demo")
 
@@ -65,15 +67,29 @@ def skip_what_ends_tensorflow(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups, or there are none
+def leave_to_test_all(items):
+    """Of a test with the mark ``some`` all cases but so many, evenly spread, are more of the same."""
+    cases = defaultdict(list)
+    for item in items:
+        cases[item.path, item.parent.name, item.originalname].append(item)
+    for own in cases.values():
+        if some := own[0].get_closest_marker("some"):
+            (count,) = some.args
+            kept = {round(i * len(own) / count) for i in range(count)}
+            for i in set(range(len(own))) - kept:
+                own[i].add_marker("further")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups, or there are none; before what -m says
 def pytest_collection_modifyitems(config, items):
     """Which tests run in one process of several: those of a file, but each backend by itself."""
+    leave_to_test_all(items)
     if config.getoption("--backend") == "tensorflow" and "ONEDNN_MAX_CPU_ISA" in os.environ:
         skip_what_ends_tensorflow(items)
     places = [item.path.relative_to(TESTS) for item in items]
     for item, place in zip(items, places, strict=True):
         shared = [fixture for fixture in MADE_ONCE if fixture in item.fixturenames]
-        backend = item.callspec.params["name"] if item.originalname == "test_backend" else None
+        backend = item.callspec.params["name"] if item.originalname in OF_A_BACKEND else None
         item.add_marker(pytest.mark.xdist_group(backend or (*shared, place.as_posix())[0]))
     order = {first: rank for rank, first in enumerate(LONGEST_FIRST)}
     ranks = {item: order.get(place.parts[0], len(order)) for item, place in zip(items, places, strict=True)}

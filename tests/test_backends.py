@@ -11,6 +11,7 @@ from transformer_mb.divergences import DIVERGENCES
 from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
+USUAL = "not long and not further"
 
 
 def pytest_of(name, *options):
@@ -38,7 +39,7 @@ def counted(name, tests, notes):
 @pytest.fixture(scope="module")
 def conformance_tests():
     """The names of the tests that every backend must run, collected for the one that is always there."""
-    done = pytest_of("numpy", "-m", "not long", "--collect-only", "tests/conformance")
+    done = pytest_of("numpy", "-m", USUAL, "--collect-only", "tests/conformance")
     assert done.returncode == 0, done.stdout
     ids = [line.split("::", 1) for line in done.stdout.splitlines() if "::" in line]
     return {f"{path.removesuffix('.py').replace('/', '.')}::{test}" for path, test in ids}
@@ -46,9 +47,15 @@ def conformance_tests():
 
 @pytest.mark.parametrize("name", list(BUILT_IN)[::-1])  # the slowest first
 def test_backend(name, conformance_tests, tmp_path, record_property):
-    tests, notes = passed(name, "not long", tmp_path)
+    tests, notes = passed(name, USUAL, tmp_path)
     assert {test for test in tests if "conformance" in test} == conformance_tests and len(conformance_tests) >= 150
     record_property(f"backend {name}", counted(name, tests, notes))
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("name", list(BUILT_IN)[::-1])
+def test_further_tests_of_a_backend(name, tmp_path, record_property):
+    record_property(f"backend {name}, further", counted(name, *passed(name, "further and not long", tmp_path)))
 
 
 @pytest.mark.long

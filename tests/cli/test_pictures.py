@@ -25,6 +25,7 @@ def test_html_holds_every_sentence(cli, trained, pairs, tmp_path):
     assert {word for line in lines for word in line.split()} <= shown and "&lt;eos&gt;" in shown
 
 
+@pytest.mark.further
 def test_png_and_svg_number_their_lines(cli, trained, pairs, tmp_path):
     stdin = f"{pairs[0][0]}\n\n{pairs[1][0]}\n"
     for ending in ("png", "svg"):

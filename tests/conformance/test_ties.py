@@ -11,7 +11,7 @@ SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 ROWS, BEAM, STEPS = len(SOURCE), 4, 2
 COUNT = BEAM + 1
 SUPPRESSED = (0, 1, 4)
-CONFIG = CONFIGS["d2l"].replace(suppress_ids=SUPPRESSED)
+CONFIG = CONFIGS["d2l"].replace(suppress_ids=SUPPRESSED, encoder_num_layers=1, decoder_num_layers=1)
 WIDTH = CONFIG.num_hiddens
 
 
@@ -74,6 +74,7 @@ def searched(logits, length_penalty):
     return [[*ids] if ids[-1] != CONFIG.eos_id else [*ids[:-1]] for ids, _ in finished[:BEAM]]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("vocabulary", [5, 40000])
 def test_all_logits_equal(vocabulary, backend32, tied_model):
     model = tied_model(backend32, vocabulary, bias=0.5)
@@ -87,6 +88,7 @@ def test_all_logits_equal(vocabulary, backend32, tied_model):
     assert backend32.greedy(model, SOURCE, LENS, STEPS) == [[2] * STEPS] * ROWS
 
 
+@pytest.mark.further
 def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_name, tied_model):
     """Ten tokens of one probability: a tenth, of which two bytes hold three digits."""
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)
@@ -96,11 +98,13 @@ def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_
         np.testing.assert_allclose(log_probs, np.log(0.1), rtol=1e-6, err_msg=dtype)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("vocabulary", "groups"), [(13, 2), (13, 5), (40000, 3)])
 def test_groups_of_equal_logits(vocabulary, groups, backend32, tied_model):
     check_groups(backend32, tied_model(backend32, vocabulary, groups=groups), groups)
 
 
+@pytest.mark.further
 def test_groups_in_every_dtype(backend, backend_name, tied_model):
     """In formats of two bytes most of a large vocabulary ties without anybody's doing."""
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)
@@ -124,6 +128,7 @@ BIASES = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6])
 @pytest.mark.parametrize("name", BIASES)
 def test_ties_between_hypotheses(name, length_penalty, backend32, tied_model):

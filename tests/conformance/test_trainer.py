@@ -12,8 +12,7 @@ from transformer_mb.registry import BUILT_IN
 from transformer_mb.trainer import Batch
 
 THE_BATCH = Batch(**BATCH)
-CONFIG = CONFIGS["d2l"]
-SHALLOW = CONFIG.replace(encoder_num_layers=1, decoder_num_layers=1)  # for what is compiled for one test alone
+CONFIG = CONFIGS["d2l"].replace(encoder_num_layers=1, decoder_num_layers=1)  # deeper ones are the matrix's
 ADAM = {"optimizer": "adam", "learning_rate": 0.005}
 CLIPPED = {**ADAM, "clip_norm": 1.0}  # whoever needs one training step takes this one, which is compiled once
 ADAMW = {**ADAM, "optimizer": "adamw", "weight_decay": 0.25}
@@ -36,6 +35,7 @@ def changed_by(backend, options, steps):
     return {name: after[name] - before[name] for name in before}, trainer
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "options", [{**ADAM, "clip_norm": 5.0}, ADAMW, SGD], ids=["adam, clipped", "adamw", "sgd with momentum"]
 )
@@ -50,6 +50,7 @@ def test_updates_follow_one_another(options, backend, reference):
     assert worst(error(state[name], expected_state[name], 1e-12) for name in state) <= LADDER["optimizer step"].limit
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "options",
     [SGD, {**CLIPPED, "normalization": "tokens", "label_smoothing": 0.1}],
@@ -57,8 +58,8 @@ def test_updates_follow_one_another(options, backend, reference):
 )
 def test_a_step_is_its_gradients_and_the_update(options, backend):
     """With injected masks a whole step equals loss_and_gradients followed by update."""
-    masks = dropout_masks(SHALLOW, seed=9, step=0, batch=3, source_steps=5, target_steps=4)
-    stepped, updated = backend.build(SHALLOW, seed=0), backend.build(SHALLOW, seed=0)
+    masks = dropout_masks(CONFIG, seed=9, step=0, batch=3, source_steps=5, target_steps=4)
+    stepped, updated = backend.build(CONFIG, seed=0), backend.build(CONFIG, seed=0)
     before = backend.get_weights(stepped)
     whole, parts = backend.trainer(stepped, **options), backend.trainer(updated, **options)
     loss = float(whole.step(THE_BATCH, dropout_masks=masks))
@@ -76,7 +77,7 @@ def test_a_step_is_its_gradients_and_the_update(options, backend):
 def test_padding_changes_no_step(backend):
     """Where batches are trimmed, a step is the same as where a compiler wants few widths."""
     wider = {name: np.pad(array, [(0, 0), (0, 3)], constant_values=1) for name, array in BATCH.items() if array.ndim == 2}
-    options, config = {**SGD, "normalization": "tokens"}, SHALLOW.replace(dropout=0.0)
+    options, config = {**SGD, "normalization": "tokens"}, CONFIG.replace(dropout=0.0)
     found = []
     for batch in (THE_BATCH, THE_BATCH._replace(**wider)):
         model = backend.build(config, seed=0)
@@ -153,6 +154,7 @@ def test_bad_options(name, backend):
         backend.trainer(backend.build(CONFIG, seed=0), **options)
 
 
+@pytest.mark.further
 def test_losses_without_gradients_are_those_with_them(backend, reference):
     """One per sentence; nothing is dropped, though the configuration has dropout, and the model stays as it was."""
     model, reference_model = (each.build(CONFIG, seed=0) for each in (backend, reference))
@@ -169,12 +171,13 @@ def parts_of(batch, rows):
     return [Batch(*(array[cut] for array in batch)) for cut in (slice(rows), slice(rows, None))]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("normalization", ["tokens", "steps"])
 def test_an_accumulated_step_is_that_of_all_rows_at_once(normalization, backend):
     """Two batches of two rows and of one, with injected masks and clipped gradients, which each of them has others of."""
     options = {"optimizer": "sgd", "learning_rate": 0.5, "clip_norm": 0.5, "normalization": normalization}
-    whole, parts = backend.build(SHALLOW, seed=0), backend.build(SHALLOW, seed=0)
-    masks = dropout_masks(SHALLOW, seed=9, step=0, batch=3, source_steps=5, target_steps=4)
+    whole, parts = backend.build(CONFIG, seed=0), backend.build(CONFIG, seed=0)
+    masks = dropout_masks(CONFIG, seed=9, step=0, batch=3, source_steps=5, target_steps=4)
     cut = [{path: mask[rows] for path, mask in masks.items()} for rows in (slice(2), slice(2, None))]
     at_once, accumulated = backend.trainer(whole, **options), backend.trainer(parts, **options)
     for _ in range(2):  # the second step begins with the sums of the first
@@ -195,12 +198,12 @@ def test_what_a_trainer_offers_is_what_the_registry_says(backend):
 
 
 def test_options_that_a_trainer_has_not_are_refused(backend, backend32):
-    model = backend32.build(SHALLOW)
+    model = backend32.build(CONFIG)
     with pytest.raises(ConfigError, match="precision must be one of full, bf16, got 'fp8'"):
         backend32.trainer(model, precision="fp8")
     if "bf16" in backend.trainer_class.precisions:
         with pytest.raises(ConfigError, match="dtype must be float32 with precision bf16"):
-            backend.trainer(backend.build(SHALLOW), precision="bf16")
+            backend.trainer(backend.build(CONFIG), precision="bf16")
     else:
         with pytest.raises(ConfigError, match=f"precision must be full with backend {backend.name}, got 'bf16'"):
             backend32.trainer(model, precision="bf16")
@@ -209,12 +212,13 @@ def test_options_that_a_trainer_has_not_are_refused(backend, backend32):
             backend32.trainer(model, compile=True)
 
 
+@pytest.mark.further
 def test_products_in_bfloat16_are_not_the_usual_ones(backend32):
     """A matrix cell would pass an option that does nothing: it is held to an error, and there would be none."""
     if "bf16" not in backend32.trainer_class.precisions:
         return
     losses = {}
     for precision in ("full", "bf16"):
-        model = backend32.build(SHALLOW.replace(dropout=0.0), seed=0)
+        model = backend32.build(CONFIG.replace(dropout=0.0), seed=0)
         losses[precision] = float(backend32.trainer(model, **SGD, precision=precision).step(THE_BATCH))
     assert 1e-6 < abs(losses["bf16"] / losses["full"] - 1.0) < 1e-2

@@ -5,6 +5,7 @@ import pytest
 from distributed.checks import InBrief, TwoProcesses
 
 
+@pytest.mark.further
 class TestJAX(InBrief):
     backend = "jax"
 

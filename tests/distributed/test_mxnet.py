@@ -1,7 +1,14 @@
 """Two processes of MXNet."""
 
-from distributed.checks import TwoProcesses
+import pytest
+
+from distributed.checks import InBrief, TwoProcesses
 
 
-class TestMXNet(TwoProcesses):
+class TestMXNet(InBrief):
+    backend = "mxnet"
+
+
+@pytest.mark.further
+class TestMXNetAtLength(TwoProcesses):
     backend = "mxnet"

@@ -68,7 +68,12 @@ class Sharded(InBrief):
         assert worst(results["validation"]) <= 1e-10
 
 
-class TestTorch(Sharded):
+class TestTorch(InBrief):
+    backend, size = "torch", 2
+
+
+@pytest.mark.further
+class TestTorchAtLength(Sharded):
     backend, size = "torch", 2
 
     @classmethod
@@ -79,6 +84,7 @@ class TestTorch(Sharded):
         differ(results, "rows lost")
 
 
+@pytest.mark.further
 class TestJAX(InBrief):
     backend, size = "jax", 1
 
@@ -110,18 +116,21 @@ def written(tmp_path_factory):
     return write
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("backend", ["numpy", "tensorflow", "paddle", "mxnet"])
 def test_other_backends_refuse(data, tmp_path, backend):
     said = done([*command(data, tmp_path / "model", backend=backend), "--shard"])
     assert said.returncode == 2 and "shard must be used with torch or jax, which keep weights in parts, got " in said.stderr
 
 
+@pytest.mark.further
 def test_one_process_and_one_device_refuse(data, tmp_path):
     for backend, words in (("torch", "in several processes (--processes, --distributed), got one."), ("jax", "got cpu alone.")):
         said = done([*command(data, tmp_path / "model", backend=backend), "--shard"])
         assert said.returncode == 2 and words in said.stderr
 
 
+@pytest.mark.further
 def test_jax_refuses_several_processes_without_gpus(data, tmp_path):
     said = done([*command(data, tmp_path / "model", backend="jax"), "--processes", 2, "--shard"])
     assert said.returncode == 2 and said.stderr.count("Error:") == 1

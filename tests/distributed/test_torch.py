@@ -1,7 +1,14 @@
 """Two processes of torch."""
 
-from distributed.checks import TwoProcesses
+import pytest
+
+from distributed.checks import InBrief, TwoProcesses
 
 
-class TestTorch(TwoProcesses):
+class TestTorch(InBrief):
+    backend = "torch"
+
+
+@pytest.mark.further
+class TestTorchAtLength(TwoProcesses):
     backend = "torch"

@@ -9,9 +9,12 @@ import pytest
 from transformer_mb.registry import BUILT_IN
 
 HERE = Path(__file__).parent
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("d2l") is None, reason="the d2l package is not installed (`make test` installs it)"
-)
+pytestmark = [
+    pytest.mark.further,  # the package trains for seconds
+    pytest.mark.skipif(
+        importlib.util.find_spec("d2l") is None, reason="the d2l package is not installed (`make test` installs it)"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -106,6 +106,7 @@ def test_the_page_is_that_of_the_results():
     assert (ROOT / "docs" / "MUTANTS.md").read_text() == page(RUN), "run `make mutants-results`"
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("backend", DRAWN)
 def test_mistakes_drawn_at_random_are_killed_as_published(backend):
     seed = time.time_ns()
@@ -128,6 +129,7 @@ def planting():
     engine.stop()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda one: one.name)
 def test_what_was_planted_by_hand_is_caught(planted, planting):
     # What torch.compile compiles takes longer than a mistake is given, and being late is no proof.

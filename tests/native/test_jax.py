@@ -22,7 +22,6 @@ from transformer_mb.backends.jax import (
     PositionWiseFFN,
     TransformerDecoder,
     TransformerEncoder,
-    trainer,
 )
 from transformer_mb.trainer import Batch
 
@@ -139,6 +138,7 @@ def test_the_books_usage():
     assert decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])[0].shape == (2, 100, 24)
 
 
+@pytest.mark.further
 def test_a_training_loop_of_the_book_runs_on_our_model():
     """D2L's conventions: net(enc_X, dec_X, valid_lens) gives (logits, state), and decoding feeds the state back."""
     model = tmb.get_backend("jax").build(tmb.presets.d2l(11, 13), seed=0)
@@ -165,27 +165,7 @@ def test_a_new_block_is_in_training_mode():
     assert jnp.abs(book(X, state)[0] - correct(X, state)[0]).max() > 1e-3
 
 
-def test_decoding_drops_nothing_of_a_model_in_training_mode():
-    backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(11, 13, dropout=0.5), seed=0)
-    source, valid_lens = np.array([[4, 9, 6, 7, 10], [5, 4, 8, 3, 1]]), np.array([5, 4])
-    expected = [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)]
-    model.train()
-    assert [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)] == expected
-
-
-def test_a_changed_attribute_is_seen():
-    backend = tmb.get_backend("jax")
-    model, book = (backend.build(tmb.presets.d2l(11, 13, compat_decode=compat), seed=0) for compat in ("correct", "d2l"))
-    inputs = np.array([[4, 9, 6]]), np.array([[2, 5, 7]]), np.array([3])
-    correct = backend.logits(model, *inputs)
-    for block in model.decoder.blks:
-        block.compat_decode = "d2l"
-    changed = backend.logits(model, *inputs)
-    np.testing.assert_array_equal(changed, backend.logits(book, *inputs))
-    assert np.abs(changed - correct).max() > 1e-3
-
-
+@pytest.mark.further
 def test_kept_attention_weights_are_in_nobodys_way():
     backend = tmb.get_backend("jax")
     model = backend.build(tmb.presets.d2l(11, 13), seed=0)
@@ -198,6 +178,7 @@ def test_kept_attention_weights_are_in_nobodys_way():
     assert backend.greedy(model, source, valid_lens, 4) == expected
 
 
+@pytest.mark.further
 def test_a_preallocated_cache_decodes_in_a_compiled_loop():
     decoder = TransformerDecoder(13, 8, 8, 8, 8, [8], 8, 16, 2, 2, 0.0, cross_attention=False)
     decoder.eval()
@@ -280,18 +261,3 @@ def test_adamw_is_that_of_optax():
         weights = optax.apply_updates(weights, updates)
     for name, weight in backend.get_weights(model).items():
         np.testing.assert_allclose(weight, weights[name], rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_a_training_step_is_compiled_once(optimizer):
-    """What a step returns is placed as what the first step, or one from a loaded state, was given."""
-    backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
-    ids, lens = np.array([[4, 9, 6]]), np.array([3])
-    batch, before = Batch(ids, lens, ids, ids, lens), trainer._step._cache_size()
-    ours = backend.trainer(model, optimizer=optimizer, momentum=0.9)
-    for _ in range(3):
-        ours.step(batch)
-    ours.load_state_dict(ours.state_dict())
-    ours.step(batch)
-    assert trainer._step._cache_size() == before + 1

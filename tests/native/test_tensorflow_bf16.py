@@ -1,6 +1,7 @@
 """Training with products in bfloat16: what is rounded, and what stays as it is."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import transformer_mb as tmb
@@ -27,6 +28,7 @@ def test_factors_and_product_are_rounded_and_the_sum_is_not():
     assert np.array_equal(dense.product(left, right), tf.matmul(left, right))
 
 
+@pytest.mark.further
 def test_weights_moments_and_the_model_stay_float32():
     backend = tmb.get_backend("tensorflow")
     losses = {}

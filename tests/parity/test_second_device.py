@@ -5,10 +5,13 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 CASES = "layer gradients: encoder block [*|optimizer step: adam, clipped*|greedy tokens: d2l*|model gradients: d2l [*"
 TWO = "--xla_force_host_platform_device_count=2"
 
 
+@pytest.mark.further
 def test_jax_on_the_second_of_two_devices(tmp_path):
     out = tmp_path / "parity.json"
     columns = ("--backends", "numpy,jax@second", "--device", "jax@second=cpu:1", "--dtype", "float32")

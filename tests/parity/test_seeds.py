@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 FOUND = ROOT / "build" / "parity" / "seeds"
 
 
+@pytest.mark.further
 def test_another_seed():
     columns = [WorkerSpec("numpy"), WorkerSpec("torch")]
     outcome, _ = run_matrix(columns, replace(Selection(PLAIN_DTYPES, DRAWN), seed=12345))

@@ -14,6 +14,7 @@ from transformer_mb.registry import load_backend_class
 EVERY = {(each.row, each.case): each for each in token_experiments("float64", seed=0)}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("decoding", EVERY.values(), ids=lambda one: one.cells("")[0].id)
 def test_W10_hypotheses_end_and_hold_several_tokens(decoding):
     tokens = decoding.expected["tokens"]

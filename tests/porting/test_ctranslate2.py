@@ -77,6 +77,7 @@ def batch_for(config):
     return batch
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES])
 def test_every_switch(name, tmp_path):
     model = made(CASES[name])

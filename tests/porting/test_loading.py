@@ -93,6 +93,7 @@ def loaded(tmp_path_factory):
     return run
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_W4_a_port_loads_by_the_lines_that_it_prints(program, loaded):
     for target, one in loaded(program).items():

@@ -88,6 +88,7 @@ def test_W5_what_is_assumed_is_the_default_unless_a_table_says_otherwise(format_
     assert got == config.replace(norm_eps=d2l.EPSILON.get(format_name, 1e-5))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_W5_every_container_carries_the_configuration(tmp_path, name):
     """canonical -> container -> canonical, without settings.
@@ -103,6 +104,7 @@ def test_W5_every_container_carries_the_configuration(tmp_path, name):
     assert len(PRESETS) == 6
 
 
+@pytest.mark.further
 def test_W5_ports_there_and_back_need_no_settings(tmp_path):
     """With both proofs; these two differ most from what would be assumed."""
     for preset in FARTHEST:

@@ -24,6 +24,7 @@ def files(good, trained, tmp_path_factory):
     return found
 
 
+@pytest.mark.further
 def test_S5_1_every_good_file_is_its_own_format(files):
     assert set(files) == set(FORMATS)
     for name, paths in files.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 import transformer_mb as tmb
 from transformer_mb.figures.attention import Attention, attention_figure
@@ -30,6 +31,7 @@ def test_F6_a_long_answer_is_a_readable_picture_of_bounded_size():
         assert panels[-1].get_title() == {6: "", 35: "layer 2, mean of 4 heads", 300: "layer 2, mean of 4 heads"}[count]
 
 
+@pytest.mark.further
 def test_F6_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, pairs, tmp_path):
     assert (
         cli("translate", trained, "--attention", tmp_path / "a.html", stdin=f"xyzzy {pairs[0][0]}\n{pairs[1][0]}\n").status == 0

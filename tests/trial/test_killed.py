@@ -85,6 +85,7 @@ def survives(corpora, folder, backend, kills, steps, generator):
     assert [json.loads(line)["step"] for line in logs[0]] == [json.loads(line)["step"] for line in logs[1]]
 
 
+@pytest.mark.further
 def test_three_kills_of_numpy_change_nothing(corpora, tmp_path):
     survives(corpora, tmp_path, "numpy", 3, 400, random.Random(0))
 
@@ -95,6 +96,7 @@ def test_twenty_kills_change_nothing(backend, corpora, tmp_path):
     survives(corpora, tmp_path, backend, 20, 1500, random.Random(backend))
 
 
+@pytest.mark.further
 def test_a_training_goes_on_in_another_framework(corpora, tmp_path):
     """From NumPy to torch, without dropout, which each framework draws in its own way."""
     flags = ("--dtype", "float64", "--dropout", 0, "--schedule", "constant", "--warmup-steps", 0)

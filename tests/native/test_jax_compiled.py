@@ -1,0 +1,96 @@
+"""What JAX compiles: how often, for what, and with which options of XLA's compiler."""
+
+import jax
+import numpy as np
+import pytest
+
+import transformer_mb as tmb
+from transformer_mb.backends.jax import compiled, trainer
+from transformer_mb.trainer import Batch
+
+
+@pytest.fixture
+def without_flags(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What each jax.jit is told of the compiler."""
+    options, jit = [], jax.jit
+    monkeypatch.setattr(jax, "jit", lambda *args, **named: options.append(named.get("compiler_options")) or jit(*args, **named))
+    return options
+
+
+def test_this_compiler_knows_the_options():
+    assert all(compiled._known(name, value) for name, value in [*compiled.QUICKLY.items(), *compiled.READILY.items()])
+    assert not compiled._known("xla_an_option_of_another_version", 1)
+
+
+@pytest.mark.parametrize(("quickly", "options"), [(True, compiled.QUICKLY), (False, compiled.READILY)])
+def test_a_function_is_compiled_with_them(quickly, options, without_flags, told):
+    product = compiled.compiled(lambda times, X: times * X, 1, "cpu", quickly)
+    assert product(2, np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
+    assert told == [options]
+
+
+def test_another_version_is_told_what_it_knows(without_flags, told, monkeypatch):
+    known = dict(compiled.QUICKLY)
+    monkeypatch.setitem(compiled.QUICKLY, "xla_an_option_of_another_version", 1)
+    assert compiled.compiled(lambda X: -X, 0, "cpu")(np.ones(())) == -1.0
+    assert known in told and compiled.QUICKLY not in told
+
+
+@pytest.mark.parametrize(("platform", "flags"), [("cpu", "--xla_backend_optimization_level=3"), ("cuda", "")])
+def test_xla_flags_and_other_devices_have_their_own(platform, flags, told, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    compiled.compiled(lambda X: -X, 0, platform)
+    assert told == [None]
+
+
+@pytest.mark.parametrize(("vocabulary", "options"), [(11, compiled.QUICKLY), (1 << 15, compiled.READILY)])
+def test_what_evaluates_a_small_model_is_compiled_quickly(vocabulary, options, without_flags, told):
+    compiled.compiled.cache_clear()
+    backend = tmb.get_backend("jax")
+    small = {"num_hiddens": 32, "encoder_num_layers": 1, "decoder_num_layers": 1}
+    model = backend.build(tmb.presets.d2l(vocabulary, 13, **small), seed=0)
+    backend.encode(model, np.array([[4, 9, 6]]), np.array([3]))
+    assert [one for one in told if one] == [options]
+
+
+def test_a_changed_attribute_is_seen():
+    backend = tmb.get_backend("jax")
+    model, book = (backend.build(tmb.presets.d2l(11, 13, compat_decode=compat), seed=0) for compat in ("correct", "d2l"))
+    inputs = np.array([[4, 9, 6]]), np.array([[2, 5, 7]]), np.array([3])
+    correct = backend.logits(model, *inputs)
+    for block in model.decoder.blks:
+        block.compat_decode = "d2l"
+    changed = backend.logits(model, *inputs)
+    np.testing.assert_array_equal(changed, backend.logits(book, *inputs))
+    assert np.abs(changed - correct).max() > 1e-3
+
+
+@pytest.mark.further
+def test_decoding_drops_nothing_of_a_model_in_training_mode():
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(11, 13, dropout=0.5), seed=0)
+    source, valid_lens = np.array([[4, 9, 6, 7, 10], [5, 4, 8, 3, 1]]), np.array([5, 4])
+    expected = [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)]
+    model.train()
+    assert [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)] == expected
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_training_step_is_compiled_once(optimizer):
+    """What a step returns is placed as what the first step, or one from a loaded state, was given."""
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
+    ids, lens = np.array([[4, 9, 6]]), np.array([3])
+    batch, before = Batch(ids, lens, ids, ids, lens), trainer._step._cache_size()
+    ours = backend.trainer(model, optimizer=optimizer, momentum=0.9)
+    for _ in range(3):
+        ours.step(batch)
+    ours.load_state_dict(ours.state_dict())
+    ours.step(batch)
+    assert trainer._step._cache_size() == before + 1
