@@ -18,7 +18,7 @@ from .run import Run, Stopped
 from .workers import TIMEOUT, WorkerSpec
 
 # Compiling takes longest; whoever takes longest starts first.
-SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "paddle", "torch", "numpy")
+SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "torch", "paddle", "numpy")
 
 
 def run_matrix(
