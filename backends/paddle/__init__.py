@@ -1,12 +1,15 @@
 """The PaddlePaddle backend: ``nn.Layer`` layers, run as dynamic graph; CPU and CUDA."""
 
+import contextlib
 import ctypes
+import io
 import os
 import warnings
 
 from transformer_mb.processes.cores import cores
 
-with warnings.catch_warnings():
+# Paddle prints two lines to whoever sets OMP_NUM_THREADS to more than 1; what fails still says so as an exception.
+with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
     warnings.filterwarnings("ignore", "No ccache found")  # which those need who compile operators of their own
     chosen = "OMP_NUM_THREADS" in os.environ  # Paddle itself sets it
     import paddle

@@ -1,5 +1,6 @@
 """Our layers inside Paddle's own programs: its models, optimizers, files and compiler."""
 
+import os
 import subprocess
 import sys
 
@@ -195,6 +196,9 @@ def test_a_large_models_gradients_come_in_several_vectors(monkeypatch):
         np.testing.assert_allclose(many[name], array, rtol=1e-10, atol=1e-15, err_msg=name)
 
 
-def test_M11_importing_warns_of_nothing():
-    done = subprocess.run([sys.executable, "-c", "import transformer_mb.backends.paddle"], capture_output=True, text=True)
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_M11_importing_warns_of_nothing(threads):
+    command = [sys.executable, "-c", "import transformer_mb.backends.paddle"]
+    environment = {**os.environ, "OMP_NUM_THREADS": threads}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and done.stderr == ""
