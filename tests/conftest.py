@@ -52,18 +52,19 @@ OF_A_BACKEND = ("test_backend", "test_further_tests_of_a_backend")
 MADE_ONCE = ("references", "demo")
 
 
-# TensorFlow registers its oneDNN kernels by what the processor can do, and oneDNN has none of two bytes below the ceiling.
-ENDS_TENSORFLOW = ("test_every_dtype", "test_dtypes_are_those_of_keras")
 PRODUCT = "import tensorflow as tf; X = tf.ones((8, 8), tf.bfloat16); tf.linalg.matmul(X, X)"
 
 
 def skip_what_ends_tensorflow(items):
-    """Under a ceiling on oneDNN a product in bfloat16 may be a segmentation fault, in three lines without us too."""
+    """Under a ceiling on oneDNN a product in bfloat16 may be a segmentation fault, in three lines without us too.
+
+    TensorFlow registers its oneDNN kernels by what the processor can do, and oneDNN has none of two bytes below the ceiling.
+    """
     done = subprocess.run([sys.executable, "-c", PRODUCT], capture_output=True)
     if done.returncode == -signal.SIGSEGV:
         reason = "TensorFlow itself ends with a segmentation fault at a product in bfloat16 under ONEDNN_MAX_CPU_ISA"
         for item in items:
-            if item.originalname in ENDS_TENSORFLOW or item.path.stem == "test_tensorflow_bf16":
+            if item.get_closest_marker("two_bytes"):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -68,6 +68,7 @@ def test_float32_is_computed_in_float32(ask, backend_name):
     assert (answer["logits"] != experiment.expected["logits"].astype(np.float32)).any()
 
 
+@pytest.mark.two_bytes
 @pytest.mark.further
 def test_every_dtype(backend, backend_name):
     """The verdict on a model's output and loss, and gradients without NaN, in formats of two bytes too where the backend has them."""

@@ -88,6 +88,7 @@ def test_all_logits_equal(vocabulary, backend32, tied_model):
     assert backend32.greedy(model, SOURCE, LENS, STEPS) == [[2] * STEPS] * ROWS
 
 
+@pytest.mark.two_bytes
 @pytest.mark.further
 def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_name, tied_model):
     """Ten tokens of one probability: a tenth, of which two bytes hold three digits."""

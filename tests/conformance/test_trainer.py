@@ -212,6 +212,7 @@ def test_options_that_a_trainer_has_not_are_refused(backend, backend32):
             backend32.trainer(model, compile=True)
 
 
+@pytest.mark.two_bytes
 @pytest.mark.further
 def test_products_in_bfloat16_are_not_the_usual_ones(backend32):
     """A matrix cell would pass an option that does nothing: it is held to an error, and there would be none."""

@@ -151,6 +151,7 @@ def test_a_mask_of_ours_is_not_attached_to_the_output():
     assert getattr(Y, "_keras_mask", None) is None
 
 
+@pytest.mark.two_bytes
 def test_dtypes_are_those_of_keras():
     X = np.ones((2, 3, 8))
     assert EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, dtype="float64")(X).dtype == tf.float64

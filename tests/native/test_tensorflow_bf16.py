@@ -9,6 +9,7 @@ from transformer_mb.backends.tensorflow import dense
 from transformer_mb.config import TransformerConfig
 from transformer_mb.trainer import Batch
 
+pytestmark = pytest.mark.two_bytes
 CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=32, ffn_num_hiddens=64, tie_output=True)
 BATCH = Batch(np.array([[4, 5, 6]]), np.array([3]), np.array([[2, 7]]), np.array([[7, 3]]), np.array([2]))
 
