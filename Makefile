@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` and `make parity` compile with them what users train and decode with.
 test test-all: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: demo test test-all test-long test-processors check examples examples-all parity parity-gpu parity-results versions mutants mutants-results bench curves clean
+.PHONY: demo test test-all test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench curves clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -53,6 +53,11 @@ parity: $(VENV)/all
 parity-gpu:
 	PYTHONPATH=. $(PYTHON) -m transformer_mb parity --backends numpy,torch@cpu,torch@cuda,jax@cuda \
 		--device torch@cpu=cpu,torch@cuda=cuda,jax@cuda=cuda --controls --json build/parity-gpu/parity.json
+
+# Likewise: ours beside PyTorch's and Hugging Face's own on the GPU, at base and big size; `d2l` and what it imports, if the machine
+# has it, for the book's rows. A file of English, tab, French may be given as DATA.
+bench-gpu:
+	PYTHONPATH=. $(PYTHON) benchmarks/bench.py $(wildcard $(DATA)) --device cuda --json build/bench-gpu.json
 
 # The matrix in the oldest and the newest versions that the extras allow, into an environment each: some gigabytes, half an hour.
 versions: $(VENV)/all

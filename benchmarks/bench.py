@@ -1,10 +1,11 @@
 """Speed beside others: ours and a peer in turns, with equal weights and equal results, each in a process of its own.
 
-    python benchmarks/bench.py DATA.tsv [--only TEXT] [--seconds 10] [--folder build/speed] [--json FILE] [--page FILE]
+    python benchmarks/bench.py [DATA.tsv] [--only TEXT] [--seconds 10] [--folder build/speed] [--json FILE] [--page FILE]
+    python benchmarks/bench.py [DATA.tsv] --device cuda ...
 
-The rows are those of speed/rows.toml; environments for peers of old are made in the folder. What is timed is whole rounds as
-users run them: an epoch or a step, translated sentences. Ratios are taken round by round, so that a machine whose speed drifts
-favors neither.
+The rows are those of speed/rows.toml, on another device those of speed/gpu_rows.toml; environments for peers of old are made in
+the folder. What is timed is whole rounds as users run them: an epoch or a step, translated sentences. Ratios are taken round by
+round, so that a machine whose speed drifts favors neither.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 import environment_making
 from pages import fill
 from speed.jobs import made
-from speed.limits import limits
+from speed.limits import has, limits
 from speed.table import table
 from speed.turns import race
 
@@ -31,18 +32,22 @@ NEEDED = ("execnet", "rich", "sacrebleu", "safetensors", "scipy", "typer")  # wh
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", help="a file of English, tab, French")
+    parser.add_argument("data", nargs="?", help="a file of English, tab, French; default: the built-in corpus")
     parser.add_argument("--only", default="", help="rows whose job, side or peer holds this text")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda, as PyTorch and JAX both name it")
     parser.add_argument("--seconds", type=float, default=10.0, help="of rounds in a row")
     parser.add_argument("--folder", type=Path, default=TABLES.parents[1] / "build" / "speed")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path, help="a page with the comments speed, to fill in")
     options = parser.parse_args()
+    if not has(options.device):
+        parser.error(f"--device must be one that PyTorch has here, got {options.device!r}")
     folder = options.folder.resolve()
-    with open(TABLES / "rows.toml", "rb") as file:
+    with open(TABLES / ("rows.toml" if options.device == "cpu" else "gpu_rows.toml"), "rb") as file:
         work = tomllib.load(file)["work"]
     peers = {row["column"]: row for row in environment_making.rows(TABLES / "environments.toml")}
-    measured = {"machine": {**machine(), **limits()}, "rows": []}
+    reached = limits(options.device)
+    measured = {"machine": {**machine(), **reached}, "rows": []}
     for job in work:
         for row in job["rows"]:
             if not any(options.only in text for text in (job["job"], row["ours"], row["peer"])):
@@ -50,12 +55,15 @@ def main():
             column = row.get("environment")
             python = sys.executable if column is None else environment_making.made(peers[column], folder, *NEEDED)[0]
             backend, *words = row["ours"].split()
-            sides = [(sys.executable, ["ours", f"backend={backend}", *words]), (python, row["peer"].split())]
+            place = [] if options.device == "cpu" else [f"device={options.device}"]
+            sides = [
+                (sys.executable, ["ours", f"backend={backend}", *words, *place]), (python, [*row["peer"].split(), *place]),
+            ]  # fmt: skip
             told = {"title": job["title"], "job": job["job"], **row}
             try:
-                told["ours_measured"], told["peer_measured"] = race(
-                    made(job["job"], folder / "jobs", options.data), sides, options.seconds
-                )
+                made_here = made(job["job"], folder / "jobs", options.data)
+                told["ours_measured"], told["peer_measured"] = race(made_here, sides, options.seconds)
+                told |= share(told, made_here, reached)
             except Exception as error:
                 told["failed"] = f"{type(error).__name__}: {error}"
             measured["rows"].append(told)
@@ -65,6 +73,15 @@ def main():
     if options.page:
         fill(options.page, "speed", "\n".join([*table(measured["rows"]), ""]))
     sys.exit(any("failed" in row for row in measured["rows"]))
+
+
+def share(row, folder, reached):
+    """Where a row is about it: which fraction of the device's rate of products a training reaches, in its precision."""
+    if row.get("of") != "products":
+        return {}
+    flop = json.loads((folder / "job.json").read_text())["flop_per_token"]
+    rate = reached["bfloat16_GFLOP_per_s" if "precision=bf16" in row["ours"] else "float32_GFLOP_per_s"]
+    return {"share": round(row["ours_measured"]["tokens_per_s"][0] * flop / (rate * 1e9), 3)}
 
 
 def machine():

@@ -13,10 +13,12 @@ import numpy as np
 
 import transformer_mb as tmb
 from transformer_mb.config import TransformerConfig
-from transformer_mb.data import Batches, build_vocabularies, pair_ids, preprocess_nmt, read_pairs
+from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_ids, preprocess_nmt, read_pairs
 from transformer_mb.initialization import initial_weights
 from transformer_mb.porting.port import port
 from transformer_mb.training import TrainingRecipe, train_model
+
+from .asked import training_flop
 
 PAIRS, SENTENCES, EPOCHS = 600, 100, 100
 VOCABULARY, ROWS, LENGTH = 8000, 32, 32
@@ -49,7 +51,7 @@ def save(folder, config, weights, options, arrays, **texts):
 
 
 def _book(data):
-    pairs = read_pairs(data, num_examples=PAIRS)
+    pairs = read_pairs(data, num_examples=PAIRS) if data else demo_pairs()[0][:PAIRS]
     recipe = TrainingRecipe(**{**tmb.presets.RECIPES["d2l"], "epochs": EPOCHS})
     vocabularies = build_vocabularies(pairs, recipe.pipeline, min_freq=recipe.min_freq)
     batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
@@ -77,16 +79,32 @@ def d2l_decoding(folder, data):
     save(folder, as_the_book, backend.get_weights(model), {"steps": recipe.num_steps}, {}, sources=sources, entries=entries)
 
 
-def _batch(seed=0):
-    source, target_in, target_out = np.random.default_rng(seed).integers(4, VOCABULARY - 1, (3, 1, ROWS, LENGTH))
-    lens = np.full((1, ROWS), LENGTH)
+def _batch(rows=ROWS, length=LENGTH):
+    source, target_in, target_out = np.random.default_rng(0).integers(4, VOCABULARY - 1, (3, 1, rows, length))
+    lens = np.full((1, rows), length)
     named = ("source", "source_valid_lens", "target_in", "target_out", "target_valid_lens")
     return dict(zip(named, (source, lens, target_in, target_out, lens), strict=True))
 
 
 def base_training(folder, data):
     """6 + 6 layers, 512 hidden units, 2048 inside, 8 heads, 32 x 32 tokens of 8,000, dropout 0.1: as nn.Transformer has it."""
-    save(folder, STACKS, initial_weights(STACKS, 0, "xavier"), ADAM, _batch())
+    _training(folder, STACKS, ROWS, LENGTH)
+
+
+def _training(folder, config, rows, length):
+    asked = {"flop_per_token": training_flop(config, length)}
+    save(folder, config, initial_weights(config, 0, "xavier"), ADAM, _batch(rows, length), **asked)
+
+
+def base_training_on_gpu(folder, data):
+    """The same model with what a GPU needs to be busy: 256 x 128 tokens."""
+    _training(folder, STACKS, 256, 128)
+
+
+def big_training_on_gpu(folder, data):
+    """The larger model of Vaswani et al. (2017), table 3: 1,024 hidden units, 4,096 inside, 16 heads; 128 x 128 tokens."""
+    big = STACKS.replace(num_hiddens=1024, ffn_num_hiddens=4096, encoder_num_heads=16, decoder_num_heads=16)
+    _training(folder, big, 128, 128)
 
 
 def _marian(folder):
@@ -117,9 +135,12 @@ JOBS = {
     "d2l_training": d2l_training,
     "d2l_decoding": d2l_decoding,
     "base_training": base_training,
+    "base_training_on_gpu": base_training_on_gpu,
+    "big_training_on_gpu": big_training_on_gpu,
     "marian_training": marian_training,
     "base_decoding_1": _decoding(1),
     "base_decoding_32": _decoding(32),
+    "base_decoding_256": _decoding(256),
 }
 
 

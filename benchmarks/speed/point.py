@@ -17,6 +17,7 @@ import transformer_mb as tmb
 from transformer_mb.initialization import initial_weights
 from transformer_mb.trainer import Batch
 
+from .asked import decoding_bytes, training_flop
 from .contestants.ours import finish
 from .worker import memory
 
@@ -33,7 +34,8 @@ def main():
     weights["decoder.dense.bias"] = np.where(np.arange(config.target_vocab_size) == config.eos_id, -1e4, 0.0).astype(np.float32)
     model = framework.from_weights(config, weights)
     call, tokens = {"training": training, "decoding": decoding}[work](framework, model, point)
-    asked = training_work(point) if work == "training" else decoding_work(weights)
+    training_asks = point["tokens"] * training_flop(config, point["length"])
+    asked = training_asks if work == "training" else decoding_bytes(weights)
     print(json.dumps({"seconds": best(call), "tokens": tokens, "asked": asked, "memory_MiB": round(memory())}))
 
 
@@ -68,21 +70,6 @@ def decoding(framework, model, point):
         assert {len(row) for row in found} == {point["length"]}
 
     return call, source.size
-
-
-def training_work(point):
-    """FLOP of the matrix products of a step: forward, and twice that backward."""
-    tokens, length, width = point["tokens"], point["length"], point["width"]
-    encoder = (4 + 2 * INSIDE) * width**2 + 2 * length * width
-    decoder = (8 + 2 * INSIDE) * width**2 + 4 * length * width
-    return 3 * 2 * tokens * (point["depth"] * (encoder + decoder) + width * point["vocabulary"])
-
-
-def decoding_work(weights):
-    """Bytes of the weights that a step of decoding reads: the decoder's but the embedding and what only the sources enter."""
-    once = ("embedding", "attention2.W_k", "attention2.W_v")
-    read = [name for name in weights if name.startswith("decoder.") and not any(part in name for part in once)]
-    return sum(weights[name].nbytes for name in read)
 
 
 def best(call):

@@ -32,15 +32,17 @@ def named(row):
 
 
 def reached(row):
-    """The figure that the row's target is about."""
+    """The figure that the row's target is about: a ratio, tokens per second, or a fraction of the rate of products."""
     measured = row["ours_measured"]
-    return measured["tokens_per_s"][0] if "of" in row else measured["ratio"][0]
+    return {"tokens/s": measured["tokens_per_s"][0], "products": row.get("share")}.get(row.get("of"), measured["ratio"][0])
 
 
 def target(row):
+    products = row.get("of") == "products"
     if "target" not in row:
-        return ""
-    words = f"{row['target']:,} {row.get('of', '')}".strip()
+        return f"{row['share']:.0%} of the rate of products" if "share" in row else ""
+    words = f"{row['target']:.0%} of the rate of products" if products else f"{row['target']:,} {row.get('of', '')}".strip()
     if "failed" in row:
         return words
-    return f"{words}: {'met' if reached(row) >= row['target'] else 'missed'}"
+    figure = f", {row['share']:.0%}" if products else ""
+    return f"{words}: {'met' if reached(row) >= row['target'] else 'missed'}{figure}"

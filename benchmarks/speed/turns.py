@@ -25,6 +25,7 @@ class Running:
 
     def __init__(self, python, folder, words):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, HERE.parents[:2])), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # both sides are in a GPU's memory
         environment.pop("XLA_FLAGS", None)
         self.words, self.errors = words, Path(folder) / "errors.txt"
         self.process = subprocess.Popen(

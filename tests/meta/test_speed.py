@@ -1,6 +1,7 @@
 """docs/SPEED.md holds what `make bench` and `make curves` measured, row by row and point by point."""
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -9,12 +10,46 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SPEED = ROOT / "benchmarks" / "speed"
 RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 
 
 def wanted():
     work = tomllib.loads((ROOT / "benchmarks" / "speed" / "rows.toml").read_text())["work"]
     return [{"title": job["title"], "job": job["job"], **row} for job in work for row in job["rows"]]
+
+
+@pytest.mark.parametrize("table", ["rows.toml", "gpu_rows.toml"])
+def test_every_row_has_its_job_and_its_peer(table):
+    work = tomllib.loads((SPEED / table).read_text())["work"]
+    jobs = (SPEED / "jobs.py").read_text()
+    peers = {row["peer"].split()[0] for job in work for row in job["rows"]}
+    assert work and all(f'"{job["job"]}": ' in jobs for job in work)
+    assert all((SPEED / "contestants" / f"{peer}.py").is_file() for peer in peers)
+
+
+def test_a_gpu_that_is_not_there_is_one_sentence():
+    command = [sys.executable, SPEED.parent / "bench.py", "--device", "cuda"]
+    hidden = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=hidden, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.endswith("error: --device must be one that PyTorch has here, got 'cuda'\n")
+
+
+def test_products_of_a_step_are_counted_by_hand():
+    """Of one layer on each side, 4 wide and 8 inside, on 3 tokens: 2 FLOP a multiplication, and the backward pass twice."""
+    code = """
+from speed.asked import training_flop
+from transformer_mb.config import TransformerConfig
+both = {f"{side}_{name}": 1 for side in ("encoder", "decoder") for name in ("num_heads", "num_layers")}
+config = TransformerConfig(source_vocab_size=10, target_vocab_size=10, num_hiddens=4, ffn_num_hiddens=8, **both)
+print(training_flop(config, 3))
+"""
+    paths = os.pathsep.join(map(str, (SPEED.parent, ROOT)))
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=True)
+    attention = 4 * (4 * 4) + 2 * (3 * 4)  # four projections, and 3 keys and 3 values of 4 numbers
+    inside, output = 2 * (4 * 8), 4 * 10
+    assert int(done.stdout) == 3 * 2 * (attention + inside + 2 * attention + inside + output)
 
 
 def test_every_row_was_measured():

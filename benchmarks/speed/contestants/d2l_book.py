@@ -1,4 +1,4 @@
-"""D2L's own classes and functions of the d2l package, as the book's pages call them: ``framework=NAME``.
+"""D2L's own classes and functions of the d2l package, as the book's pages call them: ``framework=NAME``, for torch ``device``.
 
 Training is the body of its ``train_seq2seq`` on the batches of its ``load_array``, decoding is its ``predict_seq2seq``.
 """
@@ -31,18 +31,18 @@ class Words:
 
 
 class Contestant:
-    def __init__(self, inputs, framework):
+    def __init__(self, inputs, framework, device="cpu"):
         self.inputs = inputs
         config = TransformerConfig.from_dict(inputs.config)
         sizes = sizes_of(config)
         transposed = framework in TRANSPOSED
         weights = {name: array.T.copy() if transposed and is_matrix(name) else array for name, array in inputs.weights.items()}
-        self.quiet = make(framework, sizes)  # without dropout, as it is checked
+        self.quiet = placed(make(framework, sizes), device)  # without dropout, as it is checked
         self.quiet.load(weights)
         self.version = f"d2l {importlib.metadata.version('d2l')} on {self.quiet.version}"
         self.training = "target_in" in inputs.arrays
         if self.training:
-            self.book = make(framework, replace(sizes, dropout=config.dropout))
+            self.book = placed(make(framework, replace(sizes, dropout=config.dropout)), device)
             self.book.load(weights)
             self.step = STEPS[framework](self.book, inputs.options["learning_rate"], config.bos_id)
             source, lens, _, target, target_lens = inputs.batches[0]
@@ -50,7 +50,7 @@ class Contestant:
             self.batches = self.book.d2l.load_array(arrays, inputs.job["batch_size"])
         else:
             self.vocabularies = [Words(entries) for entries in inputs.job["entries"]]
-            self.predict = PREDICT[framework](self.quiet)
+            self.predict = PREDICT[framework](self.quiet, device)
             self.quiet.causal = False
 
     def check(self):
@@ -69,11 +69,22 @@ class Contestant:
         for batch in self.batches:
             loss = self.step(*batch)
         float(loss)
+        self.book.finish()
         return self.inputs.target_tokens
 
     def translations(self):
         sources, steps = self.inputs.job["sources"], self.inputs.options["steps"]
         return [self.predict(self.quiet.net, text, *self.vocabularies, steps)[0] for text in sources]
+
+
+def placed(book, device):
+    """The book's model and the arrays that it is given, on a device."""
+    book.finish = book.torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+    if device != "cpu":
+        book.net.to(device)
+        book.tensor = lambda array: book.torch.from_numpy(array).to(device)
+        book.array = lambda outputs: outputs.detach().cpu().numpy()
+    return book
 
 
 def torch_step(book, learning_rate, bos):
@@ -82,7 +93,7 @@ def torch_step(book, learning_rate, bos):
 
     def step(X, X_valid_len, Y, Y_valid_len):
         optimizer.zero_grad()
-        start = torch.tensor([bos] * Y.shape[0]).reshape(-1, 1)
+        start = torch.tensor([bos] * Y.shape[0], device=Y.device).reshape(-1, 1)
         logits, _ = book.net(X, torch.cat([start, Y[:, :-1]], 1), X_valid_len)
         loss = loss_of(logits, Y, Y_valid_len).sum()
         loss.backward()
@@ -143,15 +154,15 @@ def tensorflow_step(book, learning_rate, bos):
     return step
 
 
-def mxnet_predict(book):
+def mxnet_predict(book, device):
     book.mxnet.autograd.set_training(False)
     return partial(book.d2l.predict_seq2seq, device=book.mxnet.cpu())
 
 
 PREDICT = {
-    "torch": lambda book: partial(book.d2l.predict_seq2seq, device="cpu"),
+    "torch": lambda book, device: partial(book.d2l.predict_seq2seq, device=device),
     "mxnet": mxnet_predict,
-    "paddle": lambda book: partial(book.d2l.predict_seq2seq, device=book.paddle.CPUPlace()),
-    "tensorflow": lambda book: book.d2l.predict_seq2seq,
+    "paddle": lambda book, device: partial(book.d2l.predict_seq2seq, device=book.paddle.CPUPlace()),
+    "tensorflow": lambda book, device: book.d2l.predict_seq2seq,
 }
 STEPS = {"torch": torch_step, "mxnet": mxnet_step, "paddle": paddle_step, "tensorflow": tensorflow_step}

@@ -8,15 +8,15 @@ from transformers import MarianMTModel
 
 
 class Contestant:
-    def __init__(self, inputs, dtype="float32"):
-        self.inputs = inputs
+    def __init__(self, inputs, dtype="float32", device="cpu"):
+        self.inputs, self.device = inputs, torch.device(device)
         self.version = f"transformers {transformers.__version__}, torch {torch.__version__}"
         self.model = MarianMTModel.from_pretrained(
             inputs.folder / "marian", dtype=getattr(torch, dtype), local_files_only=True
-        ).eval()
+        ).to(device).eval()  # fmt: skip
         self.training = "target_in" in inputs.arrays
         if self.training:
-            self.batches = [tuple(map(torch.from_numpy, batch)) for batch in inputs.batches]
+            self.batches = [tuple(torch.from_numpy(array).to(device) for array in batch) for batch in inputs.batches]
             self.optimizer = torch.optim.Adam(self.model.parameters(), lr=inputs.options["learning_rate"])
             self.model.config.dropout = inputs.config["dropout"]
 
@@ -41,9 +41,11 @@ class Contestant:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.inputs.options["clip_norm"])
             self.optimizer.step()
         float(loss)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
         return self.inputs.target_tokens
 
     def tokens(self):
-        source, steps = torch.from_numpy(self.inputs.arrays["source"]), self.inputs.options["steps"]
+        source, steps = torch.from_numpy(self.inputs.arrays["source"]).to(self.device), self.inputs.options["steps"]
         chosen = {"max_new_tokens": steps, "num_beams": 1, "do_sample": False, "forced_eos_token_id": None}
         return self.model.generate(source, attention_mask=torch.ones_like(source), **chosen)[:, 1:].tolist()

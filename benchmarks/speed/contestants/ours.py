@@ -1,4 +1,4 @@
-"""This project, in one backend: ``backend=NAME``, and ``dtype``, ``precision`` or ``compile`` as users give them."""
+"""This project, in one backend: ``backend=NAME``; ``device``, ``dtype``, ``precision``, ``compile`` as users give them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from transformer_mb.translation import Translator
 
 
 def finish(backend):
-    """Wait for all that was begun: where the loss has come, MXNet may still be at the backward pass."""
+    """Wait for all that was begun: where the loss has come, MXNet, and PyTorch on a GPU, may be at the backward pass."""
     if backend == "mxnet":
         sys.modules["mxnet"].nd.waitall()
+    if backend == "torch" and sys.modules["torch"].cuda.is_available():
+        sys.modules["torch"].cuda.synchronize()
 
 
 class Contestant:
-    def __init__(self, inputs, backend, dtype="float32", **options):
-        self.backend, int8 = decoding_backend(backend, None, dtype)
+    def __init__(self, inputs, backend, dtype="float32", device=None, **options):
+        self.backend, int8 = decoding_backend(backend, device, dtype)
         self.version = f"{backend} {self.backend.version()}"
         self.inputs, self.epochs = inputs, 0
         config = TransformerConfig.from_dict(inputs.config)

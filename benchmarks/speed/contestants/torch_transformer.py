@@ -30,7 +30,7 @@ class Model(nn.Module):
         return self.dropout(table(tokens) * self.scale + self.positions[: tokens.shape[1]])
 
     def forward(self, source, target):
-        causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
+        causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1], target.device)
         embedded = self.embedded(self.source_embedding, source), self.embedded(self.target_embedding, target)
         return self.output(self.transformer(*embedded, tgt_mask=causal, tgt_is_causal=True))
 
@@ -44,22 +44,22 @@ def model_of(inputs, dropout):
 
 
 class Contestant:
-    def __init__(self, inputs, precision="full"):
-        self.inputs, self.precision = inputs, precision
+    def __init__(self, inputs, precision="full", device="cpu"):
+        self.inputs, self.precision, self.device = inputs, precision, torch.device(device)
         self.version = f"torch {torch.__version__}"
-        self.batches = [tuple(map(torch.from_numpy, batch)) for batch in inputs.batches]
-        self.model = model_of(inputs, inputs.config["dropout"])
+        self.batches = [tuple(torch.from_numpy(array).to(device) for array in batch) for batch in inputs.batches]
+        self.model = model_of(inputs, inputs.config["dropout"]).to(device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=inputs.options["learning_rate"])
 
     def loss(self, model, batch):
         source, _, target_in, target_out, _ = batch  # nothing is padded
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bf16"):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
             logits = model(source, target_in)
             return F.cross_entropy(logits.flatten(0, 1), target_out.flatten())
 
     def check(self):
         with torch.no_grad():
-            return float(self.loss(model_of(self.inputs, 0.0), self.batches[0]))
+            return float(self.loss(model_of(self.inputs, 0.0).to(self.device), self.batches[0]))
 
     def round(self):
         for batch in self.batches:
@@ -69,4 +69,6 @@ class Contestant:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.inputs.options["clip_norm"])
             self.optimizer.step()
         float(loss)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
         return self.inputs.target_tokens
