@@ -1,4 +1,4 @@
-"""bfloat16 and float16 by their bits, and arithmetic rounded to them."""
+"""bfloat16, float16 and TF32 by their bits, and arithmetic rounded to them."""
 
 import numpy as np
 import pytest
@@ -20,6 +20,20 @@ from transformer_mb.rounding import rounded
 )
 def test_bfloat16(value, nearest):
     assert rounded(np.array([value]), "bfloat16")[0] == pytest.approx(nearest, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "nearest"),
+    [
+        (1.0 + 2**-11, 1.0),  # half of the last of ten places: to even
+        (1.0 + 3 * 2**-11, 1.0 + 2**-9),
+        (-(1.0 + 2**-11 + 2**-20), -(1.0 + 2**-10)),
+        (65536.0 + 2**6, 65536.0 + 2**6),  # beyond float16
+        (-np.inf, -np.inf),
+    ],
+)
+def test_tf32(value, nearest):
+    assert rounded(np.array([value]), "tf32")[0] == np.float32(nearest)
 
 
 def test_float16_is_numpys_own():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...rounding import rounded
 from ..computing.messages import Request
 
 Alter = Callable[[Request], Request]
@@ -67,6 +68,12 @@ def zeroed(prefix: str) -> Alter:
         return replace(request, arrays=changed)
 
     return alter
+
+
+def in_tf32(request: Request) -> Request:
+    """A forgotten switch: on a GPU the factors of products are then rounded to 10 bits, which stands for it here."""
+    arrays = {name: rounded(value, "tf32").astype(value.dtype, copy=False) for name, value in request.arrays.items()}
+    return replace(request, arrays=arrays)
 
 
 def specified(changes: Mapping[str, Any]) -> Alter:
