@@ -2,8 +2,8 @@
 
     python benchmarks/bf16_loss.py [--backend torch] [--seeds 20] [--json FILE]
 
-One seed says little: float32 differs more from seed to seed than the two precisions do. So the ratio of the two losses is taken per
-seed, and its mean given with the 95 % interval of Student's t.
+One seed says little: float32 itself differs more from seed to seed than the two precisions do. So the ratio of the two is taken
+per seed, and its mean given with the 95 % interval of Student's t.
 """
 
 from __future__ import annotations
