@@ -138,7 +138,9 @@ def _gelu_tanh_slope(X: np.ndarray, bend: np.ndarray) -> np.ndarray:
 
 def _silu(X: np.ndarray) -> tuple[np.ndarray, ...]:
     small = np.exp(-np.abs(X))  # never overflows
-    sigmoid = np.where(X >= 0.0, 1.0, small).astype(X.dtype, copy=False) / (1.0 + small)
+    sigmoid = np.maximum(small, X >= 0.0)  # 1 there; np.where takes as long as all the rest
+    small += 1.0
+    sigmoid /= small
     return X * sigmoid, X, sigmoid
 
 

@@ -8,16 +8,19 @@ from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
 from transformer_mb.sampling import Truncation
 
+from .decoding_steps import DecodingSteps
+from .encoding import encode
 from .framework import no_gradients
 from .model import EncoderDecoder
+from .prepared_layers import is_plain
 from .sampling import drawn, uniforms
 
 GROUP = 16  # columns of a vocabulary of which a search for the best looks at the largest first
 
 
 def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
+    """In place: they are of one step."""
     if token_ids:
-        logits = logits.copy()
         logits[..., list(token_ids)] = -np.inf
     return logits
 
@@ -48,21 +51,34 @@ class BeamDecoder:
 
     @no_gradients()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        model.eval()
+        if model.training:  # else to go through all layers takes longer than a step of a small model
+            model.eval()
         self.model, self.attend = model, attend
-        enc_outputs = valid_lens = None
-        if model.encoder is not None:
-            enc_outputs = model.encoder(inputs.source, inputs.valid_lens).repeat(beam, axis=0)
-            valid_lens = inputs.valid_lens.repeat(beam)
-        max_steps += inputs.prompt_steps
-        self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
+        rows, max_steps = beam * len(inputs.tokens), max_steps + inputs.prompt_steps
+        enc_outputs, valid_lens = None, inputs.valid_lens
+        plain = not attend and is_plain(model.decoder) and (model.encoder is None or is_plain(model.encoder))
+        if model.encoder is not None and plain:
+            # No row reads further than the longest of them; of one row alone nothing is left to be masked.
+            enc_outputs = encode(model.encoder, inputs.source[:, : max(valid_lens.max(), 1)], valid_lens)
+        elif model.encoder is not None:
+            enc_outputs = model.encoder(inputs.source, valid_lens)
+        self.steps: DecodingSteps | None = None
+        self.state = model.decoder.init_state(None, None, max_steps, inputs.left_padding)
         if inputs.prompt is not None:
             _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
             self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+        if plain:
+            self.steps = DecodingSteps(model.decoder, enc_outputs, valid_lens, self.state[2], rows, max_steps)
+        elif enc_outputs is not None:
+            self.state[:2] = enc_outputs.repeat(beam, axis=0), valid_lens.repeat(beam)
 
     def _logits(self, tokens: np.ndarray) -> np.ndarray:
-        logits, self.state = self.model.decoder(tokens[:, None], self.state, need_weights=self.attend)
-        return suppress(logits[:, 0], self.model.config.suppress_ids)
+        if self.steps is not None:
+            logits = self.steps.logits(tokens)
+        else:
+            stepped, self.state = self.model.decoder(tokens[:, None], self.state, need_weights=self.attend)
+            logits = stepped[:, 0]
+        return suppress(logits, self.model.config.suppress_ids)
 
     @no_gradients()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -80,6 +96,8 @@ class BeamDecoder:
         return best_tokens(logits.shape[-1], count, top, lowest)
 
     def reorder(self, rows: np.ndarray) -> None:
+        if self.steps is not None:
+            return self.steps.reorder(rows)
         # Cross-attention stays: all rows of one source share it.
         self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in self.state[2]]
 

@@ -41,9 +41,12 @@ class PositionalEncoding(Layer):
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
         check_positions(offset, X.shape[1], self.max_len)
+        self._match(X)
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
+
+    def _match(self, X: np.ndarray) -> None:
         if self.P.dtype != X.dtype:
             self.P = sinusoid_table(self.max_len, self.num_hiddens, self.layout).astype(X.dtype)
-        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
         return self.dropout.backward(gradient)

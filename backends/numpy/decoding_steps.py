@@ -1,0 +1,141 @@
+"""Decoding steps on prepared weights: what the decoder's layers compute of one token in each row, without asking each time.
+
+Checks and memories of every layer take Python longer than the processor takes for the sums of a few rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .cache import BlockCache
+from .decoder import DecoderBlock, TransformerDecoder
+from .prepared_layers import added, attend, heads, norm, product, within
+
+
+class DecodingSteps:
+    """Steps of ``rows`` = B * beam rows, from what the decoder's caches hold of earlier ones.
+
+    Args:
+        enc_outputs, valid_lens: [B, S, D] and [B], both None for a decoder alone. max_steps: of the caches.
+    """
+
+    def __init__(
+        self,
+        decoder: TransformerDecoder,
+        enc_outputs: np.ndarray | None,
+        valid_lens: np.ndarray | None,
+        caches: list[BlockCache | None],
+        rows: int,
+        max_steps: int,
+    ):
+        self.embedding = decoder.embedding.weight.value
+        dtype = self.embedding.dtype
+        self.scale = np.full((1, self.embedding.shape[1]), decoder.scale, dtype)
+        if decoder.pos_encoding is not None:
+            decoder.pos_encoding._match(self.embedding)
+        self.table = decoder.pos_embedding.weight.value if decoder.pos_encoding is None else decoder.pos_encoding.P
+        self.position_offset = decoder.position_offset
+        self.moving = decoder.compat_decode != "d2l"  # the book's predictor feeds one token at a time, each at position 0
+        self.length, _, _, _, self.left_padding = caches[0].self_attention
+        self.own_mask = None
+        if self.left_padding is not None:  # [N, 1, 1, max_steps]
+            self.own_mask = added(np.arange(max_steps) >= self.left_padding[:, None, None, None], dtype)
+        seen = None if enc_outputs is None else within(valid_lens, enc_outputs.shape[1])
+        self.cross_mask = added(seen, dtype)
+        blocks = zip(decoder.blks, caches, strict=True)
+        self.blocks = [BlockSteps(block, enc_outputs, seen, cache, rows, max_steps) for block, cache in blocks]
+        self.embedding_norm, self.norm = norm(decoder.embedding_norm, dtype), norm(decoder.norm, dtype)
+        self.dense = product(rows, decoder.dense)
+
+    def logits(self, tokens: np.ndarray) -> np.ndarray:
+        """[N] -> [N, V]."""
+        place = self.position_offset + (self.length if self.moving else 0)
+        X = self.embedding.take(tokens, axis=0)
+        X *= self.scale
+        # [1, D], or [N, D] where rows begin at different steps.
+        padding = self.left_padding
+        X += self.table[place : place + 1] if padding is None else self.table[np.maximum(place - padding, 0)]
+        X = self.embedding_norm(X)
+        own_mask = None if self.own_mask is None else self.own_mask[..., : self.length + 1]
+        for block in self.blocks:
+            X = block.step(X, self.length, own_mask, self.cross_mask)
+        self.length += 1
+        return np.ascontiguousarray(self.dense(self.norm(X)))
+
+    def reorder(self, rows: np.ndarray) -> None:
+        """Row r continues from what was row ``rows[r]``; the encoder's part stays, which all rows of a source share."""
+        if self.left_padding is not None:
+            self.left_padding, self.own_mask = self.left_padding[rows], self.own_mask[rows]
+        for block in self.blocks:
+            for buffer in (block.keys, block.values):
+                buffer[:, :, : self.length] = buffer[rows, :, : self.length]
+
+
+class BlockSteps:
+    """One decoder block's, with buffers [N, H, max_steps, D/H] of its keys, divided by sqrt(D/H), and of its values."""
+
+    def __init__(
+        self,
+        block: DecoderBlock,
+        enc_outputs: np.ndarray | None,
+        seen: np.ndarray | None,
+        cache: BlockCache,
+        rows: int,
+        max_steps: int,
+    ):
+        own, cross, ffn = block.attention1, block.attention2, block.ffn
+        weight, self.heads = own.W_q.weight.value, own.num_heads
+        width = len(weight) // self.heads
+        self.scale = 1.0 / math.sqrt(width)
+        self.project, self.output = heads(rows, self.heads, own.W_q, own.W_k, own.W_v), product(rows, own.W_o)
+        self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
+        if self.keys is None:
+            self.keys = np.empty((rows, self.heads, max_steps, width), weight.dtype)
+            self.values = np.empty_like(self.keys)
+        else:
+            self.keys[:, :, : cache.self_attention.length] *= self.scale
+        self.cross = None
+        if cross is not None and enc_outputs is not None:
+            B, S, D = enc_outputs.shape
+            parts = heads(B * S, self.heads, cross.W_k, cross.W_v)(enc_outputs.reshape(B * S, D))
+            keys, values = (part.reshape(B, S, self.heads, width).swapaxes(1, 2) for part in parts)  # [B, H, S, D/H]
+            keys *= self.scale
+            if seen is not None:  # so that a source without any token adds nothing
+                values *= seen.swapaxes(-1, -2)
+            self.cross = keys, values, product(rows, cross.W_q), product(rows, cross.W_o)
+        self.dense1, self.activation, self.dense2 = product(rows, ffn.dense1), ffn.activation.value, product(rows, ffn.dense2)
+        norms = block.addnorm1, block.addnorm2, block.addnorm3
+        self.pre = block.addnorm1.pre
+        self.norms = [norm(None if add_norm is None else add_norm.ln, weight.dtype) for add_norm in norms]
+
+    def step(self, X: np.ndarray, t: int, own_mask: np.ndarray | None, cross_mask: np.ndarray | None) -> np.ndarray:
+        """[N, D] -> [N, D], the token of step ``t``."""
+        norm1, norm2, norm3 = self.norms
+        if self.pre:
+            X = X + self._attend_own(norm1(X), t, own_mask)
+            if self.cross is not None:
+                X = X + self._attend_source(norm2(X), cross_mask)
+            return X + self._feed_forward(norm3(X))
+        X = norm1(X + self._attend_own(X, t, own_mask))
+        if self.cross is not None:
+            X = norm2(X + self._attend_source(X, cross_mask))
+        return norm3(X + self._feed_forward(X))
+
+    def _attend_own(self, X: np.ndarray, t: int, mask: np.ndarray | None) -> np.ndarray:
+        q, k, v = self.project(X)
+        np.multiply(k, self.scale, out=self.keys[:, :, t])
+        self.values[:, :, t] = v
+        past = slice(t + 1)
+        return self.output(attend(q[:, :, None], self.keys[:, :, past], self.values[:, :, past], mask).reshape(len(X), -1))
+
+    def _attend_source(self, X: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        keys, values, query, output = self.cross
+        B, H, _, width = keys.shape
+        # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
+        q = query(X).reshape(B, -1, H, width).swapaxes(1, 2)
+        return output(attend(q, keys, values, mask).swapaxes(1, 2).reshape(len(X), -1))
+
+    def _feed_forward(self, X: np.ndarray) -> np.ndarray:
+        return self.dense2(self.activation(self.dense1(X))[0])
