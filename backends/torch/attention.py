@@ -14,11 +14,10 @@ from transformer_mb.checks import check_attention, check_features, check_parted,
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
+from .composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
 from .dropout import Dropout
 from .given import attention_mask, floats, lengths
 
-# torch's softmax on the CPU is slow over rows shorter than this: fused 0.45 ms, composed 0.07 ms, for 2,560 rows of 10.
-SHORT_ROW = 16
 FEW_SCORES = 2000  # up to so many the single call is the faster one all the same
 
 
@@ -32,7 +31,7 @@ def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
 def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
     check_rank("X", X, "[B, T, S] or [B, H, T, S]", 3, 4)
     floats("X", X)
-    return _softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
+    return softmax_where(X, _allowed(X.shape, X, valid_lens, mask, causal=False))
 
 
 def transpose_qkv(X: Tensor, num_heads: int) -> Tensor:
@@ -44,25 +43,6 @@ def transpose_output(X: Tensor, num_heads: int) -> Tensor:
     check_parted(X, num_heads)
     X = X.reshape(-1, num_heads, *X.shape[-2:])
     return X.transpose(1, 2).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
-
-
-def _softmax(scores: Tensor) -> Tensor:
-    # In formats of two bytes torch's own computes in float32 inside, where the composed one would round each of its steps.
-    # What is compiled is slow in no length, and one program for all is compiled once.
-    half = scores.dtype in (torch.bfloat16, torch.float16)
-    if half or torch.compiler.is_compiling() or scores.shape[-1] >= SHORT_ROW:
-        return torch.softmax(scores, dim=-1)
-    # e^-80 is nothing beside the row's largest, 1; below e^-87 the CPU's exp is a hundred times slower.
-    powers = torch.exp((scores - scores.detach().amax(dim=-1, keepdim=True)).clamp(min=-80.0))
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
-def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    if allowed is None:
-        return _softmax(scores)
-    # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
-    outside = ~allowed
-    return _softmax(scores.masked_fill(outside, torch.finfo(scores.dtype).min)).masked_fill(outside, 0.0)
 
 
 def length_mask(valid_lens: Tensor, shape: Sequence[int], like: Tensor) -> Tensor:
@@ -118,8 +98,11 @@ class DotProductAttention(nn.Module):
         slow = queries.device.type == "cpu" and (rate > 0.0 or compiled or short)
         if need_weights or slow or self.dropout.keep is not None:
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
+            if not need_weights and is_one_node(self.dropout, queries, keys, values):
+                factors = self.dropout._factors(scores_shape, queries) if rate > 0.0 else None
+                return ComposedAttention.apply(queries, keys, values, allowed, factors)
             scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
-            weights = _softmax_where(scores, allowed)
+            weights = softmax_where(scores, allowed)
             self.attention_weights = weights if need_weights else None
             return self.dropout(weights) @ values
         # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,9 +12,12 @@ from transformer_mb.decoding import DecodingInputs, greedy_loop
 from transformer_mb.ranking import best_tokens
 from transformer_mb.sampling import Truncation
 
-from .decoding_steps import DecodingSteps, is_plain
+from .decoding_steps import DecodingSteps
+from .encoding import encode
 from .model import EncoderDecoder
+from .prepared_layers import is_plain
 from .sampling import drawn, uniforms
+from .threads import suited
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -26,7 +31,8 @@ def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.
     def step(tokens: np.ndarray) -> np.ndarray:
         return decoder._logits(tokens).argmax(dim=-1).cpu().numpy()
 
-    return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
+    with decoder.suited():
+        return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
 @torch.inference_mode()
@@ -37,7 +43,8 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
     def step(tokens: np.ndarray) -> np.ndarray:
         return drawn(decoder._logits(tokens), next(numbers), truncation).cpu().numpy()
 
-    return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
+    with decoder.suited():
+        return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
 class BeamDecoder:
@@ -49,16 +56,23 @@ class BeamDecoder:
             model.eval()
         self.model, self.attend = model, attend
         self.device = inputs.tokens.device
+        read = next(given for given in (inputs.source, inputs.prompt, inputs.tokens) if given is not None)
+        self.suited = partial(suited, self.device, model.config, beam * read.numel())
+        with self.suited():
+            self._begin(inputs, max_steps, beam)
+
+    def _begin(self, inputs: DecodingInputs, max_steps: int, beam: int) -> None:
+        model = self.model
         rows, max_steps = beam * len(inputs.tokens), max_steps + inputs.prompt_steps
         enc_outputs, valid_lens = None, inputs.valid_lens
         if model.encoder is not None:
-            enc_outputs = model.encoder(inputs.source, valid_lens)
+            enc_outputs = encode(model.encoder, inputs.source, valid_lens)
         self.steps: DecodingSteps | None = None
         self.state = model.decoder.init_state(None, None, max_steps, inputs.left_padding)
         if inputs.prompt is not None:
             _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
             self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
-        if not attend and is_plain(model.decoder):
+        if not self.attend and is_plain(model.decoder):
             self.steps = DecodingSteps(model.decoder, enc_outputs, valid_lens, self.state[2], rows, max_steps)
         elif enc_outputs is not None:
             self.state[:2] = enc_outputs.repeat_interleave(beam, dim=0), valid_lens.repeat_interleave(beam)
@@ -74,6 +88,10 @@ class BeamDecoder:
 
     @torch.inference_mode()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        with self.suited():
+            return self._best(tokens, count)
+
+    def _best(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         logits = self._logits(tokens)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         log_probs = torch.log_softmax(logits, dim=-1)

@@ -1,46 +1,19 @@
-"""Decoding steps on prepared weights: what the decoder's layers compute of one token in each row, without asking each time.
-
-Checks, masks and states of every layer take Python longer than the processor takes for the sums of a few rows.
-"""
+"""Decoding steps on prepared weights: what the decoder's layers compute of one token in each row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from .attention import DotProductAttention, MultiHeadAttention, length_mask
+from .attention import length_mask
 from .cache import BlockCache
 from .decoder import DecoderBlock, TransformerDecoder
-from .dropout import Dropout
-from .embedding import PositionalEncoding
-from .feed_forward import PositionWiseFFN
 from .int8 import Int8Linear
-from .normalization import AddNorm, LayerNorm
+from .prepared_layers import attend, heads, norm, product
 
-LAYERS = (
-    *(TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN),
-    *(PositionalEncoding, Dropout, nn.Sequential, nn.Embedding, nn.Linear, Int8Linear),
-)
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
 JOINED = 2**16
-# For so many rows the CPU's product takes half the time with the weight as its left factor.
-TURNED = range(12, 48)
-
-Product = Callable[[Tensor], Tensor]
-
-
-def is_plain(decoder: TransformerDecoder) -> bool:
-    """Whether all layers are those of this package and of torch itself, and nobody watches or replaces what they do."""
-    for layer in decoder.modules():
-        own = vars(layer)
-        if type(layer) not in LAYERS or own["_forward_hooks"] or own["_forward_pre_hooks"] or "forward" in own:
-            return False
-        if isinstance(layer, LayerNorm) and len(layer.norm_shape) > 1:
-            return False
-    return True
 
 
 class DecodingSteps:
@@ -74,8 +47,8 @@ class DecodingSteps:
             self.cross_mask = length_mask(valid_lens, (B, 1, 1, S), enc_outputs)
         blocks = zip(decoder.blks, caches, strict=True)
         self.blocks = [BlockSteps(block, enc_outputs, cache, rows, max_steps) for block, cache in blocks]
-        self.embedding_norm, self.norm = _norm(decoder.embedding_norm), _norm(decoder.norm)
-        self.dense = _product(rows, decoder.dense)
+        self.embedding_norm, self.norm = norm(decoder.embedding_norm), norm(decoder.norm)
+        self.dense = product(rows, decoder.dense)
 
     def logits(self, tokens: Tensor) -> Tensor:
         """[N] -> [N, V]."""
@@ -107,21 +80,22 @@ class BlockSteps:
         weight, self.heads = own.W_q.weight, own.num_heads
         parts = own.W_q, own.W_k, own.W_v
         joined = weight.numel() <= JOINED and not isinstance(own.W_q, Int8Linear)
-        self.joined = _product(rows, *parts) if joined else None
-        self.parts = [_product(rows, part) for part in parts]
-        self.output = _product(rows, own.W_o)
+        self.joined = product(rows, *parts) if joined else None
+        self.parts = [product(rows, part) for part in parts]
+        self.output = product(rows, own.W_o)
         self.keys, self.values = cache.self_attention.key_buffer, cache.self_attention.value_buffer
         if self.keys is None:
             self.keys = weight.new_empty(rows, self.heads, max_steps, weight.shape[0] // self.heads)
             self.values = torch.empty_like(self.keys)
         self.cross = None
         if cross is not None and enc_outputs is not None:
-            keys, values = cross.project_keys_values(enc_outputs, enc_outputs)  # [B, H, S, D/H]
-            self.cross = keys, values, _product(rows, cross.W_q), _product(rows, cross.W_o)
-        self.dense1, self.activation, self.dense2 = _product(rows, ffn.dense1), ffn.activation, _product(rows, ffn.dense2)
-        norms = block.addnorm1, block.addnorm2, block.addnorm3
+            projected = (layer.forward(enc_outputs) for layer in (cross.W_k, cross.W_v))
+            keys, values = (heads(X, len(enc_outputs), self.heads) for X in projected)  # [B, H, S, D/H]
+            self.cross = keys, values, product(rows, cross.W_q), product(rows, cross.W_o)
+        self.dense1, self.activation, self.dense2 = product(rows, ffn.dense1), ffn.activation, product(rows, ffn.dense2)
         self.pre = block.addnorm1.pre
-        self.norms = [_norm(None if norm is None else norm.ln) for norm in norms]
+        sublayers = block.addnorm1, block.addnorm2, block.addnorm3
+        self.norms = [norm(None if sublayer is None else sublayer.ln) for sublayer in sublayers]
 
     def step(self, X: Tensor, t: int, own_mask: Tensor | None, cross_mask: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the token of step ``t``."""
@@ -145,41 +119,11 @@ class BlockSteps:
         self.keys[:, :, t] = k
         self.values[:, :, t] = v
         keys, values = self.keys[:, :, : t + 1], self.values[:, :, : t + 1]
-        return self.output(_attention(q.unsqueeze(2), keys, values, mask).reshape(N, -1))
+        return self.output(attend(q.unsqueeze(2), keys, values, mask).reshape(N, -1))
 
     def _attend_source(self, X: Tensor, mask: Tensor | None) -> Tensor:
         keys, values, query, output = self.cross
         B, H, _, size = keys.shape
         # [B, H, beam, D/H]: the hypotheses of a source ask the same keys.
         q = query(X).view(B, -1, H, size).transpose(1, 2)
-        return output(_attention(q, keys, values, mask).transpose(1, 2).reshape(len(X), -1))
-
-
-def _attention(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    # The fused kernel takes only numbers of a head that lie next to each other.
-    return F.scaled_dot_product_attention(q if q.stride(-1) == 1 else q.contiguous(), keys, values, mask)
-
-
-def _product(rows: int, *layers: nn.Linear) -> Product:
-    """X [N, in] -> [N, out] of one layer, or of several on the same input, next to each other."""
-    if isinstance(layers[0], Int8Linear):
-        return layers[0].forward
-    weights: list[Tensor] = [layer.weight for layer in layers]
-    biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
-    weight = weights[0] if len(weights) == 1 else torch.cat(weights)
-    bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None
-    if weight.device.type != "cpu" or weight.dtype != torch.float32 or rows not in TURNED:
-        return lambda X: F.linear(X, weight, bias)
-    if bias is None:
-        return lambda X: torch.mm(weight, X.t()).t()
-    column = bias[:, None]
-    return lambda X: torch.mm(weight, X.t()).add_(column).t()
-
-
-def _norm(layer: LayerNorm | None) -> Product:
-    if layer is None:
-        return lambda X: X
-    if layer.kind != "layer_norm":
-        return layer.forward
-    shape, weight, bias, eps = layer.norm_shape, layer.weight, layer.bias, layer.eps
-    return lambda X: torch.layer_norm(X, shape, weight, bias, eps)
+        return output(attend(q, keys, values, mask).transpose(1, 2).reshape(len(X), -1))

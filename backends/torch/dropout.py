@@ -26,14 +26,18 @@ class Dropout(nn.Dropout):
     def forward(self, X: Tensor) -> Tensor:
         if not self.training or self.p == 0.0:
             return X
+        if self.keep is None and (X.device.type != "cpu" or torch.compiler.is_compiling()):
+            return super().forward(X)
+        return X * self._factors(X.shape, X)
+
+    def _factors(self, shape: torch.Size, like: Tensor) -> Tensor:
+        """What numbers of that shape are multiplied with: 0 where they are dropped, else 1 / (1 - rate)."""
         if self.keep is None:
-            if X.device.type != "cpu" or torch.compiler.is_compiling():
-                return super().forward(X)
-            kept = _kept(X.shape, self.p)
+            kept = _kept(shape, self.p)
         else:
-            check_same("The dropout mask", self.keep.shape, "its input", X.shape)
-            kept = self.keep.to(X.device)
-        return X * kept.to(X.dtype).mul_(1.0 / (1.0 - self.p))
+            check_same("The dropout mask", self.keep.shape, "its input", shape)
+            kept = self.keep.to(like.device)
+        return kept.to(like.dtype).mul_(1.0 / (1.0 - self.p))
 
 
 def _kept(shape: torch.Size, rate: float) -> Tensor:

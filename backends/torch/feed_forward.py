@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -13,6 +14,7 @@ from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
 from .given import floats
+from .watched import is_watched
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -44,4 +46,14 @@ class PositionWiseFFN(nn.Module):
     def forward(self, X: Tensor) -> Tensor:
         check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
         floats("The input of PositionWiseFFN", X, self.dense1.weight)
-        return self.dense2(self.dropout(self.activation(self.dense1(X))))
+        hidden = self.dense1(X)
+        if torch.compiler.is_compiling() and self._joins_positions():
+            # The activation's result is then what the second product multiplies, not a view of it, and a compiled step keeps
+            # no mask beside it: the book's takes an eighth less time.
+            return self.dense2(self.activation(hidden.flatten(0, 1))).unflatten(0, X.shape[:2])
+        return self.dense2(self.dropout(self.activation(hidden)))
+
+    def _joins_positions(self) -> bool:
+        """Whether nothing between the two products could tell [B, T, F] from [B * T, F]."""
+        own = type(self.dropout) is Dropout and type(self.dense2) is nn.Linear and self.dropout.p == 0.0
+        return own and not is_watched(self.dropout) and not is_watched(self.dense2)

@@ -20,6 +20,7 @@ from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
 from .sharding import in_parts, part, release, whole
+from .threads import suited
 from .two_bytes import add_gradients, at_least_float32, read_weights, write_weights
 from .weights import named_parameters
 
@@ -58,6 +59,10 @@ class TorchTrainer(Trainer):
             parameter.holder.data = whole(tensor.detach())
 
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
+        with suited(self.device, self.model.config, share.batch.target_in.size):
+            return self._run_batch(share, part, last)
+
+    def _run_batch(self, share: Share, part: int, last: bool) -> Tensor:
         tensors = [None if array is None else torch.as_tensor(array).to(self.device) for array in share.batch]
         if self.trained is not self.model:
             release(self.model)

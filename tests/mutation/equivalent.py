@@ -26,6 +26,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "tensorflow/decoding.py _compile: functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True) -> functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=False)",
         "tensorflow/trainer.py TensorFlowTrainer.__init__: self._compiled = tf.function(self._whole_step, autograph=False, reduce_retracing=True) -> self._compiled = tf.function(self._whole_step, reduce_retracing=True)",
         "jax/attention.py _product: if A.shape[-2] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT: -> if A.shape[-1] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT:",
+        "jax/attention.py _product: if A.shape[-2] > 1 and A.shape[-2] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT: -> if A.shape[-2] > 1 and A.shape[-1] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT:",
         'mxnet/normalization.py LayerNorm.forward: if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32: -> if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float16:',
         "numpy/framework.py softmax_shift: if scores.min() >= -safe and scores.max() <= safe: -> if scores.min() >= safe and scores.max() <= safe:",
         "numpy/optimizers.py module: CHUNK = 16384 -> CHUNK = 16385",
@@ -33,6 +34,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "numpy/attention.py _Projection.__init__: if len(layers) > 1 and not recording() and len(self.rows) < outputs: -> if len(layers) > 1 and not recording() and len(self.rows) > outputs:",
         "torch/attention.py _softmax: if scores.shape[-1] >= SHORT_ROW: -> if scores.shape[-1] <= SHORT_ROW:",
         "torch/attention.py _softmax: if scores.shape[-1] >= SHORT_ROW: -> if scores.shape[1] >= SHORT_ROW:",
+        "torch/composed_attention.py softmax: if scores.shape[-1] >= SHORT_ROW: -> if scores.shape[-1] <= SHORT_ROW:",
+        "torch/composed_attention.py softmax: if scores.shape[-1] >= SHORT_ROW: -> if scores.shape[1] >= SHORT_ROW:",
     ),
     "all parameters lie on one device": (
         "mxnet/trainer.py MXNetTrainer.__init__: self.context = self.tensors[0].ctx -> self.context = self.tensors[(-1)].ctx",
@@ -91,6 +94,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "of two arguments of a minimum either may come first": (
         "mxnet/optimizers.py clip_gradients: return gradients * mnp.minimum(clip_norm / norm, 1.0) -> return gradients * mnp.minimum(1.0, clip_norm / norm)",
+        "mxnet/optimizers.py clip_gradients: gradients *= mnp.minimum(clip_norm / norm, 1.0) -> gradients *= mnp.minimum(1.0, clip_norm / norm)",
     ),
     "the number is a limit of the framework, and one less is within it": (
         "mxnet/trainer.py module: MOST_ARRAYS = 60 -> MOST_ARRAYS = 59",

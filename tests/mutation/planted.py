@@ -34,8 +34,8 @@ PLANTED = (
     Planted(
         "the feed-forward network's dropout applied before its activation",
         "feed_forward.py",
-        "self.dropout(self.activation(self.dense1(X)))",
-        "self.activation(self.dropout(self.dense1(X)))",
+        "self.dropout(self.activation(hidden))",
+        "self.activation(self.dropout(hidden))",
     ),
     Planted(
         "the last of equal logits chosen in decoding",

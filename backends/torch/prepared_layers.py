@@ -1,0 +1,73 @@
+"""What layers compute in evaluation of few positions, without asking each time.
+
+Checks, masks and states of every layer take Python longer than the processor takes for the sums of a few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .attention import DotProductAttention, MultiHeadAttention
+from .decoder import DecoderBlock, TransformerDecoder
+from .dropout import Dropout
+from .embedding import PositionalEncoding
+from .encoder import EncoderBlock, TransformerEncoder
+from .feed_forward import PositionWiseFFN
+from .int8 import Int8Linear
+from .normalization import AddNorm, LayerNorm
+from .watched import is_watched
+
+LAYERS = {
+    *(TransformerEncoder, EncoderBlock, TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm),
+    *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, nn.Sequential, nn.Embedding, nn.Linear, Int8Linear),
+}
+# For so many rows the CPU's product takes half the time with the weight as its left factor.
+TURNED = range(12, 48)
+
+Product = Callable[[Tensor], Tensor]
+
+
+def is_plain(layer: nn.Module) -> bool:
+    """Whether all layers within are those of this package and of torch itself, and nobody watches or replaces what they do."""
+    if type(layer) not in LAYERS or is_watched(layer) or (type(layer) is LayerNorm and len(layer.norm_shape) > 1):
+        return False
+    return all(child is None or is_plain(child) for child in layer._modules.values())  # modules() takes three times as long
+
+
+def heads(X: Tensor, B: int, H: int) -> Tensor:
+    """[B * T, D] or [B, T, D] -> [B, H, T, D/H]."""
+    return X.view(B, -1, H, X.shape[-1] // H).transpose(1, 2)
+
+
+def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    # The fused kernel takes only numbers of a head that lie next to each other.
+    return F.scaled_dot_product_attention(q if q.stride(-1) == 1 else q.contiguous(), keys, values, mask)
+
+
+def product(rows: int, *layers: nn.Linear) -> Product:
+    """X [N, in] -> [N, out] of one layer, or of several on the same input, next to each other."""
+    if isinstance(layers[0], Int8Linear):
+        return layers[0].forward
+    weights: list[Tensor] = [layer.weight for layer in layers]
+    biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
+    weight = weights[0] if len(weights) == 1 else torch.cat(weights)
+    bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or rows not in TURNED:
+        return lambda X: F.linear(X, weight, bias)
+    if bias is None:
+        return lambda X: torch.mm(weight, X.t()).t()
+    column = bias[:, None]
+    return lambda X: torch.mm(weight, X.t()).add_(column).t()
+
+
+def norm(layer: LayerNorm | None) -> Product:
+    if layer is None:
+        return lambda X: X
+    if layer.kind != "layer_norm":
+        return layer.forward
+    shape, weight, bias, eps = layer.norm_shape, layer.weight, layer.bias, layer.eps
+    return lambda X: torch.layer_norm(X, shape, weight, bias, eps)

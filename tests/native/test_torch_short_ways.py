@@ -1,0 +1,192 @@
+"""Attention as one node, sentences encoded past the checks, few positions on one thread: what users see of them is nothing."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_mb as tmb
+from transformer_mb.backends.torch import DotProductAttention, EncoderBlock, PositionWiseFFN
+from transformer_mb.backends.torch import encoding as encoding_module
+from transformer_mb.backends.torch.composed_attention import ComposedAttention
+from transformer_mb.backends.torch.dropout import Dropout
+from transformer_mb.backends.torch.threads import _openmp, suited
+from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import ShapeError
+from transformer_mb.trainer import Batch
+
+
+def arrays(steps=5, keys=6):
+    torch.manual_seed(0)
+    queries, K, V = (torch.randn(2, 3, n, 4, dtype=torch.float64, requires_grad=True) for n in (steps, keys, keys))
+    lens = torch.tensor([[0, 6, 2, 3, 1], [6, 4, 0, 1, 2]])  # 0: a row that may attend to nothing
+    return queries, K, V, (torch.arange(keys) < lens[:, None, :steps, None])
+
+
+def composed(queries, keys, values, allowed, factors):
+    scores = (queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])).masked_fill(~allowed, -1e300)
+    weights = torch.softmax(scores, dim=-1) * allowed
+    return (weights if factors is None else weights * factors) @ values
+
+
+@pytest.mark.parametrize("drops", [True, False])
+@pytest.mark.parametrize("keys", [6, 20])
+def test_attention_as_one_node_is_differentiated_once_and_twice(keys, drops):
+    *tensors, allowed = arrays(keys=keys)
+    factors = (torch.rand(2, 3, 5, keys) < 0.7).double() / 0.7 if drops else None
+    cotangent = torch.randn(2, 3, 5, 4, dtype=torch.float64, requires_grad=True)
+    found = []
+    for function in (ComposedAttention.apply, composed):
+        output = function(*tensors, allowed, factors)
+        first = torch.autograd.grad(output, tensors, cotangent, create_graph=True)
+        squared = sum(gradient.pow(2).sum() for gradient in first)
+        found.append((output, *first, *torch.autograd.grad(squared, (*tensors, cotangent))))
+        found.append(torch.autograd.grad(function(*tensors, allowed, factors), tensors, cotangent.detach()))
+    for got, expected in zip((*found[0], *found[1]), (*found[2], *found[3]), strict=True):
+        assert expected.abs().max() > 1e-3
+        torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-14)
+    assert not found[0][0][0, :, 0].any() and not found[1][0][0, :, 0].any()  # nothing at all where nothing may be attended to
+
+
+def test_attention_with_dropout_goes_through_torch_func_and_forward_derivatives():
+    layer = DotProductAttention(0.5).double().train()
+    layer.dropout.keep = torch.rand(2, 3, 5, 6) < 0.5
+    queries, keys, values, allowed = arrays()
+    constant = keys.detach(), values.detach()
+
+    def total(given):
+        return layer(given, *constant, mask=allowed).sum()
+
+    (expected,) = torch.autograd.grad(total(queries), queries)
+    torch.testing.assert_close(torch.func.grad(total)(queries.detach()), expected)
+    direction = torch.randn_like(queries.detach())
+    along = (expected * direction).sum()
+    torch.testing.assert_close(torch.func.jvp(total, (queries.detach(),), (direction,))[1], along)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(queries.detach(), direction)
+        torch.testing.assert_close(torch.autograd.forward_ad.unpack_dual(total(dual)).tangent, along)
+
+
+@pytest.mark.parametrize("watch", ["hook", "backward hook", "forward", "subclass"])
+def test_dropout_of_the_weights_is_asked_where_somebody_watches_it(watch):
+    layer, seen = DotProductAttention(0.5).double().train(), []
+    if watch == "hook":
+        layer.dropout.register_forward_hook(lambda *_: seen.append(1))
+    elif watch == "backward hook":
+        layer.dropout.register_full_backward_hook(lambda *_: seen.append(1))
+    elif watch == "forward":
+        layer.dropout.forward = lambda X: seen.append(1) or X
+    else:
+        layer.dropout.__class__ = type("Own", (Dropout,), {"forward": lambda self, X: seen.append(1) or X})
+    queries, keys, values, allowed = arrays()
+    layer(queries, keys, values, mask=allowed).sum().backward()
+    assert seen == [1]
+
+
+def test_a_dropout_mask_that_does_not_fit_the_weights_is_refused():
+    layer = DotProductAttention(0.5).double().train()
+    layer.dropout.keep = torch.ones(2, 3, 5, 7, dtype=torch.bool)
+    with pytest.raises(ShapeError, match="dropout mask"):
+        layer(*arrays()[:3])
+
+
+VARIANTS = {
+    "d2l": {},
+    "pre": {"norm_position": "pre", "final_norm": True, "activation": "gelu"},
+    "learned": {"position": "learned", "position_offset": 2, "embedding_norm": True, "token_types": 2},
+    "kinds": {"norm_kind": "rms_norm", "encoder_attention_bias": True, "sinusoid_layout": "halves"},
+}
+
+
+@pytest.mark.parametrize("eight_bits", [False, True])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_short_source_is_encoded_as_the_encoder_does(variant, eight_bits, monkeypatch):
+    backend = tmb.get_backend("torch")
+    config = TransformerConfig(source_vocab_size=20, target_vocab_size=20, dropout=0.1, **VARIANTS[variant])
+    model = backend.build(config, seed=0).eval()
+    model = backend.quantized(model) if eight_bits else model
+    source, lens = torch.randint(4, 20, (3, 7)), torch.tensor([7, 3, 1])
+    with torch.inference_mode():
+        expected = model.encoder(source, lens)
+        for block in model.encoder.blks:
+            monkeypatch.setattr(type(block), "forward", None)  # the layers' own way is not the one that is taken
+        got = encoding_module.encode(model.encoder, source, lens)
+    exact = 1e-6 if not eight_bits else 2e-2  # masked positions, which differ, decide about a range of all positions
+    for row, length in enumerate(lens):
+        torch.testing.assert_close(got[row, :length], expected[row, :length], rtol=0, atol=exact * float(expected.abs().max()))
+
+
+@pytest.mark.parametrize("watch", ["hook", "subclass"])
+def test_a_source_goes_through_layers_of_the_encoder_that_somebody_watches(watch):
+    backend = tmb.get_backend("torch")
+    model = backend.build(tmb.presets.d2l(20, 20), seed=0)
+    source = np.random.default_rng(0).integers(4, 20, (2, 6))
+    expected, seen = backend.greedy(model, source, max_steps=6), []
+    block = model.encoder.blks[0]
+    if watch == "hook":
+        block.attention.W_k.register_forward_hook(lambda *_: seen.append(1))
+    else:
+        own = {"forward": lambda *a, **o: seen.append(1) or EncoderBlock.forward(*a, **o)}
+        block.__class__ = type("Own", (EncoderBlock,), own)
+    assert backend.greedy(model, source, max_steps=6) == expected and seen
+
+
+def threads_of(call, layer):
+    """How many threads the operations inside a layer's forward had."""
+    seen = []
+    hook = layer.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    call()
+    hook.remove()
+    return set(seen)
+
+
+@pytest.fixture
+def two_threads():
+    if _openmp() is None:
+        pytest.skip("this torch computes with no OpenMP that can be found")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("width", "expected"), [(32, 1), (512, 2)])
+def test_few_positions_have_one_thread_and_afterwards_there_are_as_many_as_before(two_threads, width, expected):
+    backend = tmb.get_backend("torch")
+    sizes = {"num_hiddens": width, "ffn_num_hiddens": 2 * width, "encoder_num_layers": 1, "decoder_num_layers": 1}
+    model = backend.build(TransformerConfig(source_vocab_size=50, target_vocab_size=50, **sizes))
+    ids, lens = np.full((8, 10), 5), np.full(8, 10)
+    batch = Batch(ids, lens, ids, ids, lens)
+    trainer, layer = backend.trainer(model), model.encoder.blks[0]
+    for call in (
+        lambda: trainer.step(batch),
+        lambda: backend.greedy(model, ids, lens, 2),
+        lambda: backend.beam(model, ids[:4], lens[:4], 2, 2),
+    ):
+        assert threads_of(call, layer) == {expected}
+        assert torch.get_num_threads() == 2
+
+
+def test_one_thread_is_for_the_caller_alone_and_ends_with_an_error(two_threads):
+    found = []
+    with pytest.raises(ZeroDivisionError), suited(torch.device("cpu"), tmb.presets.d2l(20, 20), 10):
+        assert torch.get_num_threads() == 1
+        other = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+        other.start()
+        other.join()
+        1 / 0  # noqa: B018
+    assert found == [2] and torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("watched", ["dense2", "dropout", None])
+def test_a_compiled_feed_forward_network_shows_what_it_shows_otherwise(watched):
+    """Its trace alone is made here, without a compiler."""
+    layer, X, seen = PositionWiseFFN(8, 16, 8), torch.randn(2, 3, 8), []
+    expected = layer(X)
+    if watched is not None:
+        getattr(layer, watched).register_forward_hook(lambda _, given, __: seen.append(given[0].dim()))
+    compiled = torch.compile(layer, backend="eager", dynamic=True, fullgraph=watched is None)
+    torch.testing.assert_close(compiled(X), expected)
+    assert seen == ([] if watched is None else [3])
