@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 import keras
@@ -13,7 +13,7 @@ from transformer_mb.checks import check_attention, check_features, check_parted,
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.options import AttentionOptions
 
-from .dense import Dense, product
+from .dense import Dense, products
 from .dropout import Dropout
 from .given import attention_mask, floats, lengths
 
@@ -48,9 +48,21 @@ def transpose_output(X: tf.Tensor, num_heads: int) -> tf.Tensor:
 def _softmax_where(scores: tf.Tensor, allowed: tf.Tensor | None) -> tf.Tensor:
     if allowed is None:
         return tf.nn.softmax(scores)
-    # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
-    weights = tf.nn.softmax(tf.where(allowed, scores, scores.dtype.min))
-    return tf.where(allowed, weights, tf.zeros((), weights.dtype))
+
+    @tf.custom_gradient
+    def softmax(scores: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        # The lowest finite number, not -inf: a row without any key would give NaN.
+        weights = tf.nn.softmax(tf.where(allowed, scores, scores.dtype.min))
+        weights = tf.where(allowed, weights, tf.zeros((), weights.dtype))
+
+        def gradient(change: tf.Tensor) -> tf.Tensor:
+            # Where nothing is allowed the weights are 0, and so is this: it needs no mask.
+            change = change * weights
+            return change - weights * tf.reduce_sum(change, axis=-1, keepdims=True)
+
+        return weights, gradient
+
+    return softmax(scores)
 
 
 def length_mask(valid_lens: tf.Tensor, shape: Sequence[Any], like: tf.Tensor) -> tf.Tensor:
@@ -108,11 +120,11 @@ class DotProductAttention(keras.layers.Layer):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores = product(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
+        scores = products(queries * (1.0 / math.sqrt(queries.shape[-1])), keys, transpose_b=True)
         weights = _softmax_where(scores, _allowed(scores, valid_lens, mask, causal))
         # A tensor of a graph must not outlive it.
         self.attention_weights = weights if need_weights and tf.executing_eagerly() else None
-        return product(self.dropout(weights, training=training), values)
+        return products(self.dropout(weights, training=training), values)
 
     def compute_mask(self, queries: tf.Tensor, previous_mask: tf.Tensor | None) -> tf.Tensor | None:
         """What Keras attaches to the output: the padding of the queries, never the mask of this call."""

@@ -18,6 +18,7 @@ from transformer_mb.decoding import DecodingInputs
 from transformer_mb.sampling import Truncation
 
 from .cache import BlockCache
+from .decoding_steps import DecodingSteps, is_plain
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 
@@ -56,9 +57,11 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
 
 def _generated(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, *truncation: tf.Tensor) -> tf.Tensor:
     given = {name: tf.cast(value, tf.int64) for name, value in inputs._asdict().items() if value is not None}
-    sizes = {name: tf.TensorSpec([None] * value.shape.rank, tf.int64) for name, value in given.items()}
+    # One row has a program of its own, for its products: see ``row_product``.
+    rows = 1 if inputs.tokens.shape[0] == 1 else None
+    sizes = {name: tf.TensorSpec([rows, *[None] * (value.shape.rank - 1)], tf.int64) for name, value in given.items()}
     numbers = [tf.TensorSpec((), number.dtype) for number in truncation]
-    decode = _compile(_generate, model, tuple(given), [sizes, tf.TensorSpec((), tf.int32), *numbers])
+    decode = _compile(_generate, model, (*given, f"rows {rows}"), [sizes, tf.TensorSpec((), tf.int32), *numbers])
     return decode(given, tf.constant(max_steps), *truncation)
 
 
@@ -76,25 +79,37 @@ def _generate(model: EncoderDecoder, given: dict[str, tf.Tensor], max_steps: tf.
             return tokens
         return tf.where(inputs.forced[:, count] >= 0, inputs.forced[:, count], tokens)
 
-    def step(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, state: Any) -> Any:
-        logits, state = model.decoder(tokens[:, None], state, training=False)
-        tokens = chosen(suppress(logits[:, 0], config.suppress_ids), count)
-        generated = generated.write(count, tokens)
-        return count + 1, tokens, finished | (tokens == config.eos_id), generated, state
-
     def unfinished(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, _: Any) -> Any:
         return (count < max_steps) & ~tf.reduce_all(finished)
 
-    def further(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, tensors: Any) -> Any:
-        *others, state = step(count, tokens, finished, generated, _with_tensors(start, tensors))
-        return *others, _tensors(state)
+    def further(count: tf.Tensor, tokens: tf.Tensor, finished: tf.Tensor, generated: tf.TensorArray, memory: Any) -> Any:
+        logits, memory = advance(tokens, count, memory)
+        tokens = chosen(suppress(logits, config.suppress_ids), count)
+        generated = generated.write(count, tokens)
+        return count + 1, tokens, finished | (tokens == config.eos_id), generated, memory
 
     generated = tf.TensorArray(tf.int64, max_steps, element_shape=(None,))
-    start = _start(model, inputs, max_steps, 1)
-    start = _complete(model, inputs, start) if inputs.prompt is None else start
-    variables = tf.constant(0), inputs.tokens, tf.zeros_like(inputs.tokens, tf.bool), generated, _tensors(start)
+    advance, memory = _steps(model, inputs, max_steps)
+    variables = tf.constant(0), inputs.tokens, tf.zeros_like(inputs.tokens, tf.bool), generated, memory
     count, _, _, generated, _ = tf.while_loop(unfinished, further, variables)
     return tf.transpose(generated.gather(tf.range(count)))
+
+
+def _steps(model: EncoderDecoder, inputs: DecodingInputs, max_steps: tf.Tensor) -> tuple[Callable[..., Any], list[tf.Tensor]]:
+    """From tokens [B], the number of a step and tensors that remember the steps before it to its logits and new tensors."""
+    start = _start(model, inputs, max_steps, 1)
+    if is_plain(model.decoder):
+        past = 0 if inputs.prompt is None else tf.shape(inputs.prompt)[1]
+        enc_outputs, valid_lens, caches = start
+        steps = DecodingSteps(model.decoder, enc_outputs, valid_lens, caches, inputs.tokens, max_steps + past)
+        return steps.logits, steps.buffers
+    start = _complete(model, inputs, start) if inputs.prompt is None else start
+
+    def through_layers(tokens: tf.Tensor, count: tf.Tensor, tensors: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        logits, state = model.decoder(tokens[:, None], _with_tensors(start, tensors), training=False)
+        return logits[:, 0], _tensors(state)
+
+    return through_layers, _tensors(start)
 
 
 def _tensors(state: list[Any]) -> list[tf.Tensor]:

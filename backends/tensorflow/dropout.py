@@ -41,7 +41,7 @@ class Dropout(keras.layers.Dropout):
             keep = tf.random.stateless_uniform(tf.shape(X), self.key) >= self.rate
         else:
             return super().call(X, training=True)
-        return X * tf.cast(keep, X.dtype) * (1.0 / (1.0 - self.rate))
+        return X * (tf.cast(keep, X.dtype) * (1.0 / (1.0 - self.rate)))
 
 
 def dropouts(module: keras.layers.Layer) -> dict[str, Dropout]:

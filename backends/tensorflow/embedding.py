@@ -41,11 +41,14 @@ class PositionalEncoding(keras.layers.Layer):
         floats("The input of PositionalEncoding", X)
         T = keras.ops.shape(X)[1]
         _check_static(offset, T, self.max_len)
+        self._match(X)
+        return self.dropout(X + _rows(self.P, offset, T), training=training)
+
+    def _match(self, X: tf.Tensor) -> None:
         if self.P.dtype != X.dtype:
             # From float64 each time: a table that was once rounded to bfloat16 stays so. It outlives the graph.
             with tf.init_scope():
                 self.P = tf.cast(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype)
-        return self.dropout(X + _rows(self.P, offset, T), training=training)
 
 
 def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int) -> None:

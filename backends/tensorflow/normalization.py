@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -49,18 +49,36 @@ class LayerNorm(keras.layers.Layer):
         dtype = X.dtype
         # Squares of half precision would overflow.
         X = tf.cast(X, tf.float32) if dtype in (tf.bfloat16, tf.float16) else X
-        X = X if self.kind == "rms_norm" else X - tf.reduce_mean(X, axes, keepdims=True)
-        squares = tf.square(X)
         if self.kind != "std_norm":
-            X = X * tf.math.rsqrt(tf.reduce_mean(squares, axes, keepdims=True) + self.eps)
+            X = _normalized(X, axes, self.eps, centered=self.kind == "layer_norm")
         else:
-            variance = tf.reduce_sum(squares, axes, keepdims=True) / (math.prod(self.norm_shape) - 1)
+            X = X - tf.reduce_mean(X, axes, keepdims=True)
+            variance = tf.reduce_sum(tf.square(X), axes, keepdims=True) / (math.prod(self.norm_shape) - 1)
             # The root of 0 has no derivative: rows that are constant take none through it.
             varied = variance > 0.0
             X = X / (tf.where(varied, tf.sqrt(tf.where(varied, variance, 1.0)), 0.0) + self.eps)
         X = tf.cast(X, dtype)
         X = X if self.weight is None else X * self.weight
         return X if self.bias is None else X + self.bias
+
+
+def _normalized(X: tf.Tensor, axes: tuple[int, ...], eps: float, centered: bool) -> tf.Tensor:
+    """X by the root of its mean square, with a gradient of seven operations, where those of each of its steps are thirty."""
+
+    @tf.custom_gradient
+    def normalized(X: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        X = X - tf.reduce_mean(X, axes, keepdims=True) if centered else X
+        inverse = tf.math.rsqrt(tf.reduce_mean(tf.square(X), axes, keepdims=True) + eps)
+        Y = X * inverse
+
+        def gradient(change: tf.Tensor) -> tf.Tensor:
+            along = Y * tf.reduce_mean(change * Y, axes, keepdims=True)
+            change = change - tf.reduce_mean(change, axes, keepdims=True) if centered else change
+            return (change - along) * inverse
+
+        return Y, gradient
+
+    return normalized(X)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")

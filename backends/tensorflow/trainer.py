@@ -1,6 +1,6 @@
 """One training step, compiled as a whole: forward, backward, clip, update.
 
-It is compiled without XLA: on two CPU cores the D2L step took as long with it, and each new shape over 20 s to compile.
+It is compiled without XLA: on a CPU the D2L step takes longer with it, and each new shape over 20 s to compile.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class TensorFlowTrainer(Trainer):
             loss *= tf.cast(weight, loss.dtype)
         # An embedding's gradient comes as slices; Adam moves the other rows too.
         gradients = tape.gradient(loss, self.tensors, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        gradients = [tf.cast(tf.convert_to_tensor(gradient), self._dtype) for gradient in gradients]
+        gradients = self.optimizer.flatten([tf.cast(tf.convert_to_tensor(gradient), self._dtype) for gradient in gradients])
         if not first:
             gradients = [total + gradient for total, gradient in zip(self._sums, gradients, strict=True)]
         if last:
@@ -87,7 +87,7 @@ class TensorFlowTrainer(Trainer):
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         with tf.device(self.device):
-            self._apply(self._moments(gradients), self._rates())
+            self._apply(self.optimizer.flatten(self._moments(gradients)), self._rates())
         self.step_count += 1
 
     def _apply(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
@@ -106,9 +106,9 @@ class TensorFlowTrainer(Trainer):
     def _moments(self, arrays: Mapping[str, np.ndarray]) -> list[tf.Tensor]:
         return [tf.cast(parameter.layout(arrays[name]), self._dtype) for name, parameter in self.parameters.items()]
 
-    def moments(self, slot: str) -> Iterable[tf.Variable]:
-        return self.optimizer.slots[slot]
+    def moments(self, slot: str) -> Iterable[tf.Tensor]:
+        return self.optimizer.split(self.optimizer.slots[slot])
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
-        for variable, moment in zip(self.optimizer.slots[slot], self._moments(moments), strict=True):
+        for variable, moment in zip(self.optimizer.slots[slot], self.optimizer.flatten(self._moments(moments)), strict=True):
             variable.assign(moment)

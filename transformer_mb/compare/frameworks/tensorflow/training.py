@@ -23,9 +23,10 @@ def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, np.ndarra
 
 
 class _OwnAdam:
-    """keras.optimizers.Adam in the place of the trainer's, which hands it gradients that are clipped."""
+    """keras.optimizers.Adam in the place of the trainer's, which hands it all gradients as few vectors, clipped."""
 
-    def __init__(self, variables: Sequence[keras.Variable]):
+    def __init__(self, ours: Any, variables: Sequence[keras.Variable]):
+        self.flatten, self.split = ours.flatten, ours.split
         self.variables = list(variables)
         self.adam = keras.optimizers.Adam()
         self.adam.build(self.variables)
@@ -39,8 +40,8 @@ class _OwnAdam:
 
     def step(self, gradients: Sequence[tf.Tensor], rates: tf.Tensor) -> None:
         self.adam.learning_rate.assign(tf.cast(rates[0], self.adam.learning_rate.dtype))
-        self.adam.apply(gradients, self.variables)
+        self.adam.apply(self.split(gradients), self.variables)
 
 
 def use_own_adam(trainer: Any) -> None:
-    trainer.optimizer = _OwnAdam([parameter.holder for parameter in trainer.parameters.values()])
+    trainer.optimizer = _OwnAdam(trainer.optimizer, [parameter.holder for parameter in trainer.parameters.values()])

@@ -1,0 +1,95 @@
+"""Decoding steps past the layers: they compute what the layers do, and go through those that somebody has replaced."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import transformer_mb as tmb
+from transformer_mb.backends.tensorflow import decoding
+from transformer_mb.backends.tensorflow.decoder import DecoderBlock
+from transformer_mb.backends.tensorflow.decoding_steps import DecodingSteps, is_plain
+from transformer_mb.backends.tensorflow.dense import Dense
+from transformer_mb.config import TransformerConfig
+from transformer_mb.sampling import Sampling
+
+DECODER = {"target_vocab_size": 20, "num_hiddens": 8, "ffn_num_hiddens": 16, "decoder_num_heads": 2, "max_len": 12}
+SIZES = {**DECODER, "source_vocab_size": 20, "encoder_num_heads": 2}
+CONFIGS = {
+    "the book's": {"compat_decode": "d2l"},
+    "tied": {"share_embeddings": True, "tie_output": True, "output_bias": True, "padding_vector_zero": True},
+    "pre": {"norm_position": "pre", "final_norm": True, "decoder_attention_bias": True, "activation": "gelu"},
+    "learned": {"position": "learned", "position_offset": 2, "embedding_norm": True, "norm_kind": "rms_norm"},
+}
+
+
+@pytest.fixture(scope="module")
+def backend():
+    return tmb.get_backend("tensorflow", dtype="float64")
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_steps_compute_what_the_layers_do(backend, name, rows):
+    model = backend.build(TransformerConfig(**SIZES, **CONFIGS[name]), seed=1)
+    assert is_plain(model.decoder)
+    rng = np.random.default_rng(2)
+    source, target = rng.integers(4, 20, (rows, 5)), rng.integers(4, 20, (rows, 4))
+    # A row without any key attends to nothing.
+    enc_outputs, lens = model.encoder(source), tf.constant([3, 0, 5][:rows])
+    state = model.decoder.init_state(enc_outputs, lens, 6)
+    steps = DecodingSteps(model.decoder, enc_outputs, lens, state[2], tf.constant(target[:, 0]), tf.constant(6))
+    buffers = steps.buffers
+    for count in range(target.shape[1]):
+        expected, state = model.decoder(target[:, count, None], state, training=False)
+        found, buffers = steps.logits(tf.constant(target[:, count]), tf.constant(count), buffers)
+        np.testing.assert_allclose(found, expected[:, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_rows_do_not_write_into_the_memory_of_the_call_before(backend):
+    """Buffers are written in place; each call has its own, and so has each block."""
+    model = backend.build(TransformerConfig(**SIZES), seed=1)
+    source = np.random.default_rng(0).integers(4, 20, (4, 5))
+    together = backend.greedy(model, source, max_steps=8)
+    assert together == [backend.greedy(model, row[None], max_steps=8)[0] for row in source]
+    assert together == backend.greedy(model, source, max_steps=8)
+
+
+@pytest.mark.parametrize("lens", [None, [2, 5, 4]])
+def test_a_prompt_comes_before_the_first_step(backend, lens):
+    model = backend.build(TransformerConfig(architecture="decoder", **DECODER), seed=3)
+    prompt = np.random.default_rng(0).integers(4, 20, (3, 5))
+    lens = None if lens is None else np.array(lens)
+    found = backend.greedy(model, prompt, lens, 6)
+    layers = [hypotheses[0].ids for hypotheses in backend.hypotheses(model, prompt, lens, 6, beam=1)]
+    assert found == layers and len(found[0]) > 1
+    assert backend.sample(model, prompt, lens, 6, Sampling(top_k=1)) == found
+
+
+def replaced(model, seen):
+    block = model.decoder.blks[0]
+    own = {"call": lambda *a, **o: seen.append(1) or DecoderBlock.call(*a, **o)}
+    block.__class__ = type("Own", (DecoderBlock,), own)
+
+
+def patched(model, seen):
+    dense = model.decoder.blks[1].ffn.dense1
+    dense.call = lambda *a, **o: seen.append(1) or Dense.call(dense, *a, **o)
+
+
+@pytest.mark.parametrize("replace", [replaced, patched])
+def test_decoding_goes_through_layers_that_somebody_replaced(backend, replace):
+    model = backend.build(TransformerConfig(**SIZES), seed=0)
+    source = np.random.default_rng(0).integers(4, 20, (3, 6))
+    expected, seen = backend.greedy(model, source, max_steps=6), []
+    replace(model, seen)
+    decoding._compiled.clear()
+    assert backend.greedy(model, source, max_steps=6) == expected and seen and not is_plain(model.decoder)
+
+
+@pytest.mark.two_bytes
+def test_other_dtypes_and_policies_go_through_the_layers():
+    config = TransformerConfig(**SIZES)
+    assert not is_plain(tmb.get_backend("tensorflow", dtype="bfloat16").build(config).decoder)
+    mixed = tmb.get_backend("tensorflow").build(config).decoder
+    mixed.blks[0].ffn.dense1.dtype_policy = "mixed_bfloat16"
+    assert not is_plain(mixed)
