@@ -1,4 +1,4 @@
-"""What the processor can do, and what NumPy's matrix library has to be told of one that is younger than itself."""
+"""What the processor can do, and what the matrix libraries of NumPy and of Paddle have to be told of it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ VARIABLE = "OPENBLAS_CORETYPE"
 # OpenBLAS 0.3.23, which NumPy 1.26 brings, takes a processor that is younger than itself for one of 2004: a product of matrices
 # then needs five times as long (57 GFLOP/s for 297 on an Emerald Rapids). All that have these flags run these kernels.
 AVX512, KERNELS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "SkylakeX"
-
+# The MKL of 2019 in Paddle's wheels multiplies as on a processor of 2004 where Intel is not the maker: on an EPYC 9004 with 34
+# GFLOP/s for 91 of one core. The number says which kernels it is to run; an MKL from 2020 on asks nobody.
+MKL_VARIABLE, MKL_AVX512, MKL_AVX2 = "MKL_DEBUG_CPU_TYPE", "7", "5"
+OTHER_MAKERS = ("AuthenticAMD", "HygonGenuine")
 
 DESCRIPTION = Path("/proc/cpuinfo")
 
 
 def flags(description: Path = DESCRIPTION) -> str:
     """The line that lists the processor's instructions; empty where there is none, or the system is not Linux."""
+    return _line(description, "flags", "features")
+
+
+def _line(description: Path, *names: str) -> str:
     try:
         lines = description.read_text().splitlines()
     except OSError:
         return ""
-    return next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+    return next((line for line in lines if line.lower().startswith(names)), "")
 
 
 def tell_openblas(description: Path = DESCRIPTION) -> None:
@@ -30,3 +37,12 @@ def tell_openblas(description: Path = DESCRIPTION) -> None:
         return
     if set(flags(description).split()) >= AVX512:
         os.environ[VARIABLE] = KERNELS
+
+
+def tell_mkl(description: Path = DESCRIPTION) -> None:
+    """Name the kernels, as above; of no use once Paddle has multiplied."""
+    if MKL_VARIABLE in os.environ or not _line(description, "vendor_id").endswith(OTHER_MAKERS):
+        return
+    known = set(flags(description).split())
+    if known >= {"avx2", "fma"}:
+        os.environ[MKL_VARIABLE] = MKL_AVX512 if known >= AVX512 else MKL_AVX2

@@ -7,6 +7,7 @@ import os
 import warnings
 
 from transformer_mb.processes.cores import cores
+from transformer_mb.processor import tell_mkl
 
 # Paddle prints two lines to whoever sets OMP_NUM_THREADS to more than 1; what fails still says so as an exception.
 with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
@@ -56,6 +57,7 @@ __all__ = [
     "transpose_qkv",
 ]
 
+tell_mkl()
 # Paddle takes one thread where the user does not ask for more.
 if not chosen:
     weights._threads = cores()

@@ -55,12 +55,9 @@ def _swap_axes(X: Tensor) -> Tensor:
 
 
 def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    return _softmax_outside(scores, None if allowed is None else ~allowed)
-
-
-def _softmax_outside(scores: Tensor, outside: Tensor | None) -> Tensor:
-    if outside is None:
+    if allowed is None:
         return F.softmax(scores, axis=-1)
+    outside = ~allowed
     # The lowest finite number, not -inf: a row without any key would give NaN and poison the gradient.
     weights = F.softmax(paddle.masked_fill(scores, outside, paddle.finfo(scores.dtype).min), axis=-1)
     return paddle.masked_fill(weights, outside, 0.0)

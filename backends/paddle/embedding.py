@@ -49,10 +49,13 @@ class PositionalEncoding(nn.Layer):
         floats("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
+        self._match(X)
+        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
+
+    def _match(self, X: Tensor) -> None:
         if self.P.dtype != X.dtype or self.P.place != X.place:
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
             self.table = (paddle.to_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype, X.place),)
-        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
 
 
 class SequenceEmbedding(nn.Layer):

@@ -29,9 +29,13 @@ class LayerNorm(nn.Layer):
     def forward(self, X: Tensor) -> Tensor:
         check_trailing("The input of LayerNorm", X, self.norm_shape)
         floats("The input of LayerNorm", X, self.weight)
-        # The fused kernel takes epsilon as float32, which float64 would see, and none above 1e-3.
-        if self.kind == "layer_norm" and X.dtype != paddle.float64 and self.eps <= 1e-3:
-            return self._fused(X)
+        return self._fused(X) if self._has_kernel(X.dtype) else self._composed(X)
+
+    def _has_kernel(self, dtype: paddle.dtype) -> bool:
+        """The fused kernel takes epsilon as float32, which float64 would see, and none above 1e-3."""
+        return self.kind == "layer_norm" and dtype != paddle.float64 and self.eps <= 1e-3
+
+    def _composed(self, X: Tensor) -> Tensor:
         axes = list(range(-len(self.norm_shape), 0))
         X = X if self.kind == "rms_norm" else X - X.mean(axes, keepdim=True)
         squares = X.square().sum(axes, keepdim=True)

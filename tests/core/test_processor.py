@@ -1,4 +1,4 @@
-"""What OpenBLAS is told of a processor that it may not know; what is in the environment already stays."""
+"""What OpenBLAS and MKL are told of a processor that they may not know; what is in the environment already stays."""
 
 import os
 import subprocess
@@ -9,16 +9,19 @@ import pytest
 TELL = """
 import sys
 from pathlib import Path
-from transformer_mb.processor import tell_openblas
+from transformer_mb.processor import tell_mkl, tell_openblas
+tell_mkl(Path(sys.argv[1]))
 tell_openblas(Path(sys.argv[1]))
 import os
-print(os.environ.get("OPENBLAS_CORETYPE"))
+print(os.environ.get("OPENBLAS_CORETYPE"), os.environ.get("MKL_DEBUG_CPU_TYPE"))
 """
+VARIABLES = ("OPENBLAS_CORETYPE", "MKL_DEBUG_CPU_TYPE")
 KNOWN = "processor : 0\nflags\t\t: fpu avx2 avx512f avx512dq avx512cd avx512bw avx512vl\nbugs : none\n"
+AMD = f"vendor_id\t: AuthenticAMD\n{KNOWN}".replace("fpu", "fpu fma")
 
 
 def told(program, path, **environment):
-    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [sys.executable, "-c", program, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**kept, **environment})
     return done.stdout.strip()
@@ -27,11 +30,16 @@ def told(program, path, **environment):
 @pytest.mark.parametrize(
     ("description", "environment", "expected"),
     [
-        (KNOWN, {}, "SkylakeX"),
-        (KNOWN, {"OPENBLAS_CORETYPE": "Haswell"}, "Haswell"),
-        (KNOWN.replace(" avx512bw", ""), {}, "None"),
-        ("no flags at all", {}, "None"),
-        (None, {}, "None"),
+        (KNOWN, {}, "SkylakeX None"),
+        (KNOWN, {"OPENBLAS_CORETYPE": "Haswell"}, "Haswell None"),
+        (KNOWN.replace(" avx512bw", ""), {}, "None None"),
+        (AMD, {}, "SkylakeX 7"),
+        (AMD, {"MKL_DEBUG_CPU_TYPE": "4"}, "SkylakeX 4"),
+        (AMD.replace(" avx512bw", ""), {}, "None 5"),
+        (AMD.replace(" avx2", ""), {}, "SkylakeX None"),
+        (AMD.replace("AMD", "Intel"), {}, "SkylakeX None"),
+        ("no flags at all", {}, "None None"),
+        (None, {}, "None None"),
     ],
 )
 def test_the_kernels_are_named_where_the_processor_has_them(tmp_path, description, environment, expected):
@@ -44,4 +52,4 @@ def test_the_kernels_are_named_where_the_processor_has_them(tmp_path, descriptio
 def test_it_is_too_late_once_numpy_is_imported(tmp_path):
     path = tmp_path / "cpuinfo"
     path.write_text(KNOWN)
-    assert told(f"import numpy\n{TELL}", path) == "None"
+    assert told(f"import numpy\n{TELL}", path) == "None None"

@@ -1,0 +1,141 @@
+"""What layers compute in evaluation, by functions that hold their weights and ask nothing.
+
+Checks, masks and states of every layer take Python longer than the processor takes for the sums of a few rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+import paddle
+import paddle.nn.functional as F
+from paddle import Tensor, _C_ops, nn
+
+from .attention import DotProductAttention, MultiHeadAttention, _swap_axes
+from .decoder import DecoderBlock, TransformerDecoder
+from .dropout import Dropout
+from .embedding import PositionalEncoding, SequenceEmbedding
+from .encoder import EncoderBlock, TransformerEncoder
+from .feed_forward import PositionWiseFFN
+from .model import _TiedLinear
+from .normalization import AddNorm, LayerNorm
+from .weights import _Linear
+
+LAYERS = frozenset(
+    (
+        *(TransformerEncoder, TransformerDecoder, EncoderBlock, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm),
+        *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, _Linear, _TiedLinear),
+        *(nn.Sequential, nn.Embedding, nn.Linear),
+    )
+)
+# One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
+JOINED = 2**16
+# Up to so many numbers a view, and its copy at the next use, take less than einsum, which reads its equation each time (25 us).
+EINSUM = 2**12
+
+Product = Callable[[Tensor], Tensor]
+
+
+def is_plain(layer: nn.Layer | None) -> bool:
+    """Whether all layers within are this package's or Paddle's own, evaluate, and nobody watches or replaces what they do."""
+    if layer is None:
+        return True
+    own = vars(layer)
+    if type(layer) not in LAYERS or own["_forward_pre_hooks"] or own["_forward_post_hooks"] or "forward" in own:
+        return False
+    if own["training"]:  # a dropout that is to drop all the same
+        return False
+    if type(layer) is LayerNorm and len(layer.norm_shape) > 1:
+        return False
+    return all(map(is_plain, own["_sub_layers"].values()))
+
+
+class Hidden(NamedTuple):
+    """The keys beyond ``valid_lens``, for all blocks: what is added to scores, and what values are multiplied by.
+
+    The zeros are for what Paddle's softmax leaves: e^-64 of a key, and of a row without any key the mean of all values.
+    """
+
+    scores: Tensor  # [B, 1, 1, S]: 0, or the lowest number
+    values: Tensor  # [B, 1, S, 1]: 1, or 0
+
+
+def hidden_keys(valid_lens: Tensor | None, steps: int, like: Tensor) -> Hidden | None:
+    """Those of lengths [B]; None where all keys count."""
+    if valid_lens is None:
+        return None
+    within = np.arange(steps) < valid_lens.numpy()[:, None]
+    if within.all():
+        return None
+    values = paddle.to_tensor(within[:, None, :, None], like.dtype, like.place)
+    return Hidden((1.0 - values.reshape([-1, 1, 1, steps])) * paddle.finfo(like.dtype).min, values)
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None) -> Tensor:
+    """Like the queries [B, H, T, D/H], which are scaled; ``hidden`` is added to the scores."""
+    scores = paddle.matmul(queries, keys, transpose_y=True)
+    return paddle.matmul(F.softmax(scores if hidden is None else scores + hidden), values)
+
+
+def reshape(X: Tensor, shape: list[int]) -> Tensor:
+    """Like paddle.reshape, which takes twice the time to look at what it is given, of a step's most frequent operation."""
+    return _C_ops.reshape(X, shape)
+
+
+def swap_axes(X: Tensor) -> Tensor:
+    """The two middle axes of four swapped."""
+    _, T, H, _ = X.shape
+    if T == 1 or H == 1:
+        return reshape(X, [0, H, T, -1])
+    return _swap_axes(X) if math.prod(X.shape) > EINSUM else paddle.transpose(X, [0, 2, 1, 3])
+
+
+def product(*layers: nn.Layer) -> Product:
+    """X [N, in] -> [N, out] of one layer, or of several on the same input, next to each other."""
+    if type(layers[0]) is _TiedLinear:
+        return layers[0].forward
+    weights: list[Tensor] = [layer.weight for layer in layers]
+    biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
+    weight = weights[0] if len(weights) == 1 else paddle.concat(weights, axis=1)
+    if not biases:
+        return lambda X: paddle.matmul(X, weight)
+    bias = biases[0] if len(biases) == 1 else paddle.concat(biases)
+    return lambda X: paddle.addmm(bias, X, weight)
+
+
+def projections(attention: MultiHeadAttention) -> Callable[[Tensor], list[Tensor]]:
+    """X [N, in] -> its queries, keys and values, [N, H, 1, D/H] each."""
+    parts, H = (attention.W_q, attention.W_k, attention.W_v), attention.num_heads
+    if math.prod(attention.W_q.weight.shape) > JOINED:
+        apart = [product(part) for part in parts]
+        return lambda X: [reshape(part(X), [0, H, 1, -1]) for part in apart]
+    joined = product(*parts)
+    return lambda X: _C_ops.unbind(reshape(joined(X), [0, 3, H, 1, -1]), 1)
+
+
+def norm(layer: LayerNorm | None, dtype: paddle.dtype) -> Product:
+    if layer is None:
+        return _unchanged
+    if not layer._has_kernel(dtype):
+        return layer._composed
+    return partial(_layer_norm, layer.weight, layer.bias, layer.eps)
+
+
+def _layer_norm(weight: Tensor | None, bias: Tensor | None, eps: float, X: Tensor) -> Tensor:
+    return cast(Tensor, _C_ops.layer_norm(X, weight, bias, eps, X.ndim - 1))
+
+
+def _unchanged(X: Tensor) -> Tensor:
+    return X
+
+
+def positions(stack: SequenceEmbedding) -> Tensor:
+    """The table of their vectors, the first of them at ``position_offset``."""
+    if stack.pos_encoding is None:
+        return stack.pos_embedding.weight
+    stack.pos_encoding._match(stack.embedding.weight)
+    return stack.pos_encoding.P
