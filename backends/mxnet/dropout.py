@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from mxnet import Context, autograd, gluon, npx
+from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -27,9 +27,9 @@ class Dropout(nn.Dropout):
         check_rate("dropout", rate)
         super().__init__(rate)
 
-    def factors(self, keep: np.ndarray, dtype: Any, context: Context) -> mnp.ndarray:
-        """0, or 1 / (1 - rate) where an element is kept."""
-        return to_device(np.multiply(keep, 1.0 / (1.0 - self._rate), dtype=dtype), context)
+    def factors(self, into: np.ndarray) -> None:
+        """Write 0, or 1 / (1 - rate) where an element is kept, for all elements in a row."""
+        np.multiply(self.keep.reshape(-1), 1.0 / (1.0 - self._rate), out=into, dtype=into.dtype)
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
         if self._rate == 0.0 or not autograd.is_training():
@@ -37,7 +37,11 @@ class Dropout(nn.Dropout):
         if self.keep is None:
             return npx.dropout(X, p=self._rate)
         check_same("The dropout mask", self.keep.shape, "its input", X.shape)
-        return X * (self.factors(self.keep, X.dtype, X.ctx) if isinstance(self.keep, np.ndarray) else self.keep)
+        if isinstance(self.keep, mnp.ndarray):
+            return X * self.keep
+        factors = np.empty(X.shape, X.dtype)
+        self.factors(factors.reshape(-1))
+        return X * to_device(factors, X.ctx)
 
 
 def dropouts(module: Any) -> dict[str, Dropout]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
+import mxnet as mx
 import numpy as np
+from mxnet import autograd, npx
 from mxnet import np as mnp
-from mxnet import npx
 
 from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
@@ -14,6 +16,27 @@ from transformer_mb.config import check_choice, check_norm
 from .dropout import Dropout
 from .given import floats
 from .shim import Block
+
+
+def _trained(X: mnp.ndarray, gamma: mnp.ndarray, beta: mnp.ndarray, eps: float) -> mnp.ndarray:
+    """Layer normalisation as a batch normalisation whose channels are the positions: on a CPU the backward of the fused
+    operator takes five times as long (measured, 1,024 positions of 512)."""
+    D = X.shape[-1]
+    rows = X.size // D
+    column, zeros, moving = _of_positions(rows, X.ctx)
+    scale = column.reshape(rows)  # fix_gamma would write the gradient of a scale to where none is wanted
+    Y = npx.batch_norm(X.reshape(1, rows, D), scale, zeros, *moving, eps=eps, momentum=1.0, fix_gamma=False, axis=1)
+    # Rows of gamma and beta by matrix products, whose backward is not MXNet's slow one of a sum.
+    gamma, beta = (npx.fully_connected(column, array.reshape(D, 1), num_hidden=D, no_bias=True) for array in (gamma, beta))
+    return (Y.reshape(rows, D) * gamma + beta).reshape(X.shape)
+
+
+@lru_cache(maxsize=16)
+def _of_positions(rows: int, context: mx.Context) -> tuple[mnp.ndarray, mnp.ndarray, tuple[mnp.ndarray, mnp.ndarray]]:
+    """Ones as a column, zeros, and what a batch normalisation keeps of all batches."""
+    with autograd.pause():
+        ones, zeros, *moving = (mnp.full(rows, value, dtype="float32", ctx=context) for value in (1.0, 0.0, 0.0, 1.0))
+        return ones.reshape(rows, 1), zeros, tuple(moving)
 
 
 class LayerNorm(Block):
@@ -34,7 +57,10 @@ class LayerNorm(Block):
         floats("The input of LayerNorm", X, self.gamma)
         # The fused operator takes one axis, and epsilon as float32, which float64 parity would see.
         if self.gamma is not None and self.kind == "layer_norm" and len(self.norm_shape) == 1 and X.dtype == np.float32:
-            return npx.layer_norm(X, self.gamma.data(), self.beta.data(), eps=self.eps)
+            gamma, beta = self.gamma.data(), self.beta.data()
+            if autograd.is_recording() and autograd.is_training() and X.ctx.device_type == "cpu":
+                return _trained(X, gamma, beta, self.eps)
+            return npx.layer_norm(X, gamma, beta, eps=self.eps)
         X = self._standardize(X)
         X = X if self.gamma is None else X * self.gamma.data()
         return X if self.beta is None else X + self.beta.data()

@@ -76,7 +76,7 @@ def build_optimizer(parameters: Sequence[mnp.ndarray], options: TrainerOptions) 
     return _Optimizer(parameters, options)
 
 
-def clip_gradients(gradients: mnp.ndarray, clip_norm: float) -> mnp.ndarray:
-    """All gradients as one flat vector, times min(1, clip_norm / norm)."""
+def clip_gradients(gradients: mnp.ndarray, clip_norm: float) -> None:
+    """All gradients, one flat vector, become min(1, clip_norm / norm) times what they are."""
     norm = mnp.sqrt(mnp.dot(gradients, gradients))
-    return gradients * mnp.minimum(clip_norm / norm, 1.0)
+    gradients *= mnp.minimum(clip_norm / norm, 1.0)  # in place: memory for another vector takes four times as long

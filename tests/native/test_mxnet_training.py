@@ -1,0 +1,66 @@
+"""What a training step computes by other operators than an evaluation, and what it reads, in MXNet."""
+
+import numpy as np
+
+from transformer_mb.backends import mxnet as layers  # first: it makes MXNet importable
+
+# isort: split
+import mxnet as mx
+from mxnet import autograd
+from mxnet import np as mnp
+
+from transformer_mb.presets import d2l
+from transformer_mb.trainer import Batch
+
+
+def batch_of(batch, source_steps, target_steps):
+    rng = np.random.default_rng(batch)
+    source, target = rng.integers(4, 9, (batch, source_steps)), rng.integers(4, 9, (batch, target_steps))
+    return Batch(source, np.full(batch, source_steps), target, target, np.full(batch, target_steps))
+
+
+def test_the_trained_layer_norm_is_the_evaluated_one():
+    """In training it is made of other operators, whose backward is fast; neither may be further from NumPy's in float64."""
+    rng = np.random.default_rng(0)
+    X, cotangent, gamma, beta = rng.normal(size=(2, 5, 7)) * 3.0, rng.normal(size=(2, 5, 7)), *rng.normal(size=(2, 7))
+    X[0, 0] = 1e-3 * X[0, 0] + 5.0  # of small variance
+    X, cotangent, gamma, beta = (array.astype(np.float32).astype(np.float64) for array in (X, cotangent, gamma, beta))
+    deviation = np.sqrt(X.var(axis=-1, keepdims=True) + 1e-5)
+    standard = (X - X.mean(axis=-1, keepdims=True)) / deviation
+    scaled = cotangent * gamma
+    means = [part.mean(axis=-1, keepdims=True) for part in (scaled, scaled * standard)]
+    gradients = [(scaled - means[0] - standard * means[1]) / deviation, cotangent * standard, cotangent]
+    exact = standard * gamma + beta, gradients[0], *(gradient.sum(axis=(0, 1)) for gradient in gradients[1:])
+
+    layer, given = layers.LayerNorm(7, eps=1e-5), mnp.array(X, dtype="float32")
+    layer.initialize()
+    layer.gamma.set_data(mnp.array(gamma))
+    layer.beta.set_data(mnp.array(beta))
+    given.attach_grad()
+    errors = []
+    for train_mode in (False, True, True):  # nothing is kept from one batch for the next
+        with autograd.record(train_mode):
+            Y = layer(given)
+        Y.backward(mnp.array(cotangent, dtype="float32"), train_mode=train_mode)
+        found = [array.asnumpy() for array in (Y, given.grad, layer.gamma.grad(), layer.beta.grad())]
+        errors.append([np.abs(array - right).max() / np.abs(right).max() for array, right in zip(found, exact, strict=True)])
+    assert errors[1] == errors[2] and max(errors[0]) < 1e-3
+    assert all(trained <= max(3.0 * fused, 1e-6) for fused, trained in zip(*errors[:2], strict=True)), errors
+
+
+def test_a_batch_may_be_changed_after_its_step():
+    """What a step reads is copied before the call returns, and the next batch waits until the engine has read this one."""
+    backend, batches = layers.BACKEND(), [batch_of(2, 3, 4)._replace(target_out=np.full((2, 4), i)) for i in (4, 5, 6)]
+    results = []
+    for wait in (True, False):
+        trainer = backend.trainer(backend.build(d2l(9, 9)))
+        losses = []
+        for batch in batches * 3:
+            given = Batch(*(array.copy() for array in batch))
+            losses.append(trainer.step(given))
+            for array in given:
+                array[:] = 1
+            if wait:
+                mx.nd.waitall()
+        results.append([float(loss) for loss in losses])
+    assert results[0] == results[1] and len(set(results[0])) == 9
