@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import jax
@@ -20,7 +21,7 @@ from jax import Array
 from transformer_mb.compilation_cache import compilation_cache
 
 from .attention import DotProductAttention
-from .weights import Parameter, named_layers, named_parameters
+from .weights import held_by, named_layers, named_parameters
 
 _traced_since_counted = False
 
@@ -96,21 +97,31 @@ def _merge(graphdef: nnx.GraphDef, state: Any, values: Mapping[str, Array]) -> n
     return module
 
 
-class _Known(NamedTuple):
+class _Known:
     """A module that was split, with the attributes that every module within had."""
 
-    attributes: list[tuple[dict[str, Any], list[Any]]]
-    structure: Structure
-    parameters: dict[str, Parameter]
+    def __init__(self, module: nnx.Module):
+        self.within = [vars(part) for _, part in named_layers(module)]
+        self.attributes, self.counts = list(self._now()), list(map(len, self.within))
+        self.structure, self.parameters = Structure(module), named_parameters(module)
+        self.variables = [parameter.holder for parameter in self.parameters.values()]
+        # What a variable gives is what it holds, unless it is a reference or has a hook.
+        values, held = [parameter.value for parameter in self.parameters.values()], list(map(held_by, self.variables))
+        self.kinds = set(map(type, held)) if all(map(operator.is_, values, held)) else None
 
-    @classmethod
-    def of(cls, module: nnx.Module) -> _Known:
-        within = [vars(part) for _, part in named_layers(module)]
-        return cls([(own, list(own.values())) for own in within], Structure(module), named_parameters(module))
+    def _now(self) -> Iterator[Any]:
+        return chain.from_iterable(map(dict.values, self.within))
 
     def holds(self) -> bool:
         """Whether every attribute is still the same object, and so every module within."""
-        return all(len(own) == len(before) and all(map(operator.is_, own.values(), before)) for own, before in self.attributes)
+        return list(map(len, self.within)) == self.counts and all(map(operator.is_, self._now(), self.attributes))
+
+    def values(self) -> dict[str, Array]:
+        """The parameters' arrays; to ask each variable takes as long as decoding a word of a small model."""
+        held = list(map(held_by, self.variables))
+        if set(map(type, held)) == self.kinds:
+            return dict(zip(self.parameters, held, strict=True))
+        return {name: parameter.value for name, parameter in self.parameters.items()}
 
 
 _KNOWN: WeakKeyDictionary[nnx.Module, _Known] = WeakKeyDictionary()
@@ -125,8 +136,8 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     leave_room()
     known = _KNOWN.get(module)
     if known is None or not known.holds():
-        known = _KNOWN[module] = _Known.of(module)
-    return known.structure, {name: parameter.value for name, parameter in known.parameters.items()}
+        known = _KNOWN[module] = _Known(module)
+    return known.structure, known.values()
 
 
 # What is compared, and not trained with, runs once a program, and XLA's CPU compiler takes most of its time in LLVM: a model's

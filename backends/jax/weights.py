@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -17,6 +18,11 @@ from transformer_mb.native_parameters import NativeParameter
 NAMES = {"kernel": "weight", "embedding": "weight", "scale": "weight"}
 # Attributes visited last: their shared variables are named after the encoder and the embedding.
 LAST = ("decoder", "dense")
+
+# What a variable holds: an array, or a reference to one. The method is newer than flax 0.12.0.
+held_by: Callable[[nnx.Variable], Any] = (
+    operator.methodcaller("get_raw_value") if hasattr(nnx.Variable, "get_raw_value") else operator.attrgetter("raw_value")
+)
 
 
 class Parameter(NativeParameter):

@@ -3,9 +3,10 @@
 import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 import transformer_mb as tmb
-from transformer_mb.backends.jax import compiled, trainer
+from transformer_mb.backends.jax import DotProductAttention, compiled, linear, trainer
 from transformer_mb.trainer import Batch
 
 
@@ -68,6 +69,39 @@ def test_a_changed_attribute_is_seen():
     changed = backend.logits(model, *inputs)
     np.testing.assert_array_equal(changed, backend.logits(book, *inputs))
     assert np.abs(changed - correct).max() > 1e-3
+
+
+def test_a_changed_array_is_seen_and_a_hook_obeyed():
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
+    kernel, ones = model.decoder.dense.kernel, np.ones((32, 13), np.float32)
+    for array in (kernel[...], jax.numpy.asarray(ones)):
+        kernel[...] = array
+        assert compiled.split(model)[1]["decoder.dense.weight"] is kernel[...]
+    model.decoder.dense.kernel = nnx.Param(kernel[...], on_get_value=lambda variable, array: 2.0 * array)
+    np.testing.assert_array_equal(compiled.split(model)[1]["decoder.dense.weight"], 2.0 * ones)
+
+
+@pytest.mark.parametrize("rows", [1, 2, linear.FEW_ROWS, linear.FEW_ROWS + 1])
+def test_a_tied_output_is_the_same_for_few_rows_and_many(rows):
+    embedding = nnx.Embed(7, 5, rngs=nnx.Rngs(0))
+    bias = nnx.Param(jax.random.normal(jax.random.key(1), (7,)))
+    X = jax.random.normal(jax.random.key(2), (rows, 1, 5))
+    layer = linear.TiedLinear(embedding, bias, None)
+    expected = np.asarray(X, np.float64) @ np.asarray(embedding.embedding[...], np.float64).T + np.asarray(bias[...])
+    np.testing.assert_allclose(jax.jit(layer)(X), expected, atol=1e-5)
+    gradient = jax.jit(jax.grad(lambda X: layer(X).sum()))(X)
+    np.testing.assert_allclose(gradient, np.broadcast_to(embedding.embedding[...].sum(0), X.shape), atol=1e-5)
+
+
+def test_a_decoding_step_lays_no_buffer_out_anew():
+    """Keys and values of earlier steps are read as they lie: a copy of them takes longer than the products."""
+    keys, query = jax.numpy.ones((3, 4, 50, 8)), jax.numpy.ones((3, 4, 1, 8))
+    attention = DotProductAttention(0.0)
+    attention.eval()
+    text = jax.jit(attention).lower(query, keys, keys).compile().as_text()
+    copied = [line for line in text.splitlines() if "f32[3,4,50,8]" in line.partition("=")[2].partition("(")[0]]
+    assert all("parameter(" in line or "HloModule" in line for line in copied), copied
 
 
 @pytest.mark.further
