@@ -13,13 +13,24 @@ from transformer_mb.registry import BUILT_IN
 MODEL = "torch"  # what others are compared with where the interface is silent: caches, trainers, weights
 PREFIX = {"numpy": "NumPy", "torch": "Torch", "tensorflow": "TensorFlow", "paddle": "Paddle", "mxnet": "MXNet", "jax": "JAX"}
 
+# Where layers are called one by one, their calls take Python longer than a few rows take the processor; what is compiled as a
+# whole calls none.
+PAST_THE_LAYERS = {
+    "decoding_steps.py": "a step of decoding past the layers",
+    "encoding.py": "likewise of a short source",
+    "prepared_layers.py": "what both of these compute of a layer",
+}
 # Files that one backend needs and no other has, with the reason.
 EXTRA_FILES = {
     ("numpy", "framework.py"): "parameters, modules and linear layers, which the others' frameworks bring",
     ("numpy", "activations.py"): "activations with their derivatives, and an erf, which the others' frameworks bring",
     ("numpy", "rounding.py"): "what lower precision loses, measured on NumPy, which has none itself",
     ("torch", "compiled_loss.py"): "torch.compile is an option of the trainer; JAX and TensorFlow compile every step",
-    ("torch", "decoding_steps.py"): "a step past the layers, whose calls take PyTorch longer than the sums of a few rows",
+    **{(name, file): reason for name in ("numpy", "torch", "paddle") for file, reason in PAST_THE_LAYERS.items()},
+    ("tensorflow", "decoding_steps.py"): "a step in few operations and without copies, which the layers' own are not",
+    ("torch", "composed_attention.py"): "attention as one node of the graph, which PyTorch's CPU kernel is not with dropout",
+    ("torch", "watched.py"): "hooks, which the ways past a layer would not see",
+    ("torch", "threads.py"): "one thread for small arrays, which PyTorch does not see by itself",
     ("torch", "int8.py"): "products of whole numbers, which PyTorch alone has on the CPU",
     ("numpy", "int8.py"): "what they lose, measured on NumPy, which has none itself",
     ("torch", "two_bytes.py"): "float32 copies for an update, because torch.optim gives moments the dtype of the weights",
@@ -28,6 +39,7 @@ EXTRA_FILES = {
     ("jax", "linear.py"): "nnx.Linear with gradients that XLA computes fast on a CPU, which it does not by itself",
     ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
     ("tensorflow", "dense.py"): "products of matrices, whose precision Keras has as a policy of each layer",
+    ("mxnet", "inputs.py"): "where a compiled step finds its batch, which MXNet prepares for arrays that stay where they are",
     ("mxnet", "threads.py"): "one thread for small arrays, which MXNet does not see by itself",
     ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
 }
