@@ -86,3 +86,14 @@ print("\\n".join(table({part})), end="")
     command = [sys.executable, "-c", code, RESULTS.with_name(results)]
     done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
     assert len(done.stdout) > 300 and done.stdout in (ROOT / "docs" / "SPEED.md").read_text()
+
+
+def test_the_page_has_what_bfloat16_costs_in_training():
+    """The interval follows from the losses, and holds 1: no difference is shown."""
+    measured = json.loads(RESULTS.with_name("bf16_loss.json").read_text())
+    bf16, full = measured["losses"]["bf16"], measured["losses"]["full"]
+    ratios = [low / high for low, high in zip(bf16, full, strict=True)]
+    assert len(ratios) >= 20 and abs(sum(ratios) / len(ratios) - measured["ratio"]) < 1e-9
+    figures = "{ratio:.3f} times float32's ({from:.3f} to {to:.3f}".format(**measured)
+    assert figures in (ROOT / "docs" / "SPEED.md").read_text()
+    assert measured["from"] < 1.0 < measured["to"]
