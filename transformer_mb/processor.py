@@ -31,6 +31,11 @@ def _line(description: Path, *names: str) -> str:
     return next((line for line in lines if line.lower().startswith(names)), "")
 
 
+def is_of_another_maker(description: Path = DESCRIPTION) -> bool:
+    """Whether Intel, for whose processors MKL is written, is not the maker; False where nobody says."""
+    return _line(description, "vendor_id").endswith(OTHER_MAKERS)
+
+
 def tell_openblas(description: Path = DESCRIPTION) -> None:
     """Name the kernels, in this process and those that it starts; of no use once NumPy is imported, and a user's word stays."""
     if "numpy" in sys.modules or VARIABLE in os.environ:
@@ -41,7 +46,7 @@ def tell_openblas(description: Path = DESCRIPTION) -> None:
 
 def tell_mkl(description: Path = DESCRIPTION) -> None:
     """Name the kernels, as above; of no use once Paddle has multiplied."""
-    if MKL_VARIABLE in os.environ or not _line(description, "vendor_id").endswith(OTHER_MAKERS):
+    if MKL_VARIABLE in os.environ or not is_of_another_maker(description):
         return
     known = set(flags(description).split())
     if known >= {"avx2", "fma"}:

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from transformer_mb.processor import is_of_another_maker
+
 TELL = """
 import sys
 from pathlib import Path
@@ -53,3 +55,13 @@ def test_it_is_too_late_once_numpy_is_imported(tmp_path):
     path = tmp_path / "cpuinfo"
     path.write_text(KNOWN)
     assert told(f"import numpy\n{TELL}", path) == "None None"
+
+
+@pytest.mark.parametrize(
+    ("maker", "another"), [("AuthenticAMD", True), ("HygonGenuine", True), ("GenuineIntel", False), (None, False)]
+)
+def test_who_made_the_processor(tmp_path, maker, another):
+    path = tmp_path / "cpuinfo"
+    if maker is not None:
+        path.write_text(f"processor : 0\nvendor_id\t: {maker}\n{KNOWN}")
+    assert is_of_another_maker(path) == another

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import transformer_mb as tmb
-from transformer_mb.backends.torch import DotProductAttention, EncoderBlock, PositionWiseFFN
+from transformer_mb.backends.torch import DotProductAttention, EncoderBlock, PositionWiseFFN, prepared_layers
 from transformer_mb.backends.torch import encoding as encoding_module
 from transformer_mb.backends.torch.composed_attention import ComposedAttention
 from transformer_mb.backends.torch.dropout import Dropout
@@ -190,3 +190,18 @@ def test_a_compiled_feed_forward_network_shows_what_it_shows_otherwise(watched):
     compiled = torch.compile(layer, backend="eager", dynamic=True, fullgraph=watched is None)
     torch.testing.assert_close(compiled(X), expected)
     assert seen == ([] if watched is None else [3])
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("maker", ["Intel", "another"])
+def test_one_row_is_multiplied_by_the_faster_library(bias, maker, monkeypatch):
+    """To the same numbers; a small weight stays with the one whose calls cost less."""
+    calls, own = [], torch.ops.mkldnn._linear_pointwise
+    monkeypatch.setattr(prepared_layers, "_onednn_is_faster", lambda: maker == "another")
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", lambda *given: calls.append(1) or own(*given))
+    with torch.inference_mode():
+        for width in (64, 320):
+            layer, X = torch.nn.Linear(width, width, bias=bias), torch.randn(1, width)
+            expected = X.double() @ layer.weight.double().T + (layer.bias.double() if bias else 0.0)
+            torch.testing.assert_close(prepared_layers.product(1, layer)(X).double(), expected, rtol=0, atol=1e-5)
+    assert len(calls) == (maker == "another")
