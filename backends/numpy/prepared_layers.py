@@ -27,8 +27,8 @@ LAYERS = {
 
 # Weights of up to so many numbers are joined, and multiplied as they come, in less time than further calls take.
 SMALL_WEIGHT = 2**14
-# For so many rows a product is faster with the weight as its left factor: 8 sentences of base size are decoded in nine tenths of
-# the time, 32 would take a seventh more.
+# For so many rows a product is faster with the weight as its left factor: 8 sentences of base size are decoded in nine tenths
+# of the time, 32 would take a seventh more.
 TURNED = range(2, 25)
 # Of up to so many numbers a mean is computed once for each, so that all operations of a norm are of one shape.
 SMALL_ROW = 64
