@@ -106,6 +106,7 @@ def test_groups_of_equal_logits(vocabulary, groups, backend32, tied_model):
 
 
 @pytest.mark.further
+@pytest.mark.two_bytes
 def test_groups_in_every_dtype(backend, backend_name, tied_model):
     """In formats of two bytes most of a large vocabulary ties without anybody's doing."""
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)
