@@ -61,12 +61,11 @@ def product(rows: int, *layers: nn.Linear) -> Product:
     biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
     weight = weights[0] if len(weights) == 1 else torch.cat(weights)
     bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None
-    if weight.device.type != "cpu" or weight.dtype != torch.float32 or rows not in (1, *TURNED):
-        return lambda X: F.linear(X, weight, bias)
-    if rows == 1:
-        if weight.numel() < LARGE_WEIGHT or not weight.is_contiguous() or not _onednn_is_faster():
-            return lambda X: F.linear(X, weight, bias)
+    single = weight.device.type == "cpu" and weight.dtype == torch.float32
+    if single and rows == 1 and weight.numel() >= LARGE_WEIGHT and weight.is_contiguous() and _onednn_is_faster():
         return lambda X: torch.ops.mkldnn._linear_pointwise(X, weight, bias, "none", [], "")
+    if not single or rows not in TURNED:
+        return lambda X: F.linear(X, weight, bias)
     if bias is None:
         return lambda X: torch.mm(weight, X.t()).t()
     column = bias[:, None]

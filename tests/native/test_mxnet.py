@@ -158,34 +158,6 @@ def test_gelu_and_its_gradient_are_exact(x):
     assert abs(X.grad.item() - (cumulative + x * exp(-0.5 * x * x) / sqrt(2.0 * pi))) <= 1e-15
 
 
-def batch_of(batch, source_steps, target_steps):
-    rng = np.random.default_rng(batch)
-    source, target = rng.integers(4, 9, (batch, source_steps)), rng.integers(4, 9, (batch, target_steps))
-    return Batch(source, np.full(batch, source_steps), target, target, np.full(batch, target_steps))
-
-
-def test_compiled_steps_are_the_imperative_ones(monkeypatch):
-    """Bit by bit, over more shapes than keep their memory, coming back to the first."""
-    from transformer_mb.backends.mxnet import trainer as module
-
-    batches = [batch_of(*shape) for shape in [(2, 3, 4), (3, 3, 4), (2, 5, 4), (2, 3, 2), (1, 1, 1), (2, 3, 4)]]
-    config = d2l(9, 9, activation="gelu", tie_output=True, position="learned")
-    backend, results = layers.BACKEND(), []
-    for compile_steps in (True, False):
-        if not compile_steps:
-            monkeypatch.setattr(module, "compiled", lambda *arguments, **options: None)
-        model = backend.build(config)
-        trainer = backend.trainer(model, clip_norm=1.0)
-        losses = [trainer.step(batch) for batch in batches]
-        assert len(trainer.compiled) == 5
-        assert all((step is not None) == compile_steps for step in trainer.compiled.values())
-        results.append(([float(loss) for loss in losses], backend.get_weights(model)))
-    (losses, weights), (expected_losses, expected) = results
-    assert losses == expected_losses and len(set(losses)) == 6
-    for name in expected:
-        np.testing.assert_array_equal(weights[name], expected[name])
-
-
 def test_compiled_functions():
     X, Y = mnp.array([1.0, 2.0]), mnp.array([3.0, 5.0])
     for array in (X, Y):

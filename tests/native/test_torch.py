@@ -247,16 +247,16 @@ def test_what_processes_keep_in_parts_is_not_compiled():
 
 
 @pytest.mark.parametrize("watch", ["hook", "subclass"])
-def test_decoding_goes_through_layers_that_somebody_watches(watch):
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_decoding_goes_through_layers_that_somebody_watches(side, watch):
     backend = tmb.get_backend("torch")
     model = backend.build(tmb.presets.d2l(20, 20), seed=0)
-    source = np.random.default_rng(0).integers(4, 20, (16, 6))
+    source = np.random.default_rng(0).integers(4, 20, (2, 6))  # few enough to be encoded past the layers
     expected, seen = backend.greedy(model, source, max_steps=6), []
-    block = model.decoder.blks[0]
+    block = getattr(model, side).blks[0]
     if watch == "hook":
         block.register_forward_hook(lambda *_: seen.append(1))
     else:
-        block.__class__ = type(
-            "Own", (type(block),), {"forward": lambda *a, **o: seen.append(1) or DecoderBlock.forward(*a, **o)}
-        )
+        kind = type(block)
+        block.__class__ = type("Own", (kind,), {"forward": lambda *a, **o: seen.append(1) or kind.forward(*a, **o)})
     assert backend.greedy(model, source, max_steps=6) == expected and seen
