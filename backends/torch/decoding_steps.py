@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,6 +12,7 @@ from .attention import length_mask
 from .cache import BlockCache
 from .decoder import DecoderBlock, TransformerDecoder
 from .int8 import Int8Linear
+from .one_row import onednn_is_slower, without_onednn
 from .prepared_layers import attend, heads, norm, product
 
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
@@ -49,9 +52,14 @@ class DecodingSteps:
         self.blocks = [BlockSteps(block, enc_outputs, cache, rows, max_steps) for block, cache in blocks]
         self.embedding_norm, self.norm = norm(decoder.embedding_norm), norm(decoder.norm)
         self.dense = product(rows, decoder.dense)
+        self.multiplying = without_onednn if rows == 1 and onednn_is_slower(self.embedding) else nullcontext
 
     def logits(self, tokens: Tensor) -> Tensor:
         """[N] -> [N, V]."""
+        with self.multiplying():
+            return self._logits(tokens)
+
+    def _logits(self, tokens: Tensor) -> Tensor:
         place = self.position_offset + (self.length if self.moving else 0)
         # [D], or [N, D] where rows begin at different steps.
         vectors = self.table[place] if self.left_padding is None else self.table[(place - self.left_padding).clamp(min=0)]

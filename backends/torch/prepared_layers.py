@@ -6,13 +6,10 @@ Checks, masks and states of every layer take Python longer than the processor ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-from transformer_mb.processor import is_of_another_maker
 
 from .attention import DotProductAttention, MultiHeadAttention
 from .decoder import DecoderBlock, TransformerDecoder
@@ -22,6 +19,7 @@ from .encoder import EncoderBlock, TransformerEncoder
 from .feed_forward import PositionWiseFFN
 from .int8 import Int8Linear
 from .normalization import AddNorm, LayerNorm
+from .one_row import onednn_is_faster
 from .watched import is_watched
 
 LAYERS = {
@@ -30,8 +28,6 @@ LAYERS = {
 }
 # For so many rows the CPU's product takes half the time with the weight as its left factor.
 TURNED = range(12, 48)
-# Numbers of a weight from which on oneDNN multiplies one row in less time than MKL, where Intel is not the processor's maker.
-LARGE_WEIGHT = 2**16
 
 Product = Callable[[Tensor], Tensor]
 
@@ -61,10 +57,9 @@ def product(rows: int, *layers: nn.Linear) -> Product:
     biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]
     weight = weights[0] if len(weights) == 1 else torch.cat(weights)
     bias = (biases[0] if len(biases) == 1 else torch.cat(biases)) if biases else None
-    single = weight.device.type == "cpu" and weight.dtype == torch.float32
-    if single and rows == 1 and weight.numel() >= LARGE_WEIGHT and weight.is_contiguous() and _onednn_is_faster():
+    if rows == 1 and onednn_is_faster(weight):
         return lambda X: torch.ops.mkldnn._linear_pointwise(X, weight, bias, "none", [], "")
-    if not single or rows not in TURNED:
+    if rows not in TURNED or weight.device.type != "cpu" or weight.dtype != torch.float32:
         return lambda X: F.linear(X, weight, bias)
     if bias is None:
         return lambda X: torch.mm(weight, X.t()).t()
@@ -79,9 +74,3 @@ def norm(layer: LayerNorm | None) -> Product:
         return layer.forward
     shape, weight, bias, eps = layer.norm_shape, layer.weight, layer.bias, layer.eps
     return lambda X: torch.layer_norm(X, shape, weight, bias, eps)
-
-
-@cache
-def _onednn_is_faster() -> bool:
-    """At one row: MKL reads [8000, 512] with one thread on an EPYC, in 1.5 ms, and oneDNN with two, in 0.6."""
-    return is_of_another_maker() and hasattr(torch.ops.mkldnn, "_linear_pointwise")

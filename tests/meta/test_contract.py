@@ -31,6 +31,7 @@ EXTRA_FILES = {
     ("torch", "composed_attention.py"): "attention as one node of the graph, which PyTorch's CPU kernel is not with dropout",
     ("torch", "watched.py"): "hooks, which the ways past a layer would not see",
     ("torch", "threads.py"): "one thread for small arrays, which PyTorch does not see by itself",
+    ("torch", "one_row.py"): "which of PyTorch's libraries reads a weight faster, and how to have it do so",
     ("torch", "int8.py"): "products of whole numbers, which PyTorch alone has on the CPU",
     ("numpy", "int8.py"): "what they lose, measured on NumPy, which has none itself",
     ("torch", "two_bytes.py"): "float32 copies for an update, because torch.optim gives moments the dtype of the weights",

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import transformer_mb as tmb
-from transformer_mb.backends.torch import DotProductAttention, PositionWiseFFN, prepared_layers
+from transformer_mb.backends.torch import DotProductAttention, PositionWiseFFN, decoding_steps, one_row, prepared_layers
 from transformer_mb.backends.torch import encoding as encoding_module
 from transformer_mb.backends.torch.composed_attention import ComposedAttention
 from transformer_mb.backends.torch.dropout import Dropout
@@ -181,7 +181,7 @@ def test_a_compiled_feed_forward_network_shows_what_it_shows_otherwise(watched):
 def test_one_row_is_multiplied_by_the_faster_library(bias, maker, monkeypatch):
     """To the same numbers; a small weight stays with the one whose calls cost less."""
     calls, own = [], torch.ops.mkldnn._linear_pointwise
-    monkeypatch.setattr(prepared_layers, "_onednn_is_faster", lambda: maker == "another")
+    monkeypatch.setattr(one_row, "_onednn_is_the_better_one", lambda: maker == "another")
     monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", lambda *given: calls.append(1) or own(*given))
     with torch.inference_mode():
         for width in (64, 320):
@@ -189,3 +189,41 @@ def test_one_row_is_multiplied_by_the_faster_library(bias, maker, monkeypatch):
             expected = X.double() @ layer.weight.double().T + (layer.bias.double() if bias else 0.0)
             torch.testing.assert_close(prepared_layers.product(1, layer)(X).double(), expected, rtol=0, atol=1e-5)
     assert len(calls) == (maker == "another")
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_row_in_bfloat16_is_multiplied_without_onednn(rows, monkeypatch):
+    """Only while a step computes; the encoder, and several rows, have it."""
+    backend, linear, seen = tmb.get_backend("torch", dtype="bfloat16"), torch.nn.functional.linear, []
+    model, steps = backend.build(TransformerConfig(source_vocab_size=9, target_vocab_size=9), seed=0), []
+    own = decoding_steps.DecodingSteps.logits
+    monkeypatch.setattr(decoding_steps.DecodingSteps, "logits", lambda *given: steps.append(1) or own(*given))
+
+    def watched(*given):
+        seen.append((bool(steps), torch.backends.mkldnn.enabled))
+        return linear(*given)
+
+    monkeypatch.setattr(torch.nn.functional, "linear", watched)
+    backend.greedy(model, np.full((rows, 20), 5), np.full(rows, 20), 4)
+    assert set(seen) == {(False, True), (True, rows > 1)} and torch.backends.mkldnn.enabled
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_onednn_is_back_when_the_last_thread_leaves(before, monkeypatch):
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", before)
+    seen, go_on, inside = [], threading.Event(), threading.Event()
+
+    def other():
+        with one_row.without_onednn():
+            inside.set()
+            go_on.wait()
+
+    thread = threading.Thread(target=other)
+    with pytest.raises(ZeroDivisionError), one_row.without_onednn():
+        thread.start()
+        inside.wait()
+        raise ZeroDivisionError
+    seen.append(torch.backends.mkldnn.enabled)
+    go_on.set()
+    thread.join()
+    assert [*seen, torch.backends.mkldnn.enabled] == [False, before]
