@@ -97,13 +97,17 @@ class JAXBackend(NativeBackend):
     def _place(self, graphdef: nnx.GraphDef, state: Any) -> nnx.Module:
         seeds = count()
 
-        def place(leaf: Any) -> Array:
-            if isinstance(leaf, jax.ShapeDtypeStruct):
-                random = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-                leaf = jax.random.key(next(seeds)) if random else np.zeros(leaf.shape, leaf.dtype)
-            return jax.device_put(leaf, self.device)
+        def numbers(leaf: Any) -> Any:
+            if not isinstance(leaf, jax.ShapeDtypeStruct):
+                return leaf
+            if not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+                return np.zeros(leaf.shape, leaf.dtype)
+            # What jax.random.key makes of a seed by JAX's own generator, and compiles a program for.
+            words: Any = np.zeros(leaf.dtype.itemsize // 4, np.uint32)
+            words[-1] = next(seeds)
+            return jax.random.wrap_key_data(words)
 
-        return nnx.merge(graphdef, jax.tree.map(place, state))
+        return nnx.merge(graphdef, jax.device_put(jax.tree.map(numbers, state), self.device))
 
     _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)

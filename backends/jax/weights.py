@@ -47,8 +47,9 @@ class Parameter(NativeParameter):
 
 
 def array_like(array: np.ndarray, like: Array) -> Array:
-    """A copy: JAX on the CPU may else share the memory of an array, which a donated buffer would overwrite."""
-    return jax.device_put(jnp.array(array, like.dtype, copy=True), like.sharding)
+    """A copy, made by NumPy: on the CPU JAX may share the memory of what it is given, and has a program to compile for a copy
+    of each shape."""
+    return jax.device_put(np.array(array, like.dtype), like.sharding)
 
 
 def named_layers(module: nnx.Module) -> Iterator[tuple[str, nnx.Module]]:

@@ -7,6 +7,7 @@ from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, ENCODER
 from transformer_mb.parity.rows.weights import model_weights, random_weights
 from transformer_mb.parity.verdict.measure import error
+from transformer_mb.trainer import Batch
 
 
 def with_weights(config, backend):
@@ -26,6 +27,33 @@ def test_parameters_are_the_canonical_ones(name, backend):
     for key, value in random_weights(shapes).items():
         if not (CONFIGS[name].padding_vector_zero and "embedding" in key):
             np.testing.assert_array_equal(weights[key], value)
+
+
+def aligned(array):
+    """A copy that begins at a multiple of 64 bytes, whose memory a framework may take for its own."""
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    held = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    held[...] = array
+    return held
+
+
+def test_weights_are_copied_to_the_model_and_from_it(backend):
+    """What either side does with them afterwards is its own business."""
+    config = CONFIGS["d2l"]
+    model, before = backend.create_empty(config), model_weights(config)
+    given = {name: aligned(array) for name, array in before.items()}
+    backend.set_weights(model, given)
+    taken = backend.get_weights(model)
+    backend.trainer(model, optimizer="adam", learning_rate=0.1).step(Batch(**BATCH))
+    for name, array in before.items():
+        np.testing.assert_array_equal(given[name], array)
+        np.testing.assert_array_equal(taken[name], array)
+    backend.set_weights(model, given)
+    for array in given.values():
+        array.fill(0.0)
+    for name, array in backend.get_weights(model).items():
+        np.testing.assert_array_equal(array, before[name])
 
 
 def test_the_pad_row_gets_no_gradient(backend):

@@ -23,6 +23,7 @@ from transformer_mb.backends.jax import (
     TransformerDecoder,
     TransformerEncoder,
 )
+from transformer_mb.backends.jax.weights import held_by
 from transformer_mb.trainer import Batch
 
 
@@ -261,3 +262,13 @@ def test_adamw_is_that_of_optax():
         weights = optax.apply_updates(weights, updates)
     for name, weight in backend.get_weights(model).items():
         np.testing.assert_allclose(weight, weights[name], rtol=1e-5, atol=1e-6)
+
+
+def test_random_streams_of_a_model_begin_at_keys_of_their_own():
+    """Those that jax.random.key makes of 0, 1, 2 and so on."""
+    config = tmb.TransformerConfig(source_vocab_size=9, target_vocab_size=9, dropout=0.1)
+    model = tmb.get_backend("jax").create_empty(config)
+    keys = [held_by(leaf) for _, leaf in nnx.iter_graph(model) if isinstance(leaf, nnx.RngKey)]
+    assert len(keys) > 10 and {key.dtype for key in keys} == {jax.random.key(0).dtype}
+    found = sorted(jax.random.key_data(key).tolist() for key in keys)
+    assert found == [jax.random.key_data(jax.random.key(seed)).tolist() for seed in range(len(keys))]
