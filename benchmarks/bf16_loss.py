@@ -1,9 +1,10 @@
 """What training with products in bfloat16 costs: the demo's loss after 300 steps, beside float32's, seed by seed.
 
-    python benchmarks/bf16_loss.py [--backend torch] [--seeds 20] [--json FILE]
+    python benchmarks/bf16_loss.py [--backend torch] [--seeds 220] [--json FILE]
 
 One seed says little: float32 itself differs more from seed to seed than the two precisions do. So the ratio of the two is taken
-per seed, and its mean given with the 95 % interval of Student's t.
+per seed, and its geometric mean given with the 95 % interval of Student's t: of losses that scatter alike, the arithmetic mean of
+the ratios is above 1 whichever of the two is divided. One percent to either side takes 220 seeds, some 50 minutes on one core.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ def loss(backend, pairs, precision, seed):
 
 def summary(losses):
     """The mean ratio of bf16's loss to float32's with its interval, and the spread of float32 over seeds."""
-    ratios = [bf16 / full for bf16, full in zip(losses["bf16"], losses["full"], strict=True)]
-    half = t.ppf(0.975, len(ratios) - 1) * statistics.stdev(ratios) / math.sqrt(len(ratios))
-    mean = statistics.mean(ratios)
+    logs = [math.log(bf16 / full) for bf16, full in zip(losses["bf16"], losses["full"], strict=True)]
+    half = t.ppf(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    mean = statistics.mean(logs)
     spread = statistics.stdev(losses["full"]) / statistics.mean(losses["full"])
-    return {"ratio": mean, "from": mean - half, "to": mean + half, "spread_of_float32": spread}
+    ratio, low, high = map(math.exp, (mean, mean - half, mean + half))
+    return {"ratio": ratio, "from": low, "to": high, "spread_of_float32": spread}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", default="torch")
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=220)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     backend, (pairs, _) = tmb.get_backend(options.backend), demo_pairs()
