@@ -3,8 +3,8 @@
     python benchmarks/bf16_loss.py [--backend torch] [--seeds 220] [--json FILE]
 
 One seed says little: float32 itself differs more from seed to seed than the two precisions do. So the ratio of the two is taken
-per seed, and its geometric mean given with the 95 % interval of Student's t: of losses that scatter alike, the arithmetic mean of
-the ratios is above 1 whichever of the two is divided. One percent to either side takes 220 seeds, some 50 minutes on one core.
+per seed, and its geometric mean given with the 95 % interval of Student's t: of losses that scatter alike, the arithmetic mean
+of the ratios is above 1 whichever of the two is divided. One percent to either side takes 220 seeds, 50 minutes on one core.
 """
 
 from __future__ import annotations

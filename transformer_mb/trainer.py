@@ -16,6 +16,7 @@ from .config import TransformerConfig, check_choice, check_rate
 from .distributed import Alone, Processes, Share, divisor, share
 from .errors import ConfigError, ShapeError
 from .fields import check_field_types, refusing_unknown_fields
+from .freed_memory import keep_freed_memory
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights, parameter_shapes
 
@@ -115,6 +116,7 @@ class Trainer(ABC):
     few_shapes: ClassVar[bool] = False
 
     def __init__(self, model: Any, parameters: NativeParameters, options: TrainerOptions):
+        keep_freed_memory()
         self.model = model
         self.parameters = parameters
         self.options = options
