@@ -227,3 +227,24 @@ def test_onednn_is_back_when_the_last_thread_leaves(before, monkeypatch):
     go_on.set()
     thread.join()
     assert [*seen, torch.backends.mkldnn.enabled] == [False, before]
+
+
+@torch.inference_mode()
+def test_a_step_of_one_row_in_bfloat16_loses_no_more_than_the_layers_do():
+    """Beside float64 on the same weights, which are bfloat16's numbers; the layers' products are oneDNN's."""
+    config = TransformerConfig(source_vocab_size=50, target_vocab_size=50, num_hiddens=64, ffn_num_hiddens=256)
+    half, exact = (tmb.get_backend("torch", dtype=dtype) for dtype in ("bfloat16", "float64"))
+    model = half.build(config, seed=0).eval()
+    weights = half.get_weights(model)
+    tokens, source, lens = torch.tensor([[1, 7, 30, 12]]), torch.full((1, 9), 5), torch.tensor([9])
+    expected = torch.as_tensor(exact.logits(exact.from_weights(config, weights), source, tokens, lens))
+
+    def error(logits):
+        return ((logits.double() - expected).abs().max() / expected.abs().max()).item()
+
+    encoded = model.encoder(source, lens)
+    caches = model.decoder.init_state(None, None, 4)[2]
+    steps = decoding_steps.DecodingSteps(model.decoder, encoded, lens, caches, 1, 4)
+    found = torch.stack([steps.logits(token) for token in tokens[0, :, None]], dim=1)
+    by_layers, _ = model.decoder(tokens, model.decoder.init_state(encoded, lens))
+    assert 0 < error(found) <= 2 * error(by_layers) < 0.05
