@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +42,8 @@ class Backend(Searches, ABC):
     name: ClassVar[str]
     dtypes: ClassVar[tuple[str, ...]]
     trainer_class: ClassVar[type[Trainer]]  # made from a model and its options
+    # What the framework can be told of how a GPU computes, by name: the parity matrix computes inside of these contexts.
+    gpu_settings: ClassVar[Mapping[str, Callable[[], AbstractContextManager[None]]]] = {}
 
     LayerNorm: ClassVar[type[interface.LayerNorm]]
     AddNorm: ClassVar[type[interface.AddNorm]]

@@ -22,7 +22,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "sinusoid_layout": ("interleaved", "halves"),
     "compat_decode": ("correct", "d2l"),
     "normalization": ("steps", "tokens"),  # of the loss
-    "precision": ("full", "bf16"),  # of a trainer's matrix products
+    "precision": ("full", "bf16", "tf32"),  # of a trainer's matrix products
 }
 RATES = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout")
 LONGEST_TABLE = 1 << 16  # sinusoidal positions: their table is made from the number alone, which no tensor bounds

@@ -64,7 +64,10 @@ TRAINING: dict[str, tuple[Any, str]] = {
     "clip_norm": (1.0, "the largest norm of all gradients together; 0: any"),
     "normalization": ("tokens", "the loss is a mean over tokens, or over steps as in D2L"),
     "label_smoothing": (0.0, "share of probability for all other tokens, from 0 to below 1"),
-    "precision": ("full", "of matrix products: full, or bf16 with weights and moments in float32 (torch, JAX, TensorFlow)"),
+    "precision": (
+        "full",
+        "of matrix products: full; bf16, with float32 weights (torch, JAX, TensorFlow); tf32 (torch, JAX on a GPU)",
+    ),
     "compile": (False, "compile the whole step first, which takes a minute (torch; JAX and TensorFlow always compile)"),
     "seed": (0, "of initial weights, data order and dropout"),
     "epochs": (10, "epochs in all, those before a resume counted"),

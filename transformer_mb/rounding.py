@@ -6,13 +6,17 @@ import numpy as np
 
 # Formats with float32's exponents: how many of its 23 bits they drop. TF32 is what a GPU may make of the factors of products.
 DROPPED = {"bfloat16": 16, "tf32": 13}
+# What else it may make of them: the dropped bits are not read.
+TF32_TOWARDS_ZERO = "tf32 towards zero"
 
 
 def rounded(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Floats rounded to the dtype: float64 as they are, bfloat16, float16 and tf32 as float32; other arrays as they are."""
+    """Floats rounded to the dtype: float64 as they are, the other formats as float32; other arrays as they are."""
     if array.dtype.kind != "f" or dtype == "float64":
         return array
     single = array.astype(np.float32)
+    if dtype == TF32_TOWARDS_ZERO:
+        return (single.view(np.uint32) & ~np.uint32(2 ** DROPPED["tf32"] - 1)).view(np.float32)
     if dtype == "float16":
         with np.errstate(over="ignore"):
             return single.astype(np.float16).astype(np.float32)

@@ -55,7 +55,8 @@ class TrainerOptions:
         normalization, label_smoothing: see MaskedSoftmaxCELoss.
         precision: of the matrix products. ``full``: as the weights are. ``bf16``: their factors are rounded to bfloat16, their
             sums are taken in float32, and what comes out is bfloat16; weights, moments, normalizations, softmax and loss
-            stay float32 (Micikevicius et al. 2018; Kalamkar et al. 2019).
+            stay float32 (Micikevicius et al. 2018; Kalamkar et al. 2019). ``tf32``: a GPU that has TF32 may round their factors
+            to its 10 bits, all else being float32; other devices compute as with ``full``.
         compile: the whole step is compiled where the framework leaves that open; JAX and TensorFlow always do it.
         seed: the dropout of step n is a function of the seed and n alone, so that resumed training continues
             exactly as uninterrupted training would.

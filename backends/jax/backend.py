@@ -21,7 +21,20 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import map_leaves
 
-from . import attention, compiled, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
+from . import (
+    attention,
+    compiled,
+    decoder,
+    decoding,
+    embedding,
+    encoder,
+    feed_forward,
+    loss,
+    model,
+    normalization,
+    settings,
+    weights,
+)
 from .dropout import injected_dropout
 from .trainer import JAXTrainer
 
@@ -37,6 +50,7 @@ class JAXBackend(NativeBackend):
     name = "jax"
     dtypes = ("float32", "float64", "bfloat16", "float16")
     trainer_class = JAXTrainer
+    gpu_settings = settings.SETTINGS
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm
@@ -202,5 +216,5 @@ def _loss_and_gradients(
             logits, _ = model(source, target_in, valid_lens)
         return loss.module({})(logits, target_out, target_valid_lens).sum()
 
-    with compiled.full_precision():
+    with compiled.product_precision():
         return jax.value_and_grad(total)(values)

@@ -34,12 +34,16 @@ def keep_programs() -> None:
         config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
+# JAX's names for what a trainer calls the precision of products; bfloat16 is the dtype of their factors, see ``linear``.
+PRECISIONS = {"full": "highest", "bf16": "highest", "tf32": "tensorfloat32"}
+
+
 @contextmanager
-def full_precision() -> Iterator[None]:
+def product_precision(precision: str = "full") -> Iterator[None]:
     """Around what is traced: TF32 is the GPU's default for float32, and what a backend computes has all its digits."""
     global _traced_since_counted
     _traced_since_counted = True
-    with jax.default_matmul_precision("highest"):
+    with jax.default_matmul_precision(PRECISIONS[precision]):
         yield
 
 
@@ -181,7 +185,7 @@ def evaluate(function: Callable[..., Any], module: nnx.Module, platform: str, ar
 def _evaluate(function: Callable[..., Any], structure: Structure, values: Mapping[str, Array], *arrays: Any) -> Any:
     model = structure.module(values)
     model.eval()
-    with full_precision():
+    with product_precision():
         return function(model, *arrays)
 
 
@@ -247,7 +251,7 @@ def _run(function: Callable[..., Any], static: tuple[Any, ...], module: nnx.Modu
     remaining = iter(arrays)
     leaves = [next(remaining) if constant is None else constant for constant in constants]
     inputs, options = jax.tree.unflatten(structure, leaves)
-    with full_precision():
+    with product_precision():
         return function(*(() if module is None else (module,)), *inputs, **options)
 
 

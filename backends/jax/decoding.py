@@ -14,7 +14,7 @@ from transformer_mb.decoding import DecodingInputs
 from transformer_mb.sampling import Truncation
 
 from .cache import BlockCache
-from .compiled import Structure, full_precision, split
+from .compiled import Structure, product_precision, split
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 
@@ -59,7 +59,7 @@ def _generate(
         generated = jax.lax.dynamic_update_slice_in_dim(generated, tokens, step, axis=1)
         return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state
 
-    with full_precision():
+    with product_precision():
         state = _start(model, inputs, max_steps)
         tokens = inputs.tokens[:, None].astype(jnp.int32)
         generated = jnp.full((rows, max_steps), config.eos_id, jnp.int32)
@@ -120,7 +120,7 @@ class BeamDecoder:
 def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int, beam: int) -> list[Any]:
     model = structure.module(values)
     model.eval()
-    with full_precision():
+    with product_precision():
         return _start(model, inputs, max_steps, beam)
 
 
@@ -130,7 +130,7 @@ def _beam_step(
 ) -> tuple[Array, Array, Array | None, list[Any]]:
     model = structure.module(values)
     model.eval()
-    with full_precision():
+    with product_precision():
         logits, state = model.decoder(tokens, _reordered(state, rows), need_weights=attend)
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
     # top_k promises the lower id first, but takes -0.0 for less than 0.0.

@@ -16,7 +16,7 @@ from jax import Array
 from transformer_mb.distributed import Share
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compiled import Structure, at_least_float32, compiled, full_precision, leave_room, split
+from .compiled import Structure, at_least_float32, compiled, leave_room, product_precision, split
 from .dropout import injected_dropout, seeded_dropout
 from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
@@ -51,7 +51,7 @@ class _Inputs(NamedTuple):
 class JAXTrainer(Trainer):
     """The model's variables hold the current weights after every step; arrays read from them before it are gone."""
 
-    precisions = ("full", "bf16")
+    precisions = ("full", "bf16", "tf32")
     compiles = True
     few_shapes = True
 
@@ -179,7 +179,7 @@ def _differentiated(
             logits, _ = model(source, target_in, source_valid_lens)
         return loss(logits, target_out, target_valid_lens).sum() * inputs.weight
 
-    with full_precision(), reverse_mode():
+    with product_precision(options.precision), reverse_mode():
         return jax.value_and_grad(total)(values)
 
 

@@ -17,7 +17,7 @@ from . import attention, decoder, decoding, embedding, encoder, feed_forward, lo
 from .dropout import injected_dropout
 from .framework import Layer, no_gradients, softmax_backward
 from .int8 import _to_int8
-from .rounding import rounded_array
+from .rounding import SETTINGS, rounded_array
 from .trainer import NumPyTrainer
 
 
@@ -30,6 +30,7 @@ class NumPyBackend(NativeBackend):
     name = "numpy"
     dtypes = ("float32", "float64")
     trainer_class = NumPyTrainer
+    gpu_settings = SETTINGS
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm

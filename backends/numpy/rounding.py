@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 
-from transformer_mb.rounding import rounded
+from transformer_mb.rounding import TF32_TOWARDS_ZERO, rounded
 from transformer_mb.trees import map_leaves
 
 
@@ -72,9 +72,10 @@ def rounded_array(array: np.ndarray, dtype: str | None) -> np.ndarray:
 
 
 class _Products(threading.local):
-    """What matrix products are rounded to, in each thread for itself."""
+    """What matrix products are rounded to, in each thread for itself; and in what TF32's factors are."""
 
     to: str | None = None
+    tf32: str = "tf32"
 
 
 _products = _Products()
@@ -90,11 +91,26 @@ def rounded_products(to: str | None) -> Iterator[None]:
         _products.to = before
 
 
+@contextmanager
+def _tf32_towards_zero() -> Iterator[None]:
+    """Inside, the factors of TF32 are not rounded to the nearest: a GPU may do either."""
+    before, _products.tf32 = _products.tf32, TF32_TOWARDS_ZERO
+    try:
+        yield
+    finally:
+        _products.tf32 = before
+
+
+SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {TF32_TOWARDS_ZERO: _tf32_towards_zero}
+
+
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """A @ B of a layer, forward or backward; within ``rounded_products`` with factors and result rounded."""
+    """A @ B of a layer, forward or backward; within ``rounded_products`` with factors and result rounded, or factors alone."""
     to = _products.to
     if to is None:
         return np.matmul(A, B, out=out)
+    if to == "tf32":  # a format of factors alone
+        return np.matmul(rounded(A, _products.tf32), rounded(B, _products.tf32), out=out)
     result = np.matmul(rounded(A, to), rounded(B, to), out=out)
     result[...] = rounded(result, to)
     return result

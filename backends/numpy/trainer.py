@@ -19,14 +19,14 @@ from .weights import named_parameters
 
 
 class NumPyTrainer(Trainer):
-    """``bf16`` is arithmetic in float32 with the factors and results of all matrix products rounded: it takes longer."""
+    """``bf16`` and ``tf32`` are arithmetic in float32 with matrix products rounded: they take longer."""
 
-    precisions = ("full", "bf16")
+    precisions = ("full", "bf16", "tf32")
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
-        self.rounded_to = "bfloat16" if options.precision == "bf16" else None
+        self.rounded_to = {"bf16": "bfloat16", "tf32": "tf32"}.get(options.precision)
         self.optimizer = build_optimizer([parameter.holder for parameter in self.parameters.values()], options)
         _keep_freed_memory()
 

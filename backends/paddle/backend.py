@@ -53,7 +53,10 @@ class PaddleBackend(NativeBackend):
 
     def find_device(self, device: str | None) -> Any:
         name = self._check_device("gpu:0" if device == "gpu" else device or paddle.get_device(), device)
-        return paddle.CPUPlace() if name == "cpu" else paddle.CUDAPlace(int(name.removeprefix("gpu:")))
+        if name == "cpu":
+            return paddle.CPUPlace()
+        paddle.base.core.set_cublas_switch(False)  # TF32 would be the default for float32; the switch is the whole process's
+        return paddle.CUDAPlace(int(name.removeprefix("gpu:")))
 
     @property
     def device_name(self) -> str:

@@ -15,7 +15,7 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
 
-from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization
+from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, settings
 from .dropout import injected_dropout
 from .int8 import _to_int8
 from .trainer import TorchTrainer
@@ -26,6 +26,7 @@ class TorchBackend(NativeBackend):
     name = "torch"
     dtypes = ("float32", "float64", "bfloat16", "float16")
     trainer_class = TorchTrainer
+    gpu_settings = settings.SETTINGS
 
     LayerNorm = normalization.LayerNorm
     AddNorm = normalization.AddNorm

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from .dropout import _drawn_masks, injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
+from .settings import tf32
 from .sharding import in_parts, part, release, whole
 from .threads import suited
 from .two_bytes import add_gradients, at_least_float32, read_weights, write_weights
@@ -29,7 +31,7 @@ STATE_NAMES = {"m": "exp_avg", "v": "exp_avg_sq", "momentum": "momentum_buffer"}
 
 
 class TorchTrainer(Trainer):
-    precisions = ("full", "bf16")
+    precisions = ("full", "bf16", "tf32")
     compiles = True
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
@@ -59,7 +61,8 @@ class TorchTrainer(Trainer):
             parameter.holder.data = whole(tensor.detach())
 
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
-        with suited(self.device, self.model.config, share.batch.target_in.size):
+        products = tf32() if self.options.precision == "tf32" else nullcontext()
+        with suited(self.device, self.model.config, share.batch.target_in.size), products:
             return self._run_batch(share, part, last)
 
     def _run_batch(self, share: Share, part: int, last: bool) -> Tensor:

@@ -34,6 +34,8 @@ EXTRA_FILES = {
     ("torch", "one_row.py"): "which of PyTorch's libraries reads a weight faster, and how to have it do so",
     ("torch", "int8.py"): "products of whole numbers, which PyTorch alone has on the CPU",
     ("numpy", "int8.py"): "what they lose, measured on NumPy, which has none itself",
+    ("torch", "settings.py"): "what PyTorch can be told of how a GPU computes: kernels of attention, CUDA graphs, TF32",
+    ("jax", "settings.py"): "likewise, of TF32",
     ("torch", "two_bytes.py"): "float32 copies for an update, because torch.optim gives moments the dtype of the weights",
     ("torch", "sharding.py"): "weights in parts, which two frameworks of the six can keep",
     ("jax", "sharding.py"): "likewise, and the mesh of devices over which XLA lays all arrays",

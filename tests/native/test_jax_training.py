@@ -9,7 +9,8 @@ import pytest
 from flax import nnx
 
 import transformer_mb as tmb
-from transformer_mb.backends.jax import EncoderBlock
+from transformer_mb.backends.jax import EncoderBlock, settings, trainer
+from transformer_mb.backends.jax.compiled import product_precision
 from transformer_mb.backends.jax.dropout import _draw
 from transformer_mb.backends.jax.linear import round_products
 from transformer_mb.trainer import Batch
@@ -58,3 +59,40 @@ def test_layers_have_derivatives_in_both_modes():
     gradient, along = jax.grad(total)(parameters), jax.tree.map(jnp.ones_like, parameters)
     _, slope = jax.jvp(total, (parameters,), (along,))
     np.testing.assert_allclose(slope, sum(leaf.sum() for leaf in jax.tree.leaves(gradient)), rtol=1e-3, atol=1e-3)
+
+
+def asked_for(program):
+    """The precisions of a program's products, as it says them to XLA."""
+    return {word for word in ("HIGHEST", "HIGH", "DEFAULT") if f"precision = [{word}, {word}]" in program}
+
+
+@pytest.mark.parametrize(("precision", "word"), [("full", "HIGHEST"), ("tf32", "HIGH")])
+def test_a_step_asks_xla_for_tf32(precision, word, monkeypatch):
+    """Which the processor here has not: the program says what a GPU would do."""
+    programs, step = [], trainer._step
+
+    def lowered(*arguments):
+        programs.append(step.lower(*arguments).as_text())
+        return step(*arguments)
+
+    monkeypatch.setattr(trainer, "_step", lowered)
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(9, 9, encoder_num_layers=1, decoder_num_layers=1), seed=0)
+    ids, lens = np.array([[4, 8, 6]]), np.array([3])
+    backend.trainer(model, precision=precision).step(Batch(ids, lens, ids, ids, lens))
+    assert asked_for(programs[0]) == {word}
+
+
+def test_the_matrix_can_have_the_switch_forgotten():
+    def square(X):
+        with product_precision():
+            return X @ X
+
+    function, programs = jax.jit(square), []
+    for told in (False, True, False):
+        if told:
+            with settings.SETTINGS["TF32"]():
+                programs.append(function.lower(np.ones((2, 2), np.float32)).as_text())
+        else:
+            programs.append(function.lower(np.ones((2, 2), np.float32)).as_text())
+    assert list(map(asked_for, programs)) == [{"HIGHEST"}, {"HIGH"}, {"HIGHEST"}]

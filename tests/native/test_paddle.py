@@ -275,3 +275,14 @@ def test_M11_importing_warns_of_nothing(threads):
     environment = {**os.environ, "OMP_NUM_THREADS": threads}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and done.stderr == ""
+
+
+def test_tf32_is_off_on_a_gpu(monkeypatch):
+    """The GPU itself is imagined: nothing is computed on it."""
+    told = []
+    monkeypatch.setattr(paddle.device.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(paddle.base.core, "set_cublas_switch", told.append, raising=False)
+    monkeypatch.setattr(paddle, "CUDAPlace", lambda number: f"gpu:{number}")
+    PaddleBackend(device="cpu")
+    assert told == []
+    assert PaddleBackend(device="gpu").device == "gpu:0" and told == [False]

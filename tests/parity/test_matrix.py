@@ -63,7 +63,14 @@ def test_the_committed_run_caught_every_mistake_in_every_backend(plan, committed
     """What ``test_controls`` plants live in two backends was planted into all six, but where a cell is of others alone."""
     cases = {name: [(cell.row, cell.case) for cell in plan.cells(name, PLAIN_DTYPES)] for name in BUILT_IN}
 
+    on_gpus = Plan(Selection(), list(BUILT_IN), BUILT_IN)
+    elsewhere = {
+        (cell.row, cell.case) for name in BUILT_IN for cell in on_gpus.cells(name, PLAIN_DTYPES)
+    } - {cell for cells in cases.values() for cell in cells}  # fmt: skip
+
     def takes_part(control, name):
+        if control.option or any(control.row == row and matches(control.case, case) for row, case in elsewhere):
+            return False
         with_it = [
             one for one in BUILT_IN if any(row == control.row and matches(control.case, case) for row, case in cases[one])
         ]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -197,9 +198,14 @@ def test_a_device_that_is_missing_fails(worker, faulty_backends):
         worker("numpy", device="cuda")
 
 
-def test_tf32_is_off_in_a_worker(worker):
-    channel = worker("numpy").gateway.connection.remote_exec("import os; channel.send(os.environ['NVIDIA_TF32_OVERRIDE'])")
-    assert channel.receive(10) == "0"
+def test_tf32_is_off_in_a_worker_also_where_the_environment_has_it_on(worker, monkeypatch):
+    """As in NVIDIA's containers."""
+    monkeypatch.setenv("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1")
+    precision = "import torch; {}(torch.get_float32_matmul_precision())"
+    outside = subprocess.run([sys.executable, "-c", precision.format("print")], capture_output=True, text=True)
+    assert outside.stdout.strip() == "high"
+    channel = worker("torch").gateway.connection.remote_exec(precision.format("channel.send"))
+    assert channel.receive(60) == "highest"
 
 
 def test_a_worker_on_another_host(worker, request_, tmp_path, monkeypatch):

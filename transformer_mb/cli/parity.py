@@ -76,8 +76,8 @@ def command(
 
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    from ..parity.matrix import run_plan
-    from ..parity.plan import Plan, Selection
+    from ..parity.matrix import plan_of, run_plan
+    from ..parity.plan import Selection
     from ..processes.gateway import require_execnet
     from ..registry import EVERY_DTYPE, entries
     from .parity_columns import names, worker_specs
@@ -103,7 +103,7 @@ def command(
     if sweeping.wanted:
         require_execnet()
         return tell_findings(run_sweep(sweeping, workers, selection, timeout, jobs), json_file)
-    plan = Plan(selection, [spec.label for spec in workers])
+    plan = plan_of(selection, workers)
     plan.check()
     if list_ids:
         offered = {spec.label: entries()[spec.backend].dtypes or EVERY_DTYPE for spec in workers}

@@ -136,7 +136,7 @@ def run_sweep(
 ) -> Findings:
     """Run what ``--out`` does not hold yet, and read it all."""
     from ..files.whole_file import check_writable
-    from ..parity.plan import Plan
+    from ..parity.matrix import plan_of
     from ..parity.sweeping.folder import SweepFolder
     from ..parity.sweeping.sweep import found_in, missing, run_missing
     from ..parity.sweeping.unit import units_of
@@ -150,7 +150,7 @@ def run_sweep(
     unable: dict[str, str] = {}
     if new:
         if selection.cases is not None:
-            Plan(new[0].selection, [spec.label for spec in workers]).check()
+            plan_of(new[0].selection, workers).check()
         with ended_cleanly(), _engine(asked, workers, jobs) as engine:
             unable = run_missing(units, folder, engine, _tell)
     return found_in(units, folder, unable)
@@ -170,8 +170,7 @@ def _needs(given: Sequence[str], workers: Sequence[WorkerSpec]) -> dict[str, flo
     """By resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
     from ..errors import ParityError
 
-    on_a_gpu = any((spec.device or "").startswith(("cuda", "gpu")) for spec in workers)
-    needs: dict[str, float] = {"GPU": 1.0} if on_a_gpu else {}
+    needs: dict[str, float] = {"GPU": 1.0} if any(spec.on_gpu for spec in workers) else {}
     for one in given:
         match = re.fullmatch(r"\s*(.+?)\s*=\s*(\d*\.?\d+(?:e[+-]?\d+)?)\s*", one)
         if match is None or match[1] == "CPU" or not float(match[2]):

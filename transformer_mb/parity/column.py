@@ -16,6 +16,7 @@ from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResul
 from .computing.messages import Request
 from .controls.answers import Replay, spoil
 from .outcome import Difference
+from .rows.fast_steps import is_offered
 from .run import Run
 from .verdict.answers import judged
 from .workers import Worker, WorkerSpec
@@ -127,6 +128,8 @@ class Column:
     def _controls(self, experiment: Experiment, replay: Replay) -> None:
         """Mistakes in what is asked, then numbers that are not finite in what was answered."""
         for control in self.shared.plan.controls.get(experiment, ()):
+            if control.option is not None and not is_offered(control.option, self.label, self.shared.plan.on_gpu):
+                continue
             try:
                 result = control.run(experiment, self.label, self._ask)
             except Exception as error:  # the backend's failure: this mistake was not put to the verdict

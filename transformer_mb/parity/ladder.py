@@ -20,8 +20,8 @@ class Row:
         name: as results and reports have it.
         sentence: what is true of a backend whose cells all pass.
         computation: what the backend is asked for.
-        measured: what of the answer is compared with the reference's: one of ``comparison.MEASURES``, or ``tokens`` or
-            ``losses``, which experiments of their own compare.
+        measured: what of the answer is compared with the reference's: one of ``comparison.MEASURES``, or ``tokens``,
+            ``losses`` or ``bits``, which experiments of their own compare.
         limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
         dtypes: in which it is measured, where the backend has them.
         made_of: rows whose comparisons it is made of, and whose negative controls hold for it.
@@ -58,6 +58,7 @@ LADDER = {
         Row("fast loss", "Compiled or in bfloat16, a whole step has the reference's loss.", "whole_step", "loss", 1e-11),
         Row("fast gradients", "Its weights move by the reference's gradients.", "whole_step", "gradients", 1e-10),
         Row("fast logits", "In eight bits it has the reference's logits.", "eight_bits", "outputs", 1e-11, ("float32",)),
+        Row("repeated steps", "The same steps from the same seed give the same bits.", "repeated", "bits", 0.0, EVERY_DTYPE),
         # The limit is that of the first step, which may not widen the band that the others are held to: see verdict/bands.py.
         Row("free-running", "By itself it strays no further than ten times the reference.", "run", "losses", 1e-11),
         Row("hand-over, first step", "From another's state it takes the same step.", "step", "update", 1e-10, made_of=STEPWISE),

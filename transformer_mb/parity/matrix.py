@@ -39,9 +39,13 @@ def run_matrix(
         dump: a folder for inputs and outputs of models that failed, a folder for each.
     Raises: ParityError when the selection takes nothing, or when execnet is not installed.
     """
-    plan = Plan(selection, [spec.label for spec in workers])
+    plan = plan_of(selection, workers)
     plan.check()
     return run_plan(workers, plan, timeout=timeout, jobs=jobs, watcher=watcher, dump=dump), plan
+
+
+def plan_of(selection: Selection, workers: Sequence[WorkerSpec]) -> Plan:
+    return Plan(selection, [spec.label for spec in workers], [spec.label for spec in workers if spec.on_gpu])
 
 
 def run_plan(

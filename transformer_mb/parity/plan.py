@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 from .cells import Cell, Experiment
 from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
+from .rows.attention_kernels import kernel_experiments
 from .rows.caches import cached_experiments
 from .rows.drawn_training import training_experiments
 from .rows.fast_steps import fast_experiments
@@ -16,6 +17,7 @@ from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
 from .rows.models import model_experiments
 from .rows.optimizers import optimizer_experiments
+from .rows.repeats import Repeat
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, stepwise_experiments
 from .rows.training_job import Recording, make_job
@@ -23,10 +25,14 @@ from .selection import Selection, check_patterns, matches
 
 
 class Plan:
-    """All experiments of a selection, in the order in which they run, and what they share."""
+    """All experiments of a selection, in the order in which they run, and what they share.
 
-    def __init__(self, selection: Selection, backends: list[str]):
-        self.selection, self.backends = selection, backends
+    Args:
+        backends: labels of columns. on_gpu: those of them for which a GPU was asked for.
+    """
+
+    def __init__(self, selection: Selection, backends: list[str], on_gpu: Collection[str] = ()):
+        self.selection, self.backends, self.on_gpu = selection, backends, frozenset(on_gpu)
         self.job = make_job(selection.data, selection.seed)
         self.recording = Recording(self.job)
         self.free: dict[str, FreeRunning] = {}
@@ -53,7 +59,9 @@ class Plan:
             *optimizer_experiments(dtype, seed),
             *training_experiments(dtype, seed),
             *token_experiments(dtype, seed),
-            *fast_experiments(dtype, seed),
+            *fast_experiments(dtype, seed, self.on_gpu),
+            *kernel_experiments(dtype, seed, self.on_gpu),
+            Repeat(dtype, seed, self.on_gpu),
             *stepwise_experiments(self.recording, dtype),
         ]
         if dtype in LADDER[FreeRunning.row].dtypes:
@@ -86,9 +94,10 @@ class Plan:
     def check(self) -> None:
         """Raises ParityError when a pattern of the selection takes no cell."""
         if self.selection.cases is not None and not all(map(self._takes_one, self.selection.patterns)):
-            ids = Plan(replace(self.selection, cases=None, controls=False), self.backends).ids(self.selection.dtypes)
-            wider = replace(self.selection, cases=None, controls=False, dtypes=EVERY_DTYPE)
-            check_patterns(self.selection.patterns, ids, Plan(wider, [*self.backends, *BUILT_IN]).ids(EVERY_DTYPE))
+            whole = replace(self.selection, cases=None, controls=False)
+            ids = Plan(whole, self.backends, self.on_gpu).ids(self.selection.dtypes)
+            every = Plan(replace(whole, dtypes=EVERY_DTYPE), [*self.backends, *BUILT_IN], BUILT_IN)
+            check_patterns(self.selection.patterns, ids, every.ids(EVERY_DTYPE))
 
     def _takes_one(self, pattern: str) -> bool:
         return any(matches(pattern, name) for name in self.ids(self.selection.dtypes))

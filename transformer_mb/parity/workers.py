@@ -44,6 +44,11 @@ class WorkerSpec:
         return self.label.partition("@")[0]
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether one was asked for."""
+        return (self.device or "").startswith(("cuda", "gpu"))
+
+    @property
     def install(self) -> str:
         """The sentence that says how its interpreter gets this package."""
         source = Path(__file__).parents[2]

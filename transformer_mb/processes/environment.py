@@ -4,7 +4,9 @@ To be set before NumPy or a framework is imported.
 """
 
 SETTINGS = {
-    "NVIDIA_TF32_OVERRIDE": "0",  # NVIDIA's libraries obey it whatever a framework asks for
+    # NVIDIA's containers turn TF32 on for PyTorch by it. What would turn it off for all (NVIDIA_TF32_OVERRIDE) is not set, for
+    # users have no such variable, and a backend that forgot its own switch would not be seen.
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0",
     # On a GPU: one workspace, so that cuBLAS adds in one order; memory as it is needed, since several processes share it.
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -130,12 +131,15 @@ def step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 def whole_step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """The ``loss`` of a trainer's own step with the options in ``fast``, and the ``gradient`` that moved its weights.
 
-    The step is plain SGD, whose learning rate is large enough that nothing of the gradient is lost beside the weights.
+    The step is plain SGD, whose learning rate is large enough that nothing of the gradient is lost beside the weights. It is
+    taken ``times``, from the same weights: what is captured while it runs is then run again, and the last one answers.
     """
     native = model_of(backend, spec["config"], arrays)
     before = backend.get_weights(native)
     trainer = backend.trainer(native, **spec["options"], **spec["fast"])
-    loss = float(trainer.step(batch_of(under("batch", arrays)), dropout_masks=under("masks", arrays)))
+    for _ in range(spec["times"]):
+        backend.set_weights(native, before)
+        loss = float(trainer.step(batch_of(under("batch", arrays)), dropout_masks=under("masks", arrays)))
     rate, answer = spec["options"]["learning_rate"], {"loss": np.asarray(loss)}
     for name, value in backend.get_weights(native).items():
         gradient = (before[name].astype(np.float64) - value) / rate
@@ -182,6 +186,21 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         trainer.learning_rate = trainer.options.learning_rate / count
         losses.append(float(trainer.step(batch, dropout_masks=each)))
     return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}
+
+
+def repeated(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
+    """``losses``, ``weights`` and moments of a few steps whose dropout the trainer draws; and ``again`` of the same from anew.
+
+    ``seeds``: of the first and of the second time.
+    """
+    first, second = (_steps(backend, {**spec, "options": {**spec["options"], "seed": seed}}, arrays) for seed in spec["seeds"])
+    return first | named("again", second)
+
+
+def _steps(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
+    trainer, native = trainer_of(backend, spec, arrays)
+    losses = np.array([float(trainer.step(batch_of(under("batch", arrays)))) for _ in range(spec["steps"])])
+    return {"losses": losses, **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}
 
 
 def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
@@ -253,11 +272,15 @@ def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function
-    for function in (layer, model, part, update, step, whole_step, eight_bits, run, train, decode, cached)
+    for function in (layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached)
 }
 
 
 def compute(backend: Backend, request: Request) -> Answer:
     """What a request asks for, and in which dtype the framework gave each output of it."""
-    with recorded_dtypes(backend) as dtype_of:
+    with _told(backend, request.spec.get("setting")), recorded_dtypes(backend) as dtype_of:
         return with_dtypes(COMPUTATIONS[request.computation](backend, request.spec, request.arrays), dtype_of)
+
+
+def _told(backend: Backend, setting: str | None) -> AbstractContextManager[None]:
+    return nullcontext() if setting is None else backend.gpu_settings[setting]()

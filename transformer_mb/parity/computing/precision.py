@@ -13,7 +13,7 @@ from .messages import Request
 
 IN_FLOAT32 = ("MaskedSoftmaxCELoss",)  # layers that are never computed in less
 SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133}  # above zero
-EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "tf32": 2.0**-10, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 def rounded_arrays(arrays: dict[str, np.ndarray], dtype: str) -> dict[str, np.ndarray]:

@@ -26,20 +26,21 @@ def backend(dtype: str) -> Backend:
 
 def answer(request: Request) -> Answer:
     """In float64, whatever the dtype of the request, and with no option that makes a step fast."""
-    return run(backend("float64"), _with_fast(request, ()))
+    return run(backend("float64"), _plain(request, ()))
 
 
-def baseline(request: Request) -> Answer:
-    """In the request's dtype, but never in more than float32."""
-    return run(backend("float32" if request.dtype == "float64" else request.dtype), _with_fast(request, ("precision", "dtype")))
+def baseline(request: Request, setting: str | None = None) -> Answer:
+    """In the request's dtype, but never in more than float32; in one of the NumPy backend's own ``gpu_settings``."""
+    dtype = "float32" if request.dtype == "float64" else request.dtype
+    return run(backend(dtype), _plain(request, ("precision", "dtype"), setting))
 
 
-def _with_fast(request: Request, kept: tuple[str, ...]) -> Request:
+def _plain(request: Request, kept: tuple[str, ...], setting: str | None = None) -> Request:
     """The request with these alone of the options that make a step fast: NumPy compiles nothing, but rounds products."""
-    if "fast" not in request.spec:
-        return request
-    fast = {name: value for name, value in request.spec["fast"].items() if name in kept}
-    return replace(request, spec={**request.spec, "fast": fast})
+    spec = {**request.spec, "setting": setting}
+    if "fast" in spec:
+        spec["fast"] = {name: value for name, value in spec["fast"].items() if name in kept}
+    return replace(request, spec=spec)
 
 
 def run(backend: Backend, request: Request) -> Answer:

@@ -49,13 +49,15 @@ DECODER, SHALLOW = "weights.decoder.blks.block1", "weights.decoder.blks.block0"
 class Control:
     """A mistake, the cell that it is planted into by altering every request, and the row that has to notice it.
 
-    Of a drawn case the name begins with what ``case`` has before a star.
+    Of a drawn case the name begins with what ``case`` has before a star. ``option``: of ``registry.Entry``, which a column must
+    have for the mistake to be made in it.
     """
 
     name: str
     row: str
     case: str
     alter: Alter
+    option: str | None = None
 
     def run(self, experiment: Experiment, backend: str, ask: Ask) -> ControlResult:
         results = judged(experiment, backend, lambda request: ask(self.alter(request)))
@@ -76,6 +78,10 @@ CONTROLS = (
     Control("TF32 left on", LAYER, "self-attention", in_tf32),
     Control("a perturbed weight", GRADIENTS, "encoder block, silu, biases", perturbed("weights.ffn.dense2.weight")),
     Control("TF32 left on", GRADIENTS, "ffn gelu", in_tf32),
+    *(
+        Control("TF32 left on by its switch", row, case, specified({"setting": "TF32"}), option="TF32")
+        for row, case in ((LAYER, "ffn gelu"), (GRADIENTS, "ffn gelu"), (MODEL, "d2l"), ("model gradients", "d2l"))
+    ),
     Control("a mask shifted by one", GRADIENTS, "cross-attention, lens", shifted("inputs.3")),
     Control("a transposed square matrix", GRADIENTS, "self-attention", transposed("weights.W_o.weight")),
     Control("a dropped scale", GRADIENTS, "self-attention, causal", times("weights.W_q.weight", math.sqrt(HEAD))),
@@ -135,6 +141,21 @@ CONTROLS = (
     Control("a transposed square matrix", "fast gradients", "compile*", transposed(f"{SHALLOW}.attention1.W_o.weight")),
     Control("one dropped element more", "fast gradients", "compile*", flipped("masks.encoder.dropout")),
     Control("a transposed square matrix", "fast gradients", "bf16, gelu*", transposed(f"{DECODER}.attention1.W_o.weight")),
+    *(
+        Control(name, row, f"{case}*", alter)
+        for case in ("tf32, gelu", "CUDA graphs")
+        for name, row, alter in (
+            ("a mask shifted by one", "fast loss", shifted("batch.target_valid_lens")),
+            ("a transposed square matrix", "fast gradients", transposed(f"{SHALLOW}.attention1.W_o.weight")),
+        )
+    ),
+    *(
+        Control("a mask shifted by one", row, f"{kernel} attention, padding", shifted("batch.source_valid_lens"))
+        for row in (MODEL, "model gradients")
+        for kernel in ("math", "memory-efficient")
+    ),
+    Control("bfloat16 for TF32", "fast gradients", "tf32, shared*", setting("fast", "precision", value="bf16")),
+    Control("another seed", "repeated steps", "*", specified({"seeds": [0, 1]})),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
     Control(
         "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")

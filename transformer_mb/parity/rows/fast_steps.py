@@ -1,7 +1,8 @@
-"""The rows of what is made fast: steps compiled or with products in bfloat16, decoding in eight bits; where that is offered."""
+"""The rows of what is made fast: steps compiled or with rounded products, decoding in eight bits; where that is offered."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -9,13 +10,15 @@ from typing import Any
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ...registry import BUILT_IN, PLAIN_DTYPES
+from ...rounding import TF32_TOWARDS_ZERO
 from ..cells import Cell
-from ..computing.messages import Request, named
+from ..computing import reference
+from ..computing.messages import Arrays, Request, named
 from ..computing.precision import perturbed_copy, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from ..verdict.limits import PERTURBED_COPIES, Baseline
-from ..verdict.measure import NONE
+from ..verdict.measure import NONE, Errors, worst_errors
 from .model_cases import CONFIGS, ModelCase
 from .models import drawn_batch
 from .weights import model_weights
@@ -30,10 +33,11 @@ class Fast:
     """What is asked for beside the recipe or the model.
 
     Args:
-        option: as ``registry.Entry.fast`` names it.
+        option: as ``registry.Entry.fast`` or ``on_gpu`` names it.
         options: of TrainerOptions, or the ``dtype`` of a translation. dtypes: of the weights. models: of
-            ``model_cases.CONFIGS``; those whose gradients come in bfloat16 without ReLU, see ``model_cases.SMOOTH``.
-        computation: what shows it. coarse: whether it rounds more than float32 does.
+            ``model_cases.CONFIGS``; those whose gradients come rounded without ReLU, see ``model_cases.SMOOTH``.
+        computation: what shows it. rounded_to: the format of its factors, where that is less than float32.
+        setting: of ``Backend.gpu_settings``, in which it is computed. times: how often it is, before the last one counts.
     """
 
     option: str
@@ -41,46 +45,67 @@ class Fast:
     dtypes: tuple[str, ...]
     models: tuple[str, ...]
     computation: str = "whole_step"
-    coarse: bool = False
+    rounded_to: str | None = None
+    setting: str | None = None
+    times: int = 1
 
 
 MODELS = ("gelu, halves", "silu, uneven sides", "shared and tied, padding")
 FAST = (
-    Fast("bf16", {"precision": "bf16"}, ("float32",), MODELS, coarse=True),
+    Fast("bf16", {"precision": "bf16"}, ("float32",), MODELS, rounded_to="bfloat16"),
+    Fast("tf32", {"precision": "tf32"}, ("float32",), MODELS, rounded_to="tf32"),
     Fast("compile", {"compile": True}, PLAIN_DTYPES, ("embedding norm",)),
-    Fast("int8", {"dtype": "int8"}, ("float32",), (*MODELS, "d2l"), "eight_bits", coarse=True),
+    # The first call warms up, the second is captured, and from the third on the graphs are run.
+    Fast("CUDA graphs", {"compile": True}, ("float32",), ("embedding norm",), setting="CUDA graphs", times=4),
+    Fast("int8", {"dtype": "int8"}, ("float32",), (*MODELS, "d2l"), "eight_bits", rounded_to="bfloat16"),
 )
 
 
 @dataclass(eq=False)
 class FastComparison(Comparison):
-    """A comparison with cells in the backends alone that have the option."""
+    """A comparison with cells in the backends alone that have the option. ``on_gpu``: labels of columns that are on one."""
 
     option: str = ""
+    on_gpu: Collection[str] = ()
 
     def cells(self, backend: str) -> list[Cell]:
-        name = backend.partition("@")[0]
-        offered = not name or (name in BUILT_IN and self.option in BUILT_IN[name].fast)
-        return super().cells(backend) if offered else []
+        return super().cells(backend) if not backend or is_offered(self.option, backend, self.on_gpu) else []
 
 
+def is_offered(option: str, backend: str, on_gpu: Collection[str]) -> bool:
+    """Whether a column has an option of ``registry.Entry``: one of every device, or one of a GPU, on which it is."""
+    entry = BUILT_IN.get(backend.partition("@")[0])
+    return entry is not None and (option in entry.fast or (backend in on_gpu and option in entry.on_gpu))
+
+
+@dataclass(eq=False)
 class CoarseComparison(FastComparison):
-    """Held to what NumPy loses that rounds the same products, here and with arrays off by a last place of bfloat16.
+    """Held to what NumPy loses that rounds the same products, here and with arrays off by a last place of their format.
 
-    The weights are bfloat16's numbers already, so how far such a place moves the exact result is allowed to nobody.
+    The weights are the format's numbers already, so how far such a place moves the exact result is allowed to nobody.
     """
+
+    rounded_to: str = "bfloat16"
 
     @cached_property
     def judged_in(self) -> str:
-        return "bfloat16"
+        return self.rounded_to
 
     @cached_property
     def _asked(self) -> Request:
         return self.request
 
     def perturbed(self, number: int) -> Request:
-        copy = perturbed_copy(replace(self.request, dtype="bfloat16"), number)
+        copy = perturbed_copy(replace(self.request, dtype=self.rounded_to), number)
         return replace(copy, dtype=self.dtype)
+
+    def _lost(self, request: Request, expected: Arrays | None = None) -> dict[str, Errors]:
+        """By the worse of both ways in which a GPU may round to TF32."""
+        nearest = super()._lost(request, expected)
+        if self.rounded_to != "tf32":
+            return nearest
+        other = self._errors(request, reference.baseline(request, TF32_TOWARDS_ZERO), expected)
+        return {row: worst_errors([nearest[row], other[row]]) for row in self.rows}
 
     def baseline(self, row: str, copies: int = PERTURBED_COPIES) -> Baseline:
         return replace(super().baseline(row, copies), copies=NONE)
@@ -90,30 +115,32 @@ class CoarseComparison(FastComparison):
         return False
 
 
-def fast_experiments(dtype: str, seed: int) -> list[Comparison]:
+def fast_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[Comparison]:
     return [
-        (CoarseComparison if fast.coarse else FastComparison)(
-            f"{fast.option}, {name}",
-            dtype,
-            rows_of(fast.computation, dtype),
-            partial(fast_request, name, fast, dtype, seed),
-            option=fast.option,
-        )
+        comparison(f"{fast.option}, {name}", fast, partial(fast_request, name, fast, dtype, seed), dtype, on_gpu)
         for fast in FAST
         if dtype in fast.dtypes
         for name in fast.models
     ]
 
 
+def comparison(case: str, fast: Fast, make: Callable[[], Request], dtype: str, on_gpu: Collection[str]) -> Comparison:
+    shared: dict[str, Any] = {"option": fast.option, "on_gpu": on_gpu}
+    rows = rows_of(fast.computation, dtype)
+    if fast.rounded_to is None:
+        return FastComparison(case, dtype, rows, make, **shared)
+    return CoarseComparison(case, dtype, rows, make, **shared, rounded_to=fast.rounded_to)
+
+
 def fast_request(name: str, fast: Fast, dtype: str, seed: int) -> Request:
     """Random weights and ragged tokens, dropout from injected masks."""
     config, random = CONFIGS[name], stream(seed, "parity", f"{fast.option}, {name}")
-    if fast.option == "compile":  # which takes torch half a minute for two blocks of each side
+    if fast.options.get("compile"):  # which takes torch half a minute for two blocks of each side
         config = config.replace(encoder_num_layers=1, decoder_num_layers=1)
     case = ModelCase(name, config)
-    # bfloat16's numbers, which are float32's too: a copy of them perturbed in their last place is then a neighbour.
-    weights = rounded_arrays(named("weights", model_weights(case.config, seed)), "bfloat16" if fast.coarse else dtype)
+    # The format's numbers, which are float32's too: a copy of them perturbed in their last place is then a neighbour.
+    weights = rounded_arrays(named("weights", model_weights(case.config, seed)), fast.rounded_to or dtype)
     masks = dropout_masks(case.config, seed, 0, case.rows, case.source_steps, case.target_steps)
     arrays = weights | named("batch", drawn_batch(case, random)) | named("masks", masks)
-    spec = {"config": case.config.to_dict(), "options": SGD, "fast": fast.options, "step_count": 0}
-    return Request(fast.computation, dtype, spec, arrays)
+    spec = {"config": case.config.to_dict(), "options": SGD, "fast": fast.options, "step_count": 0, "times": fast.times}
+    return Request(fast.computation, dtype, spec | ({"setting": fast.setting} if fast.setting else {}), arrays)

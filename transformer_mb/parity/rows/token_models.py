@@ -17,8 +17,7 @@ from ...config import TransformerConfig
 from ...errors import ParityError
 from ...random_streams import stream
 from ..computing import reference
-from ..computing.computations import decode
-from ..computing.messages import named
+from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from .weights import model_weights
 
@@ -119,7 +118,7 @@ def _attempt(search: Search, random: np.random.Generator) -> Drawn | None:
     arrays |= rounded_arrays(named("weights", weights), "float32")
 
     def tokens(dtype: str = "float64", **changes: Any) -> np.ndarray:
-        return decode(reference.backend(dtype), {**search.spec, **changes}, arrays)["tokens"]
+        return reference.run(reference.backend(dtype), Request("decode", dtype, {**search.spec, **changes}, arrays))["tokens"]
 
     expected = tokens()
     good = np.array([is_telling(row, search) for row in expected])

@@ -39,7 +39,7 @@ def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
         if value.shape != expected[name].shape:
             raise Unusable(f"{name} must have shape {list(expected[name].shape)}, got {list(value.shape)}")
         kind = expected[name].dtype
-        wanted = kind if name in FROM_PYTHON or kind.kind != "f" else float_type
+        wanted = kind if name.rpartition(".")[2] in FROM_PYTHON or kind.kind != "f" else float_type
         if value.dtype != wanted:
             raise Unusable(f"{name} must be {wanted.name}, got {value.dtype}")
         if wrong := np.flatnonzero(~np.isfinite(value)).tolist():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -78,6 +79,9 @@ class Comparison:
     ill_conditioned: bool = False
     after = False
 
+    def __post_init__(self) -> None:
+        self._drawing = threading.Lock()  # columns ask at the same time, and each copy is to be drawn once
+
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(row, self.case, self.dtype) for row in self.rows]
 
@@ -108,20 +112,24 @@ class Comparison:
 
     def _draws(self, copies: int) -> list[_Draw]:
         """Of the case itself, then of so many of its perturbed copies."""
-        for number in range(len(self._drawn) - 1, copies):
-            copy = self.perturbed(number)
-            answer = reference.answer(copy)
-            numpy = self._errors(copy, reference.baseline(copy), answer)
-            self._drawn.append(_Draw(numpy, self._errors(self._asked, answer)))
-        return self._drawn[: copies + 1]
+        with self._drawing:
+            for number in range(len(self._drawn) - 1, copies):
+                copy = self.perturbed(number)
+                answer = reference.answer(copy)
+                numpy = self._lost(copy, answer)
+                self._drawn.append(_Draw(numpy, self._errors(self._asked, answer)))
+            return self._drawn[: copies + 1]
 
     def perturbed(self, number: int) -> Request:
         return perturbed_copy(self._asked, number)
 
     @cached_property
     def _drawn(self) -> list[_Draw]:
-        own = self._errors(self._asked, reference.baseline(self._asked))
-        return [_Draw(own, dict.fromkeys(self.rows, NONE))]
+        return [_Draw(self._lost(self._asked), dict.fromkeys(self.rows, NONE))]
+
+    def _lost(self, request: Request, expected: Arrays | None = None) -> dict[str, Errors]:
+        """By NumPy in the request's dtype."""
+        return self._errors(request, reference.baseline(request), expected)
 
     @cached_property
     def judged_in(self) -> str:

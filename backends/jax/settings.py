@@ -1,0 +1,26 @@
+"""JAX's own settings of what a GPU computes with, each as a context: what the parity matrix asks for by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import jax
+
+from . import compiled
+
+
+@contextmanager
+def _tf32() -> Iterator[None]:
+    """As if this backend had forgotten its switch: JAX itself takes TF32 for products of float32 matrices."""
+    before = compiled.PRECISIONS["full"]
+    compiled.PRECISIONS["full"] = compiled.PRECISIONS["tf32"]
+    jax.clear_caches()  # programs are kept by what they are made of, which this is no part of
+    try:
+        yield
+    finally:
+        compiled.PRECISIONS["full"] = before
+        jax.clear_caches()
+
+
+SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {"TF32": _tf32}
