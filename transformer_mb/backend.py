@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,15 +34,13 @@ class Backend(Searches, ABC):
     Args:
         device: as the framework names it (``cpu``, ``cuda``, ``gpu:0``); None is the framework's default.
         dtype: of weights and activations.
-    Raises:
-        DtypeError, DeviceError: naming what this backend offers here.
+    Raises: DtypeError, DeviceError, naming what this backend offers here.
     """
 
     name: ClassVar[str]
     dtypes: ClassVar[tuple[str, ...]]
     trainer_class: ClassVar[type[Trainer]]  # made from a model and its options
-    # What the framework can be told of how a GPU computes, by name: the parity matrix computes inside of these contexts.
-    gpu_settings: ClassVar[Mapping[str, Callable[[], AbstractContextManager[None]]]] = {}
+    gpu_settings: ClassVar[Mapping[str, Callable[[], Any]]] = {}  # contexts in which a GPU computes otherwise, by name
 
     LayerNorm: ClassVar[type[interface.LayerNorm]]
     AddNorm: ClassVar[type[interface.AddNorm]]
