@@ -192,14 +192,14 @@ def test_what_a_trainer_offers_is_what_the_registry_says(backend):
     offered = {f"precision {name}" for name in backend.trainer_class.precisions} | {f"compile {backend.trainer_class.compiles}"}
     if backend.name not in BUILT_IN:  # of a backend of another package the registry knows nothing
         return
-    fast = BUILT_IN[backend.name].fast
-    expected = {"precision full", f"compile {'compile' in fast}"} | ({"precision bf16"} if "bf16" in fast else set())
+    has = {*BUILT_IN[backend.name].fast, *BUILT_IN[backend.name].on_gpu}
+    expected = {f"precision {name}" for name in ("full", *sorted(has & {"bf16", "tf32"}))} | {f"compile {'compile' in has}"}
     assert offered == expected
 
 
 def test_options_that_a_trainer_has_not_are_refused(backend, backend32):
     model = backend32.build(CONFIG)
-    with pytest.raises(ConfigError, match="precision must be one of full, bf16, got 'fp8'"):
+    with pytest.raises(ConfigError, match="precision must be one of full, bf16, tf32, got 'fp8'"):
         backend32.trainer(model, precision="fp8")
     if "bf16" in backend.trainer_class.precisions:
         with pytest.raises(ConfigError, match="dtype must be float32 with precision bf16"):
