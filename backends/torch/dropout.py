@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -55,7 +56,9 @@ def dropouts(module: nn.Module) -> dict[str, Dropout]:
 
 def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractContextManager[None]:
     """Inside, the dropouts of ``module`` keep what ``masks`` says, by path; None changes nothing."""
-    return injected(dropouts, module, masks, torch.as_tensor)
+    weight = next(module.parameters(), None) if masks else None
+    # Beside the weights at once: CUDA graphs take no inputs of the processor's.
+    return injected(dropouts, module, masks, partial(torch.as_tensor, device=None if weight is None else weight.device))
 
 
 def _drawn_masks(config: TransformerConfig, batch: Any) -> dict[str, Tensor]:

@@ -22,7 +22,7 @@ from transformer_mb.parity.rows.fast_steps import fast_experiments
 from transformer_mb.parity.rows.repeats import Repeat
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import BUILT_IN, EVERY_DTYPE
+from transformer_mb.registry import ATTENTION_KERNELS, BUILT_IN, EVERY_DTYPE
 from transformer_mb.rounding import TF32_TOWARDS_ZERO
 
 COLUMNS = ("numpy", "torch@cpu", "torch@cuda", "jax@cuda")
@@ -51,6 +51,7 @@ def test_kernels_and_cuda_graphs_are_of_torch_on_a_gpu(plan):
         for dtype in dtypes
     }
     assert cases(plan, "torch@cuda", " attention, ") == kernels and len(kernels) == 18
+    assert tuple(KERNELS) == ATTENTION_KERNELS
     assert cases(plan, "torch@cuda", "CUDA graphs") == {("CUDA graphs, embedding norm", "float32")}
     for label in ("numpy", "torch@cpu", "jax@cuda"):
         assert cases(plan, label, " attention, ") == cases(plan, label, "CUDA graphs") == set()

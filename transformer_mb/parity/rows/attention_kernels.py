@@ -9,25 +9,15 @@ from functools import partial
 import numpy as np
 
 from ...config import TransformerConfig
-from ...registry import ATTENTION_KERNELS
 from ..computing.messages import Request
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .fast_steps import FastComparison
-from .model_cases import ModelCase
+from .model_cases import SMALL, ModelCase
 from .models import model_request
 
 # Heads of 16, for cuDNN and PyTorch's flash attention take multiples of 8; gradients without ReLU, see ``model_cases.SMOOTH``.
-CONFIG = TransformerConfig(
-    source_vocab_size=11,
-    target_vocab_size=13,
-    num_hiddens=32,
-    ffn_num_hiddens=48,
-    encoder_num_heads=2,
-    decoder_num_heads=2,
-    max_len=20,
-    activation="gelu",
-)
+CONFIG = TransformerConfig(**{**SMALL, "num_hiddens": 32, "ffn_num_hiddens": 48}, activation="gelu")
 CASE = ModelCase("", CONFIG, rows=3, source_steps=16, target_steps=8, dropout=False)
 PADDED = np.array([16, 9, 0])  # the last row attends to nothing
 # PyTorch's flash attention takes no mask, and so no padding; it and cuDNN take formats of two bytes alone.
@@ -37,7 +27,6 @@ KERNELS = {
     "memory-efficient": (("float32", "bfloat16", "float16"), ("padding", "no padding")),
     "cuDNN": (("bfloat16", "float16"), ("padding", "no padding")),
 }
-assert tuple(KERNELS) == ATTENTION_KERNELS
 
 
 def kernel_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[Comparison]:
