@@ -14,7 +14,7 @@ def test_models_are_drawn_when_the_reference_is_free():
     ended = threading.Event()
 
     def draw():
-        drawn(Search(CASES["d2l"], None), 12345)
+        drawn(Search(CASES["d2l"], None), 12345, "float32")
         ended.set()
 
     with reference._LOCK:
@@ -29,5 +29,5 @@ def test_of_each_perturbed_copy_there_is_one_however_many_ask():
     one, alone = (next(each for each in model_experiments("float32", 3) if each.case == "d2l") for _ in range(2))
     with ThreadPoolExecutor(8) as threads:
         several = list(threads.map(lambda _: one.baseline("model forward"), range(8)))
-    assert len(one._drawn) == len(alone._draws(4)) == 5
+    assert len(one._draws.made) == len(alone._draws.with_copies(4)) == 5
     assert set(several) == {alone.baseline("model forward")}

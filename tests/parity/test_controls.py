@@ -7,13 +7,13 @@ from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import PLAIN_DTYPES
+from transformer_mb.registry import EVERY_DTYPE
 
 
 @pytest.fixture(scope="module")
 def outcome():
     # One cheap cell of the matrix itself: the controls bring their own. Data out of order shows in a few steps.
-    selection = Selection(cases="layer forward: ffn relu*", dtypes=PLAIN_DTYPES, controls=True)
+    selection = Selection(cases="layer forward: ffn relu*", dtypes=EVERY_DTYPE, controls=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(requests, "CONTINUED", 4)
         return run_matrix([WorkerSpec("numpy"), WorkerSpec("torch")], selection)[0]

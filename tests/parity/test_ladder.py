@@ -7,7 +7,7 @@ from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.plan import Plan, Selection
 from transformer_mb.parity.verdict.comparison import MEASURES
-from transformer_mb.registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
+from transformer_mb.registry import BUILT_IN, EVERY_DTYPE
 
 each_row = pytest.mark.parametrize("row", LADDER.values(), ids=LADDER)
 
@@ -39,9 +39,18 @@ def test_a_row_has_negative_controls(row, plan):
     assert row.name in own or (row.made_of and called), f"plant a mistake into {row.name} in parity/controls/requests.py"
 
 
-@pytest.mark.parametrize(
-    ("row", "dtype"), [(row, dtype) for row in LADDER.values() for dtype in PLAIN_DTYPES if dtype in row.dtypes], ids=str
+each_dtype = pytest.mark.parametrize(
+    ("row", "dtype"), [(row, dtype) for row in LADDER.values() for dtype in row.dtypes], ids=str
 )
+
+
+@each_dtype
+def test_a_row_has_a_mistake_in_each_dtype(row, dtype, plan):
+    planted = {(control.row, each.dtype) for each, controls in plan.controls.items() for control in controls}
+    assert {(name, dtype) for name in row.made_of or (row.name,)} <= planted
+
+
+@each_dtype
 def test_a_row_has_numbers_planted_that_are_not_finite(row, dtype, plan):
     rows = {(cell.row, cell.dtype) for experiment in plan.spoiled for cell in experiment.cells("")}
     assert (row.name, dtype) in rows

@@ -7,14 +7,16 @@ import pytest
 
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.native_dtypes import dtype_name, native_dtypes, recorded_dtypes, with_dtypes
+from transformer_mb.parity.computing.native_dtypes import dtype_name, made_of, native_dtypes, recorded_dtypes, with_dtypes
 from transformer_mb.parity.computing.precision import computed_in
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
+from transformer_mb.parity.rows.caches import cached_experiments
 from transformer_mb.parity.rows.layer_cases import CASES
 from transformer_mb.parity.rows.layers import layer_experiments, layer_request
 from transformer_mb.parity.rows.model_cases import MODELS
 from transformer_mb.parity.rows.models import model_request
+from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.registry import EVERY_DTYPE, load_backend_class
@@ -60,6 +62,22 @@ def test_each_output_of_an_answer_has_its_dtype(dtype):
     answer = compute(backend, layer_request(CASES[0], "float32", 0))
     assert native_dtypes(answer) == {"output": dtype, "output_with_gradient": dtype}
     assert "_numpy" not in vars(backend)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+def test_what_is_put_together_has_the_dtype_of_its_parts(dtype):
+    """The logits of a decoder that is fed in pieces, and those of a decoder alone after prompts of different lengths."""
+    backend = load_backend_class("torch")(dtype=dtype)
+    experiments = [*cached_experiments(dtype, 0), *(one for one in token_experiments(dtype, 0) if one.case == "decoder alone")]
+    assert {one.request.computation for one in experiments} == {"cached", "decode"}
+    for experiment in experiments:
+        assert native_dtypes(compute(backend, experiment.request)) == {"logits": dtype}
+
+
+def test_parts_of_several_dtypes_are_all_named():
+    parts = [np.ones(2, np.float32), np.ones(2), np.ones(2)]
+    with recorded_dtypes(reference.backend("float64")) as dtype_of:
+        assert dtype_of(made_of(parts, np.concatenate(parts))) == "float32 and float64"
 
 
 def test_an_answer_without_the_dtype_of_an_output_is_refused():

@@ -10,6 +10,7 @@ from transformer_mb.parity.rows.token_models import HYPOTHESES, ROWS, SHOWN, Sea
 from transformer_mb.parity.rows.tokens import BEAMS, CASES, token_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
+from transformer_mb.rounding import rounded
 
 EVERY = {(each.row, each.case): each for each in token_experiments("float64", seed=0)}
 
@@ -20,7 +21,7 @@ def test_W10_hypotheses_end_and_hold_several_tokens(decoding):
     tokens = decoding.expected["tokens"]
     assert tokens.shape[0] == ROWS and all(is_telling(row, decoding.search) for row in tokens)
     assert len(np.unique(tokens, axis=0)) >= HYPOTHESES
-    changed = drawn(decoding.search, 0).changed
+    changed = drawn(decoding.search, 0, "float32").changed
     assert set(changed) == set(decoding.search.mistakes) and all(count >= SHOWN for count in changed.values())
 
 
@@ -72,18 +73,57 @@ def test_W10_another_search_fails_every_beam_cell(name, case, faulty_backends):
     assert result.status == "failed" and "differs though clear" in result.reason
 
 
-def test_a_third_choice_is_no_near_tie():
-    """Where the two best tokens are close, the third is still wrong."""
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("case", [case for row, case in EVERY if row == "greedy tokens"])
+def test_in_two_bytes_each_choice_is_clear(case, dtype):
+    """By eight of the format's epsilons, times the logits' deviation; or its rival is exactly as good.
+
+    The deviation was that of all rows that were drawn: of those that were kept it may be a third larger.
+    """
+    (decoding,) = [one for one in token_experiments(dtype, 0) if one.case == case]
+    tokens, logits = decoding.expected["tokens"], decoding.expected["logits"]
+    assert all(rounded(value, dtype) == pytest.approx(value) for value in decoding.request.arrays.values())
+    forced = (decoding.request.arrays.get("prefixes", np.full((ROWS, 1), -1)) >= 0).sum(axis=1)
+    rounding = {"bfloat16": 2.0**-7, "float16": 2.0**-10}[dtype] * logits.std()
+    for row in range(ROWS):
+        steps = np.minimum((tokens[row] >= 0).sum() + 1, tokens.shape[1])
+        for step in range(forced[row], steps):
+            own = tokens[row, step] if tokens[row, step] >= 0 else decoding.config.eos_id
+            others = set(range(logits.shape[-1])) - {own, *decoding.config.suppress_ids}
+            margin = logits[row, step, own] - np.max(logits[row, step, list(others)])
+            assert margin == 0.0 or margin >= 6.0 * rounding
+
+
+@pytest.fixture
+def nearly_tied():
+    """The experiment, and the tokens by rank of the first choice of its first row, of which the first two are nearly tied."""
     (decoding,) = [each for each in token_experiments("float64", 0) if (each.row, each.case) == ("greedy tokens", "d2l")]
     expected = decoding.expected
     logits = expected["logits"].copy()
-    row, own = 0, expected["tokens"][0, 0]
-    order = np.argsort(-logits[row, 0])
+    own = expected["tokens"][0, 0]
+    order = np.argsort(-logits[0, 0])
     assert order[0] == own
-    logits[row, 0, order[1]] = logits[row, 0, own] - 1e-14  # nearly a tie of the first two
+    logits[0, 0, order[1]] = logits[0, 0, own] - 1e-14
     decoding.__dict__["expected"] = {**expected, "logits": logits}
-    for choice, status in ((order[1], "passed"), (order[2], "failed")):
-        tokens = expected["tokens"].copy()
-        tokens[row, 0] = choice
-        answer = {**expected, "tokens": tokens, "logits": logits + 1e-14}
-        assert judged(decoding, "numpy", lambda request, answer=answer: answer)[0].status == status
+    return decoding, order
+
+
+def chosen(decoding, token, off):
+    """The verdict on another first token and logits that are off by so much."""
+    tokens = decoding.expected["tokens"].copy()
+    tokens[0, 0] = token
+    answer = {**decoding.expected, "tokens": tokens, "logits": decoding.expected["logits"] + off}
+    return judged(decoding, "numpy", lambda request: answer)[0].status
+
+
+def test_a_third_choice_is_no_near_tie(nearly_tied):
+    """Where the two best tokens are close, the third is still wrong."""
+    decoding, order = nearly_tied
+    assert [chosen(decoding, token, 1e-14) for token in order[1:3]] == ["passed", "failed"]
+
+
+def test_an_error_of_another_step_excuses_nothing(nearly_tied):
+    decoding, order = nearly_tied
+    off = np.zeros_like(decoding.expected["logits"])
+    off[0, 1:], off[1:] = 1e-14, 1e-14
+    assert chosen(decoding, order[1], off) == "failed"

@@ -86,7 +86,7 @@ class Column:
         if not any(result.backend == self.label for result in outcome.results):
             reasons.append(f"{self.label} executed no cell: it offers {', '.join(self.dtypes) or 'no dtype'}.")
         if self.shared.plan.selection.controls and not any(control.backend == self.label for control in outcome.controls):
-            reasons.append(f"No negative control ran in {self.label}: they need {' or '.join(PLAIN_DTYPES)}.")
+            reasons.append(f"No negative control ran in {self.label}.")
         self.shared.note_idleness(self.label, reasons)
 
     def _experiments(self, after: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ..registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
+from ..registry import BUILT_IN, EVERY_DTYPE
 from .cells import Cell, Experiment
 from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
@@ -42,11 +42,11 @@ class Plan:
         self.controls: dict[Experiment, list[Control]] = {}
         self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:
-            dtypes = [dtype for dtype in PLAIN_DTYPES if dtype in selection.dtypes]
-            planted = [*short_runs(self.recording, dtypes), *every]
-            for experiment, control in make_controls(planted, self.recording, dtypes):
+            free_running = LADDER[FreeRunning.row].dtypes
+            planted = [*short_runs(self.recording, [dtype for dtype in selection.dtypes if dtype in free_running]), *every]
+            for experiment, control in make_controls(planted, self.recording, selection.dtypes):
                 self.controls.setdefault(experiment, []).append(control)
-            self.spoiled = self._first_of_each_row(planted, dtypes)
+            self.spoiled = self._first_of_each_row(planted)
             for experiment in self.spoiled:
                 self.controls.setdefault(experiment, [])
 
@@ -77,11 +77,11 @@ class Plan:
         needed = [e for e in experiments if isinstance(e, HandOverStart) and e.dtype in handed_over]
         return [e for e in experiments if e in taken or e in needed]
 
-    def _first_of_each_row(self, experiments: list[Experiment], dtypes: Sequence[str]) -> list[Experiment]:
+    def _first_of_each_row(self, experiments: list[Experiment]) -> list[Experiment]:
         """And of each dtype. A hand-over needs the others' results, and so has to be selected."""
         first: dict[tuple[str, str], Experiment] = {}
         for experiment in experiments:
-            if experiment.dtype in dtypes and (not experiment.after or experiment in self.experiments):
+            if not experiment.after or experiment in self.experiments:
                 for cell in experiment.cells(""):
                     first.setdefault((cell.row, cell.dtype), experiment)
         return list(dict.fromkeys(first.values()))

@@ -14,7 +14,7 @@ from ...trainer import Batch
 from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .mistaken_searches import mistaken
-from .native_dtypes import recorded_dtypes, with_dtypes
+from .native_dtypes import made_of, recorded_dtypes, with_dtypes
 
 Answer = dict[str, np.ndarray]
 
@@ -255,7 +255,7 @@ def cached(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     for piece in np.split(batch["target_in"], np.cumsum(spec["pieces"])[:-1], axis=1):
         output, state = backend.apply(native.decoder, piece, state)
         logits.append(output)
-    whole = np.concatenate(logits, axis=1)
+    whole = made_of(logits, np.concatenate(logits, axis=1))
     if padding is not None:
         whole[np.arange(whole.shape[1]) < padding[:, None]] = 0.0
     return {"logits": whole, **_kept_unasked(native.decoder)}
@@ -267,7 +267,7 @@ def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np
         return backend.logits(native, source, target, lens)
     logits = backend.logits(native, None, target)
     steps = np.arange(target.shape[1] - lens.max() + 1) + lens[:, None] - 1
-    return np.take_along_axis(logits, steps[..., None], axis=1)
+    return made_of([logits], np.take_along_axis(logits, steps[..., None], axis=1))
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {

@@ -6,8 +6,9 @@ bfloat16 and float16 come as float32 arrays, so that from the arrays alone nobod
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from .messages import Arrays, named, under
 OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled", "attention")
 PREFIX = "dtype"
 DtypeOf = Callable[[np.ndarray], str]
+# Arrays and the names of their native dtypes, by id; the arrays stay alive, so that no other gets the id of one.
+Seen = dict[int, tuple[np.ndarray, str]]
+_SEEN: ContextVar[Seen] = ContextVar("what the backend that computes has made")
 
 
 @contextmanager
@@ -26,7 +30,7 @@ def recorded_dtypes(backend: Backend) -> Iterator[DtypeOf]:
 
     Of an array that was no tensor of the framework's it is the array's own.
     """
-    seen: dict[int, tuple[np.ndarray, str]] = {}  # the arrays stay alive, so that no other gets the id of one
+    seen: Seen = {}
     convert = getattr(backend, "_numpy", None)
 
     def recording(leaf: Any) -> Any:
@@ -37,10 +41,23 @@ def recorded_dtypes(backend: Backend) -> Iterator[DtypeOf]:
 
     if convert is not None:
         vars(backend)["_numpy"] = recording
+    before = _SEEN.set(seen)
     try:
-        yield lambda array: seen[id(array)][1] if id(array) in seen else array.dtype.name
+        yield lambda array: _name(seen, array)
     finally:
+        _SEEN.reset(before)
         vars(backend).pop("_numpy", None)
+
+
+def _name(seen: Seen, array: np.ndarray) -> str:
+    return seen[id(array)][1] if id(array) in seen else array.dtype.name
+
+
+def made_of(parts: Iterable[np.ndarray], array: np.ndarray) -> np.ndarray:
+    """``array``, which was put together from what the backend has made: it is recorded with the dtype of the parts."""
+    seen = _SEEN.get()
+    seen[id(array)] = array, " and ".join(dict.fromkeys(_name(seen, part) for part in parts))
+    return array
 
 
 def dtype_name(dtype: Any) -> str:

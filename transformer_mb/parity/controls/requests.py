@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from ...registry import PLAIN_DTYPES
 from ..cells import FAILED, Ask, ControlResult, Experiment
 from ..computing.messages import Request
 from ..ladder import LADDER
@@ -50,7 +52,7 @@ class Control:
     """A mistake, the cell that it is planted into by altering every request, and the row that has to notice it.
 
     Of a drawn case the name begins with what ``case`` has before a star. ``option``: of ``registry.Entry``, which a column must
-    have for the mistake to be made in it.
+    have for the mistake to be made in it. ``coarse``: larger than what two bytes lose, and planted there too.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Control:
     case: str
     alter: Alter
     option: str | None = None
+    coarse: bool = False
 
     def run(self, experiment: Experiment, backend: str, ask: Ask) -> ControlResult:
         results = judged(experiment, backend, lambda request: ask(self.alter(request)))
@@ -66,14 +69,15 @@ class Control:
 
 
 LAYER, GRADIENTS, MODEL = "layer forward", "layer gradients", "model forward"
+Coarse = partial(Control, coarse=True)
 CONTROLS = (
     Control("a perturbed weight", LAYER, "encoder block, silu, biases", perturbed("weights.ffn.dense1.weight")),
     Control("a moved epsilon", LAYER, "layer norm", setting("options", "eps", value=1e-3)),
-    Control("a mask shifted by one", LAYER, "cross-attention, lens", shifted("inputs.3")),
-    Control("a transposed square matrix", LAYER, "self-attention", transposed("weights.W_v.weight")),
+    Coarse("a mask shifted by one", LAYER, "cross-attention, lens 2-D with an empty row", shifted("inputs.3")),
+    Coarse("a transposed square matrix", LAYER, "self-attention, bias", transposed("weights.W_v.weight")),
     Control("a dropped scale", LAYER, "self-attention, causal", times("weights.W_q.weight", math.sqrt(HEAD))),
     Control("a wrong position", LAYER, "positions from 3, halves", position),
-    Control("no causal mask", LAYER, "self-attention, causal", setting("call", "causal", value=False)),
+    Coarse("no causal mask", LAYER, "self-attention, causal and lens", setting("call", "causal", value=False)),
     Control("the other GELU", LAYER, "ffn gelu", setting("options", "activation", value="gelu_tanh")),
     Control("TF32 left on", LAYER, "self-attention", in_tf32),
     Control("a perturbed weight", GRADIENTS, "encoder block, silu, biases", perturbed("weights.ffn.dense2.weight")),
@@ -82,18 +86,18 @@ CONTROLS = (
         Control("TF32 left on by its switch", row, case, specified({"setting": "TF32"}), option="TF32")
         for row, case in ((LAYER, "ffn gelu"), (GRADIENTS, "ffn gelu"), (MODEL, "d2l"), ("model gradients", "d2l"))
     ),
-    Control("a mask shifted by one", GRADIENTS, "cross-attention, lens", shifted("inputs.3")),
-    Control("a transposed square matrix", GRADIENTS, "self-attention", transposed("weights.W_o.weight")),
+    Coarse("a mask shifted by one", GRADIENTS, "cross-attention, lens 2-D with an empty row", shifted("inputs.3")),
+    Coarse("a transposed square matrix", GRADIENTS, "self-attention, bias", transposed("weights.W_o.weight")),
     Control("a dropped scale", GRADIENTS, "self-attention, causal", times("weights.W_q.weight", math.sqrt(HEAD))),
     Control("a perturbed weight", MODEL, "d2l", perturbed(f"{DECODER}.attention2.W_v.weight")),
     Control("TF32 left on", MODEL, "d2l", in_tf32),
     Control("a moved epsilon", MODEL, "d2l", setting("config", "norm_eps", value=1e-3)),
-    Control("a mask shifted by one", MODEL, "d2l", shifted("batch.source_valid_lens")),
-    Control("a transposed square matrix", MODEL, "d2l", transposed(f"{DECODER}.attention2.W_k.weight")),
-    Control("a dropped scale", MODEL, "d2l", times(f"{DECODER}.attention2.W_q.weight", math.sqrt(HEAD))),
-    Control("a wrong position", MODEL, "d2l", setting("config", "position_offset", value=1)),
-    Control("no embedding scale", MODEL, "d2l", setting("config", "embedding_scale", value=False)),
-    Control("a mask shifted by one", "model loss", "d2l", shifted("batch.target_valid_lens")),
+    Coarse("a mask shifted by one", MODEL, "d2l", shifted("batch.source_valid_lens")),
+    Coarse("a transposed square matrix", MODEL, "d2l", transposed(f"{DECODER}.attention2.W_k.weight")),
+    Coarse("a dropped scale", MODEL, "d2l", times(f"{DECODER}.attention2.W_q.weight", math.sqrt(HEAD))),
+    Coarse("a wrong position", MODEL, "d2l", setting("config", "position_offset", value=1)),
+    Coarse("no embedding scale", MODEL, "d2l", setting("config", "embedding_scale", value=False)),
+    Coarse("a mask shifted by one", "model loss", "d2l", shifted("batch.target_valid_lens")),
     Control(
         "no label smoothing",
         "model loss",
@@ -108,24 +112,30 @@ CONTROLS = (
         "embedding norm, four rates of dropout",
         setting("config", "embedding_dropout", value=None),
     ),
-    Control("a transposed square matrix", "model gradients", "d2l", transposed(f"{DECODER}.attention1.W_o.weight")),
+    Coarse(
+        "a transposed square matrix",
+        "model gradients",
+        "silu, uneven sides, smoothed loss",
+        transposed(f"{SHALLOW}.attention1.W_o.weight"),
+    ),
     Control("epsilon-hat", "optimizer step", "adam, tiny gradients, tenth step", epsilon_hat),
     Control("a moved epsilon", "optimizer step", "adam, tiny gradients", setting("options", "eps", value=1e-7)),
-    Control("a bias correction one step late", "optimizer step", "adam, tenth step", setting("step_count", value=8)),
-    Control("no clipping", "optimizer step", "adam, clipped", setting("options", "clip_norm", value=None)),
+    Coarse("a bias correction one step late", "optimizer step", "adam, tenth step", setting("step_count", value=8)),
+    Coarse("no clipping", "optimizer step", "adam, clipped", setting("options", "clip_norm", value=None)),
     Control("coupled weight decay", "optimizer step", "adamw, first step", coupled),
     Control("no weight decay", "optimizer step", "adamw, first step", setting("options", "weight_decay", value=0.0)),
     Control("weight decay 1% up", "optimizer step", "adamw, first step", setting("options", "weight_decay", value=0.101)),
-    Control("another momentum", "optimizer step", "sgd, momentum", setting("options", "momentum", value=0.8)),
-    Control("a transposed square matrix", "greedy tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
-    Control("a wrong position", "greedy tokens", "shared and tied, padding", setting("config", "position_offset", value=1)),
-    Control("a mask shifted by one", "greedy tokens", "decoder alone", shifted("source_valid_lens")),
+    Coarse("another momentum", "optimizer step", "sgd, momentum", setting("options", "momentum", value=0.8)),
+    Coarse("a transposed square matrix", "greedy tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
+    Coarse("a wrong position", "greedy tokens", "shared and tied, padding", setting("config", "position_offset", value=1)),
+    Coarse("a mask shifted by one", "greedy tokens", "decoder alone", shifted("source_valid_lens")),
     Control("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Control("a mask shifted by one", "beam tokens", "shared and tied, padding", shifted("source_valid_lens")),
     Control("no clipping", "trained steps", "drawn recipe*", setting("options", "clip_norm", value=1e-3)),
     Control("a perturbed weight", "cached logits", "d2l", perturbed(f"{DECODER}.attention2.W_v.weight")),
+    Coarse("a mask shifted by one", "cached logits", "d2l", shifted("batch.source_valid_lens")),
     *(
-        Control(name, row, case, specified(changes))
+        Coarse(name, row, case, specified(changes))
         for row, beam in BEAMS.items()
         for case, search in {
             "d2l": Search(CASES["d2l"], beam),
@@ -150,12 +160,12 @@ CONTROLS = (
         )
     ),
     *(
-        Control("a mask shifted by one", row, f"{kernel} attention, padding", shifted("batch.source_valid_lens"))
+        Coarse("a mask shifted by one", row, f"{kernel} attention, padding", shifted("batch.source_valid_lens"))
         for row in (MODEL, "model gradients")
         for kernel in ("math", "memory-efficient")
     ),
     Control("bfloat16 for TF32", "fast gradients", "tf32, shared*", setting("fast", "precision", value="bf16")),
-    Control("another seed", "repeated steps", "*", specified({"seeds": [0, 1]})),
+    Coarse("another seed", "repeated steps", "*", specified({"seeds": [0, 1]})),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
     Control(
         "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")
@@ -178,7 +188,7 @@ def short_runs(recording: Recording, dtypes: Sequence[str]) -> list[Experiment]:
 def make_controls(
     experiments: Sequence[Experiment], recording: Recording, dtypes: Sequence[str]
 ) -> list[tuple[Experiment, Control]]:
-    """Every control in float32, where it is harder to notice; in float64 the first of each row."""
+    """Every control in float32, where it is hard to notice; in float64 the first of each row; in two bytes the coarse ones."""
     by_cell = {cell: experiment for experiment in experiments for cell in experiment.cells("")}
 
     def planted_into(control: Control, dtype: str) -> Experiment:
@@ -187,15 +197,18 @@ def make_controls(
 
     controls: list[tuple[Experiment, Control]] = []
     for dtype in dtypes:
-        for control in CONTROLS if dtype == "float32" else _first_of_each_row():
+        for control in _planted(dtype):
             if dtype in LADDER[control.row].dtypes:
                 controls.append((planted_into(control, dtype), control))
-        controls += _hand_over_controls(recording, dtype)
+        if dtype in LADDER[FIRST].dtypes:
+            controls += _hand_over_controls(recording, dtype)
     return controls
 
 
-def _first_of_each_row() -> list[Control]:
-    return list({control.row: control for control in reversed(CONTROLS)}.values())
+def _planted(dtype: str) -> Sequence[Control]:
+    if dtype not in PLAIN_DTYPES:
+        return [control for control in CONTROLS if control.coarse]
+    return CONTROLS if dtype == "float32" else list({control.row: control for control in reversed(CONTROLS)}.values())
 
 
 def _hand_over_controls(recording: Recording, dtype: str) -> list[tuple[Experiment, Control]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,16 @@ from ...config import TransformerConfig
 from ...errors import ParityError
 from ...random_streams import stream
 from ..computing import reference
-from ..computing.messages import Request, named
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Arrays, Request, named
+from ..computing.precision import EPS, rounded_arrays
 from .weights import model_weights
 
 ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
 LONGEST_PREFIX = 3
 POOL, ATTEMPTS = 192, 1000
+# Of greedy decoding each choice is by so many of the dtype's epsilons better than the next, times the logits' deviation. Logits
+# in two bytes are off by some three to ten of them.
+CLEAR_EPSILONS = 8.0
 DIFFERENT_TOKENS = range(2, 7)  # in a hypothesis
 HYPOTHESES = 4  # different ones among the rows, at least
 SHOWN = 3  # rows that each mistake must change, at least
@@ -92,10 +96,10 @@ class Drawn:
 
 
 @lru_cache(maxsize=64)
-def drawn(search: Search, seed: int) -> Drawn:
-    """Raises ParityError when no attempt gives what is asked for."""
+def drawn(search: Search, seed: int, dtype: str) -> Drawn:
+    """With weights of the dtype. Raises ParityError when no attempt gives what is asked for."""
     for attempt in range(ATTEMPTS):
-        model = _attempt(search, stream(seed, "tokens", search.beam or 0, attempt))
+        model = _attempt(search, dtype, stream(seed, "tokens", search.beam or 0, attempt))
         if model is not None:
             return model
     raise ParityError(
@@ -103,38 +107,68 @@ def drawn(search: Search, seed: int) -> Drawn:
     )
 
 
-def _attempt(search: Search, random: np.random.Generator) -> Drawn | None:
+def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn | None:
     config = search.config
     # A decoder alone has prompts of its own vocabulary instead.
     source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (POOL, SOURCE_STEPS))
     arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, POOL)}
     if search.prefixed:
         arrays["prefixes"] = _prefixes(config, random)
+    per_row = (*arrays, "target")
     weights = _decisive(model_weights(config, int(random.integers(1 << 31))), config, random)
     if search.ties:
         weights["decoder.dense.weight"] = _tied_rows(*weights["decoder.dense.weight"].shape)
         weights["decoder.dense.bias"][:] = 0.0
-    # The same model in every dtype.
-    arrays |= rounded_arrays(named("weights", weights), "float32")
+    arrays |= rounded_arrays(named("weights", weights), dtype)
 
-    def tokens(dtype: str = "float64", **changes: Any) -> np.ndarray:
-        return reference.run(reference.backend(dtype), Request("decode", dtype, {**search.spec, **changes}, arrays))["tokens"]
+    def answer(dtype: str = "float64", **changes: Any) -> dict[str, np.ndarray]:
+        return reference.run(reference.backend(dtype), Request("decode", dtype, {**search.spec, **changes}, arrays))
 
-    expected = tokens()
+    expected = answer()["tokens"]
     good = np.array([is_telling(row, search) for row in expected])
     if good.sum() < ROWS:
         return None
-    good &= (tokens("float32") == expected).all(axis=1)  # no near-ties
-    wrong = {name: (tokens(**changes) != expected).any(axis=1) for name, changes in search.mistakes.items()}
+    wrong = {name: (answer(**changes)["tokens"] != expected).any(axis=1) for name, changes in search.mistakes.items()}
+    arrays["target"] = _target(config, arrays, expected)
+    if search.beam is None:
+        good &= _are_clear(config, expected, answer()["logits"], arrays.get("prefixes"), CLEAR_EPSILONS * EPS[dtype])
+    else:
+        good &= (answer(dtype)["tokens"] == expected).all(axis=1)
     shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(POOL, int)
     rows = np.argsort(np.where(good, -shown, 1), kind="stable")[:ROWS]
     changed = {name: int(differs[rows].sum()) for name, differs in wrong.items()}
     different = len(np.unique(expected[rows], axis=0))
     if not good[rows].all() or different < HYPOTHESES or any(count < SHOWN for count in changed.values()):
         return None
-    for name in {"source", "source_valid_lens", "prefixes"} & set(arrays):
-        arrays[name] = arrays[name][rows]
+    arrays = {name: value[rows] if name in per_row else value for name, value in arrays.items()}
     return Drawn(arrays, expected[rows], changed)
+
+
+def _target(config: TransformerConfig, arrays: Arrays, tokens: np.ndarray) -> np.ndarray:
+    """[B, steps]: what is fed to the decoder for these tokens, in rows of one length: no step sees what comes after it."""
+    ended = np.where(tokens < 0, config.eos_id, tokens)
+    fed = [[*prompt, *ids[:-1]] for prompt, ids in zip(prompts(config, arrays), ended, strict=True)]
+    return np.array(list(zip_longest(*fed, fillvalue=config.eos_id))).T
+
+
+def prompts(config: TransformerConfig, arrays: Arrays) -> list[list[int]]:
+    """What each row's tokens follow."""
+    if config.has_encoder:
+        return [[config.start_id]] * len(arrays["source"])
+    return [ids[:length].tolist() for ids, length in zip(arrays["source"], arrays["source_valid_lens"], strict=True)]
+
+
+def _are_clear(
+    config: TransformerConfig, tokens: np.ndarray, logits: np.ndarray, prefixes: np.ndarray | None, margin: float
+) -> np.ndarray:
+    """[B]: whether each choice of greedy decoding is better than the next by so many deviations of the logits, or equal."""
+    best = np.sort(np.delete(logits, config.suppress_ids, axis=-1), axis=-1)
+    gaps = best[..., -1] - best[..., -2]
+    steps = np.arange(tokens.shape[1])
+    chosen = steps <= (tokens >= 0).sum(axis=1)[:, None]  # the end is a choice too
+    if prefixes is not None:
+        chosen &= steps >= (prefixes >= 0).sum(axis=1)[:, None]
+    return ~(chosen & (gaps > 0.0) & (gaps < margin * logits.std())).any(axis=1)
 
 
 def _prefixes(config: TransformerConfig, random: np.random.Generator) -> np.ndarray:

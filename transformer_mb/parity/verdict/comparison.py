@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,8 @@ from ..computing.native_dtypes import OUTPUTS
 from ..computing.precision import before_rounding, computed_in, perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
-from .limits import JUDGED_AGAIN, MORE_COPIES, PERTURBED_COPIES, Baseline, Judgement, judge
+from .draws import Draws
+from .limits import PERTURBED_COPIES, Baseline, Judgement, judge_by_draws
 from .measure import NONE, Errors, errors, gradient_errors, norm, worst_errors
 
 
@@ -80,7 +80,7 @@ class Comparison:
     after = False
 
     def __post_init__(self) -> None:
-        self._drawing = threading.Lock()  # columns ask at the same time, and each copy is to be drawn once
+        self._draws = Draws(self._draw)
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(row, self.case, self.dtype) for row in self.rows]
@@ -97,7 +97,7 @@ class Comparison:
         """From so many perturbed copies. float64 is held to fixed limits, and needs none unless the case is ill-conditioned."""
         if self.dtype == "float64" and not self.ill_conditioned:
             return Baseline()
-        draws = self._draws(0 if _from_given_gradients(row) else copies)
+        draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)
         in_two_bytes = self.judged_in not in PLAIN_DTYPES
         moved = NONE if in_two_bytes and LADDER[row].measured == "outputs" else worst_errors(draw.moved[row] for draw in draws)
         return Baseline(worst_errors(draw.numpy[row] for draw in draws), self._rounding[row], moved)
@@ -110,22 +110,15 @@ class Comparison:
     def _rounding(self) -> dict[str, Errors]:
         return self._errors(self._asked, {n: rounded(np.asarray(a), self.judged_in) for n, a in self.expected.items()})
 
-    def _draws(self, copies: int) -> list[_Draw]:
-        """Of the case itself, then of so many of its perturbed copies."""
-        with self._drawing:
-            for number in range(len(self._drawn) - 1, copies):
-                copy = self.perturbed(number)
-                answer = reference.answer(copy)
-                numpy = self._lost(copy, answer)
-                self._drawn.append(_Draw(numpy, self._errors(self._asked, answer)))
-            return self._drawn[: copies + 1]
+    def _draw(self, number: int) -> _Draw:
+        if number == 0:
+            return _Draw(self._lost(self._asked), dict.fromkeys(self.rows, NONE))
+        copy = self.perturbed(number - 1)
+        answer = reference.answer(copy)
+        return _Draw(self._lost(copy, answer), self._errors(self._asked, answer))
 
     def perturbed(self, number: int) -> Request:
         return perturbed_copy(self._asked, number)
-
-    @cached_property
-    def _drawn(self) -> list[_Draw]:
-        return [_Draw(self._lost(self._asked), dict.fromkeys(self.rows, NONE))]
 
     def _lost(self, request: Request, expected: Arrays | None = None) -> dict[str, Errors]:
         """By NumPy in the request's dtype."""
@@ -160,11 +153,7 @@ class Comparison:
         return [self._judged(cell.row, off[cell.row]).of(cell, backend) for cell in self.cells(backend)]
 
     def _judged(self, row: str, off: Errors) -> Judgement:
-        """What is over its limit by little is judged again by more draws of rounding errors."""
-        judgement = judge(row, self.judged_in, off, self.baseline(row))
-        if judgement.passed or not judgement.share <= JUDGED_AGAIN:
-            return judgement
-        return judge(row, self.judged_in, off, self.baseline(row, MORE_COPIES))
+        return judge_by_draws(row, self.judged_in, off, partial(self.baseline, row))
 
 
 def _from_given_gradients(row: str) -> bool:

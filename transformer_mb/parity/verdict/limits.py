@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -87,6 +88,14 @@ def judge(row: str, dtype: str, errors: Errors, baseline: Baseline) -> Judgement
     if not np.isfinite([*errors, *chain(baseline.numpy, baseline.rounding, baseline.copies)]).all():
         return Judgement(False, errors.norm, float("nan"), f"not finite: the error is {errors.norm:.1e}, its {baseline}")
     return sorted((_judge(row, dtype, figure, errors, baseline) for figure in FIGURES), key=lambda one: one.share)[-1]
+
+
+def judge_by_draws(row: str, dtype: str, errors: Errors, baseline: Callable[..., Baseline]) -> Judgement:
+    """By the baseline as it comes; what is over its limit by little is judged again by that of ``MORE_COPIES``."""
+    judgement = judge(row, dtype, errors, baseline())
+    if judgement.passed or not judgement.share <= JUDGED_AGAIN:
+        return judgement
+    return judge(row, dtype, errors, baseline(copies=MORE_COPIES))
 
 
 def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline) -> Judgement:
