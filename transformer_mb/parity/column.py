@@ -92,7 +92,7 @@ class Column:
     def _experiments(self, after: bool) -> None:
         takes = self.shared.plan.selection.takes
         for experiment in self.shared.plan.experiments:
-            if experiment.after != after or experiment.dtype not in self.dtypes or not self._takes_part(experiment):
+            if experiment.after != after or not self._takes_part(experiment):
                 continue
             self.shared.check()
             # Without a worker its cells fail, and none is executed.
@@ -122,8 +122,11 @@ class Column:
         return [experiment for experiment in planted if self._takes_part(experiment)]
 
     def _takes_part(self, experiment: Experiment) -> bool:
-        """Not where all its cells are of others; what has none in any column prepares for another experiment."""
-        return bool(experiment.cells(self.label)) or not experiment.cells("")
+        """Not in a dtype that the column has not, nor where all its cells are of others.
+
+        What has no cell in any column prepares for another experiment.
+        """
+        return experiment.dtype in self.dtypes and bool(experiment.cells(self.label) or not experiment.cells(""))
 
     def _controls(self, experiment: Experiment, replay: Replay) -> None:
         """Mistakes in what is asked, then numbers that are not finite in what was answered."""
