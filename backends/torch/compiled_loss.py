@@ -11,6 +11,7 @@ from torch import Tensor
 from .embedding import PositionalEncoding
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
+from .without_setuptools import import_paths
 
 
 def batch_loss(model: EncoderDecoder, loss: MaskedSoftmaxCELoss, *batch: Any) -> Tensor:
@@ -29,4 +30,5 @@ def compiled_loss(model: EncoderDecoder, loss: MaskedSoftmaxCELoss) -> Callable[
     def compute(*batch: Any) -> Tensor:
         return batch_loss(model, loss, *batch)
 
+    import_paths()
     return torch.compile(compute, dynamic=True)

@@ -26,6 +26,7 @@ EXTRA_FILES = {
     ("numpy", "activations.py"): "activations with their derivatives, and an erf, which the others' frameworks bring",
     ("numpy", "rounding.py"): "what lower precision loses, measured on NumPy, which has none itself",
     ("torch", "compiled_loss.py"): "torch.compile is an option of the trainer; JAX and TensorFlow compile every step",
+    ("torch", "without_setuptools.py"): "likewise, where an image has left out what its module of paths imports",
     **{(name, file): reason for name in ("numpy", "torch", "paddle") for file, reason in PAST_THE_LAYERS.items()},
     ("tensorflow", "decoding_steps.py"): "a step in few operations and without copies, which the layers' own are not",
     ("torch", "composed_attention.py"): "attention as one node of the graph, which PyTorch's CPU kernel is not with dropout",
