@@ -1,7 +1,7 @@
 """torch.compile where setuptools is not installed.
 
-PyTorch asks for it, but a Python since 3.12 comes without, and images leave it out. torch.compile builds nothing with it, and reads
-where PyTorch's headers are from a module (torch/utils/cpp_extension.py) whose first line imports it.
+PyTorch asks for it, but a Python since 3.12 comes without, and images leave it out. torch.compile builds nothing with it:
+it reads where PyTorch's headers are from a module (torch/utils/cpp_extension.py) that imports it.
 """
 
 from __future__ import annotations
