@@ -89,12 +89,12 @@ class DotProductAttention(nn.Module):
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
         floats("values", values, queries, "queries")
-        scores_shape = torch.Size((*queries.shape[:-1], keys.shape[-2]))
+        scores_shape = (*queries.shape[:-1], keys.shape[-2])
         self.attention_weights = None
         rate = self.dropout.p if self.training else 0.0
         # The CPU's fused kernel knows no dropout, and torch would compose the attention from slower parts.
         compiled = torch.compiler.is_compiling()
-        short = keys.shape[-2] < SHORT_ROW and scores_shape.numel() > FEW_SCORES
+        short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES
         slow = queries.device.type == "cpu" and (rate > 0.0 or compiled or short)
         if need_weights or slow or self.dropout.keep is not None:
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)

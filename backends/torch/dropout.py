@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -31,7 +32,7 @@ class Dropout(nn.Dropout):
             return super().forward(X)
         return X * self._factors(X.shape, X)
 
-    def _factors(self, shape: torch.Size, like: Tensor) -> Tensor:
+    def _factors(self, shape: Sequence[int], like: Tensor) -> Tensor:
         """What numbers of that shape are multiplied with: 0 where they are dropped, else 1 / (1 - rate)."""
         if self.keep is None:
             kept = _kept(shape, self.p)
@@ -41,9 +42,9 @@ class Dropout(nn.Dropout):
         return kept.to(like.dtype).mul_(1.0 / (1.0 - self.p))
 
 
-def _kept(shape: torch.Size, rate: float) -> Tensor:
+def _kept(shape: Sequence[int], rate: float) -> Tensor:
     """0 and 1 as int16, by sixteen random bits each: the CPU draws four of them in a sixth of a Bernoulli number's time."""
-    count = shape.numel()
+    count = math.prod(shape)
     bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
     # In place, so that no booleans come between: torch compares and converts those several times slower.
     return bits.ge_(min(round(rate * 2**16), 2**16 - 1) - 2**15).view(shape)
@@ -64,7 +65,7 @@ def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractCo
 def _drawn_masks(config: TransformerConfig, batch: Any) -> dict[str, Tensor]:
     """What ``injected_dropout`` takes, of torch's own random numbers: outside a compiled step, where the CPU draws faster."""
     sites = batch_sites(config, batch)
-    return {path: _kept(torch.Size(shape), rate).bool() for path, (rate, shape) in sites.items()}
+    return {path: _kept(shape, rate).bool() for path, (rate, shape) in sites.items()}
 
 
 @contextmanager
