@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .beam_search import BeamSession
 
 LARGEST_COVERAGE_PENALTY = 10.0
-# The logarithm of a position that got nothing at all is that of float32's smallest number, so that scores stay finite.
-LEAST = float(np.finfo(np.float32).tiny)
+# A position that got less has got nothing: scores stay finite, and of weights like e^-64 no two softmaxes say the same.
+LEAST = 1e-12
 
 
 class Coverage:

@@ -57,8 +57,8 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
 
 def _generated(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, *truncation: tf.Tensor) -> tf.Tensor:
     given = {name: tf.cast(value, tf.int64) for name, value in inputs._asdict().items() if value is not None}
-    # One row has a program of its own, for its products: see ``row_product``.
-    rows = 1 if inputs.tokens.shape[0] == 1 else None
+    # One row has a program of its own, for its products: see ``row_product``. Through the layers it needs none.
+    rows = 1 if inputs.tokens.shape[0] == 1 and is_plain(model.decoder) else None
     sizes = {name: tf.TensorSpec([rows, *[None] * (value.shape.rank - 1)], tf.int64) for name, value in given.items()}
     numbers = [tf.TensorSpec((), number.dtype) for number in truncation]
     decode = _compile(_generate, model, (*given, f"rows {rows}"), [sizes, tf.TensorSpec((), tf.int32), *numbers])

@@ -71,7 +71,7 @@ def test_what_is_put_together_has_the_dtype_of_its_parts(dtype):
     experiments = [*cached_experiments(dtype, 0), *(one for one in token_experiments(dtype, 0) if one.case == "decoder alone")]
     assert {one.request.computation for one in experiments} == {"cached", "decode"}
     for experiment in experiments:
-        assert native_dtypes(compute(backend, experiment.request)) == {"logits": dtype}
+        assert set(native_dtypes(compute(backend, experiment.request)).values()) == {dtype}
 
 
 def test_parts_of_several_dtypes_are_all_named():

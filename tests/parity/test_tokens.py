@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.parity.computing import reference
-from transformer_mb.parity.rows.token_models import HYPOTHESES, ROWS, SHOWN, Search, drawn, is_telling
+from transformer_mb.parity.rows.token_models import HYPOTHESES, SHOWN, Search, drawn, is_telling
 from transformer_mb.parity.rows.tokens import BEAMS, CASES, token_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import load_backend_class
@@ -18,11 +18,14 @@ EVERY = {(each.row, each.case): each for each in token_experiments("float64", se
 @pytest.mark.some(4)
 @pytest.mark.parametrize("decoding", EVERY.values(), ids=lambda one: one.cells("")[0].id)
 def test_W10_hypotheses_end_and_hold_several_tokens(decoding):
-    tokens = decoding.expected["tokens"]
-    assert tokens.shape[0] == ROWS and all(is_telling(row, decoding.search) for row in tokens)
-    assert len(np.unique(tokens, axis=0)) >= HYPOTHESES
+    tokens, wanted = decoding.expected["tokens"], decoding.search.rows
+    assert tokens.shape[0] == wanted and all(is_telling(row, decoding.search) for row in tokens)
+    assert np.array_equal(decoding.expected["scored tokens"], tokens)
+    assert len(np.unique(tokens, axis=0)) >= np.minimum(HYPOTHESES, wanted)
     changed = drawn(decoding.search, 0, "float32").changed
-    assert set(changed) == set(decoding.search.mistakes) and all(count >= SHOWN for count in changed.values())
+    assert set(changed) == set(decoding.search.mistakes) and all(
+        count >= np.minimum(SHOWN, wanted) for count in changed.values()
+    )
 
 
 def test_every_mistake_of_a_search_is_looked_for():
@@ -83,9 +86,9 @@ def test_in_two_bytes_each_choice_is_clear(case, dtype):
     (decoding,) = [one for one in token_experiments(dtype, 0) if one.case == case]
     tokens, logits = decoding.expected["tokens"], decoding.expected["logits"]
     assert all(rounded(value, dtype) == pytest.approx(value) for value in decoding.request.arrays.values())
-    forced = (decoding.request.arrays.get("prefixes", np.full((ROWS, 1), -1)) >= 0).sum(axis=1)
+    forced = (decoding.request.arrays.get("prefixes", np.full((len(tokens), 1), -1)) >= 0).sum(axis=1)
     rounding = {"bfloat16": 2.0**-7, "float16": 2.0**-10}[dtype] * logits.std()
-    for row in range(ROWS):
+    for row in range(len(tokens)):
         steps = np.minimum((tokens[row] >= 0).sum() + 1, tokens.shape[1])
         for step in range(forced[row], steps):
             own = tokens[row, step] if tokens[row, step] >= 0 else decoding.config.eos_id

@@ -11,10 +11,11 @@ import numpy as np
 from ...backend import Backend
 from ...interface import FUNCTIONS
 from ...trainer import Batch
+from .decoding import cached, decode
+from .left_behind import check_mode, check_unchanged, kept_unasked
 from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
-from .mistaken_searches import mistaken
-from .native_dtypes import made_of, recorded_dtypes, with_dtypes
+from .native_dtypes import recorded_dtypes, with_dtypes
 
 Answer = dict[str, np.ndarray]
 
@@ -49,12 +50,12 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     if "states" in wanted:
         answer["states"] = backend.encode(native, source, lens, batch.get("token_types"))
-        answer |= _kept_unasked(native.encoder)
+        answer |= kept_unasked(native.encoder)
     if "pooled" in wanted:
         answer["pooled"] = backend.apply(native.pooler, answer["states"])
     if "logits" in wanted:
         answer["logits"] = backend.logits(native, source, batch["target_in"], lens)
-        answer |= _kept_unasked(native.decoder)
+        answer |= kept_unasked(native.decoder)
     if "encoder gradients" in wanted:
         answer |= _encoder_gradients(backend, native, batch, arrays, answer["states"])
     if "attention" in wanted:
@@ -64,13 +65,8 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         masks = under("masks", arrays) or None
         loss, gradients = backend.loss_and_gradients(native, *batch_of(batch), **spec["loss"], dropout_masks=masks)
         answer |= {"loss": np.asarray(loss), **named("gradient", gradients)}
+    check_mode(native)
     return answer
-
-
-def _kept_unasked(native: Any) -> Answer:
-    """Attention weights that an encoder or decoder keeps though nobody asked for them; the reference keeps none."""
-    maps = [each for kept in native.attention_weights for each in (kept if isinstance(kept, list) else [kept])]
-    return {f"kept attention {number}": np.zeros(0) for number, weights in enumerate(maps) if weights is not None}
 
 
 def _encoder_gradients(backend: Backend, native: Any, batch: Arrays, arrays: Arrays, states: np.ndarray) -> Answer:
@@ -208,68 +204,6 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
     return [batch_of({name: value[number] for name, value in batches.items()}) for number in range(spec["steps"])]
 
 
-def decode(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by.
-
-    Of a beam search the ``scores`` too, [B, 2]: after the penalties, and before. ``prefixes`` are forced, -1 after their
-    end. A ``mistake`` is a negative control: see ``mistaken_searches``; one of a prefix is made here.
-    """
-    native = model_of(backend, spec["config"], arrays)
-    inputs = native, arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
-    source, lens = inputs[1:3]
-    mistake, prefixes = spec["mistake"], [[int(one) for one in row if one >= 0] for row in arrays.get("prefixes", ())]
-    unread = mistake in ("no prefix", "prefix not read")
-    # What is not asked for is not given, so that a backend of another package needs no name for it.
-    forced: dict[str, Any] = {"prefixes": prefixes} if prefixes and not unread else {}
-    covering = {**forced, "coverage_penalty": spec["coverage_penalty"]} if spec["coverage_penalty"] else forced
-    searching = mistaken(backend, None if unread else mistake)
-    if spec["beam"] is not None:
-        rows = searching.beam(*inputs, spec["beam"], spec["length_penalty"], **covering)
-    elif searching is backend:
-        rows = backend.greedy(*inputs, **forced)
-    else:
-        rows = [found[0].ids for found in searching.hypotheses(*inputs, beam=1, **forced)]
-    if mistake == "prefix not read":
-        rows = [[*prefix, *row[len(prefix) :]] for prefix, row in zip(prefixes, rows, strict=True)]
-    tokens = np.full((len(source), spec["max_steps"]), -1, np.int64)
-    for row, ids in zip(tokens, rows, strict=True):
-        row[: len(ids)] = ids
-    answer = {"tokens": tokens}
-    if spec["beam"] is not None:
-        best = searching.hypotheses(*inputs, spec["beam"], spec["length_penalty"], n_best=1, **covering)
-        answer["scores"] = np.array([[found[0].score, found[0].log_probability] for found in best])
-    if "target" in arrays:
-        answer["logits"] = _logits_of_steps(backend, native, source, lens, arrays["target"])
-    return answer
-
-
-def cached(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """The ``logits`` of a target that is fed to the decoder in pieces; those of left padding, which nothing says, are 0."""
-    native = model_of(backend, spec["config"], arrays)
-    batch, padding = under("batch", arrays), arrays.get("left_padding")
-    states, lens = None, batch.get("source_valid_lens")
-    if native.config.has_encoder:
-        states = backend.encode(native, batch["source"], lens)
-    state = backend.apply(native.decoder.init_state, states, lens, spec["max_steps"], padding)
-    logits = []
-    for piece in np.split(batch["target_in"], np.cumsum(spec["pieces"])[:-1], axis=1):
-        output, state = backend.apply(native.decoder, piece, state)
-        logits.append(output)
-    whole = made_of(logits, np.concatenate(logits, axis=1))
-    if padding is not None:
-        whole[np.arange(whole.shape[1]) < padding[:, None]] = 0.0
-    return {"logits": whole, **_kept_unasked(native.decoder)}
-
-
-def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """[B, steps, V]: of a decoder alone, whose prompts the target begins with, those after each row's prompt."""
-    if native.config.has_encoder:
-        return backend.logits(native, source, target, lens)
-    logits = backend.logits(native, None, target)
-    steps = np.arange(target.shape[1] - lens.max() + 1) + lens[:, None] - 1
-    return made_of([logits], np.take_along_axis(logits, steps[..., None], axis=1))
-
-
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function
     for function in (layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached)
@@ -277,9 +211,15 @@ COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
 
 
 def compute(backend: Backend, request: Request) -> Answer:
-    """What a request asks for, and in which dtype the framework gave each output of it."""
+    """What a request asks for, and in which dtype the framework gave each output of it.
+
+    Raises ParityError where that has changed an array of the request, which is the caller's.
+    """
+    before = {name: value.copy() for name, value in request.arrays.items()}
     with _told(backend, request.spec.get("setting")), recorded_dtypes(backend) as dtype_of:
-        return with_dtypes(COMPUTATIONS[request.computation](backend, request.spec, request.arrays), dtype_of)
+        answer = with_dtypes(COMPUTATIONS[request.computation](backend, request.spec, request.arrays), dtype_of)
+    check_unchanged(before, request.arrays)
+    return answer
 
 
 def _told(backend: Backend, setting: str | None) -> AbstractContextManager[None]:

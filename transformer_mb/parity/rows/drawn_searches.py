@@ -14,6 +14,7 @@ from .token_models import STEPS, Search
 SWITCHES = (
     *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "final_norm", "embedding_norm"),
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
+    *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
 )
 SETTINGS: dict[str, tuple[Any, ...]] = {
     # The book's decoding repeats itself: with every step at position 0 its hypotheses hold one token.

@@ -24,7 +24,7 @@ from .weights import model_weights
 
 ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
 LONGEST_PREFIX = 3
-POOL, ATTEMPTS = 192, 1000
+POOL, ATTEMPTS = 8, 1000  # times the rows that are wanted
 # Of greedy decoding each choice is by so many of the dtype's epsilons better than the next, times the logits' deviation. Logits
 # in two bytes are off by some three to ten of them.
 CLEAR_EPSILONS = 8.0
@@ -37,8 +37,9 @@ SHOWN = 3  # rows that each mistake must change, at least
 class Search:
     """What is decoded and how: greedily where ``beam`` is None.
 
-    ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: below ``STEPS`` every hypothesis is cut there.
-    ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none.
+    ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: where it is not ``STEPS`` every hypothesis is cut there.
+    ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none. ``sharpness``: of the attention to the
+    source.
     """
 
     config: TransformerConfig
@@ -48,10 +49,12 @@ class Search:
     max_steps: int = STEPS
     coverage_penalty: float = 0.0
     prefixed: bool = False
+    rows: int = ROWS
+    sharpness: float = 1.0
 
     @property
     def cut(self) -> bool:
-        return self.max_steps < STEPS
+        return self.max_steps != STEPS
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -108,17 +111,20 @@ def drawn(search: Search, seed: int, dtype: str) -> Drawn:
 
 
 def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn | None:
-    config = search.config
+    config, pool = search.config, POOL * search.rows
     # A decoder alone has prompts of its own vocabulary instead.
-    source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (POOL, SOURCE_STEPS))
-    arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, POOL)}
+    source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (pool, SOURCE_STEPS))
+    arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, pool)}
     if search.prefixed:
-        arrays["prefixes"] = _prefixes(config, random)
+        arrays["prefixes"] = _prefixes(config, pool, random)
     per_row = (*arrays, "target")
     weights = _decisive(model_weights(config, int(random.integers(1 << 31))), config, random)
     if search.ties:
         weights["decoder.dense.weight"] = _tied_rows(*weights["decoder.dense.weight"].shape)
         weights["decoder.dense.bias"][:] = 0.0
+    for name in weights:
+        if name.endswith("attention2.W_q.weight"):
+            weights[name] = weights[name] * search.sharpness
     arrays |= rounded_arrays(named("weights", weights), dtype)
 
     def answer(dtype: str = "float64", **changes: Any) -> dict[str, np.ndarray]:
@@ -126,7 +132,7 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
 
     expected = answer()["tokens"]
     good = np.array([is_telling(row, search) for row in expected])
-    if good.sum() < ROWS:
+    if good.sum() < search.rows:
         return None
     wrong = {name: (answer(**changes)["tokens"] != expected).any(axis=1) for name, changes in search.mistakes.items()}
     arrays["target"] = _target(config, arrays, expected)
@@ -134,11 +140,12 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
         good &= _are_clear(config, expected, answer()["logits"], arrays.get("prefixes"), CLEAR_EPSILONS * EPS[dtype])
     else:
         good &= (answer(dtype)["tokens"] == expected).all(axis=1)
-    shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(POOL, int)
-    rows = np.argsort(np.where(good, -shown, 1), kind="stable")[:ROWS]
+    shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(pool, int)
+    rows = np.argsort(np.where(good, -shown, 1), kind="stable")[: search.rows]
     changed = {name: int(differs[rows].sum()) for name, differs in wrong.items()}
     different = len(np.unique(expected[rows], axis=0))
-    if not good[rows].all() or different < HYPOTHESES or any(count < SHOWN for count in changed.values()):
+    enough = different >= np.minimum(HYPOTHESES, search.rows)
+    if not (good[rows].all() and enough and all(count >= np.minimum(SHOWN, search.rows) for count in changed.values())):
         return None
     arrays = {name: value[rows] if name in per_row else value for name, value in arrays.items()}
     return Drawn(arrays, expected[rows], changed)
@@ -171,10 +178,10 @@ def _are_clear(
     return ~(chosen & (gaps > 0.0) & (gaps < margin * logits.std())).any(axis=1)
 
 
-def _prefixes(config: TransformerConfig, random: np.random.Generator) -> np.ndarray:
-    """[POOL, LONGEST_PREFIX]: ids, -1 after a prefix's end; every fourth row has none."""
-    prefixes = random.integers(config.eos_id + 1, config.target_vocab_size or 0, (POOL, LONGEST_PREFIX))
-    lengths = random.integers(0, LONGEST_PREFIX + 1, POOL)
+def _prefixes(config: TransformerConfig, rows: int, random: np.random.Generator) -> np.ndarray:
+    """[rows, LONGEST_PREFIX]: ids, -1 after a prefix's end; every fourth row has none."""
+    prefixes = random.integers(config.eos_id + 1, config.target_vocab_size or 0, (rows, LONGEST_PREFIX))
+    lengths = random.integers(0, LONGEST_PREFIX + 1, rows)
     return np.where(np.arange(LONGEST_PREFIX) < lengths[:, None], prefixes, -1)
 
 
