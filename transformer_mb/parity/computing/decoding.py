@@ -65,20 +65,12 @@ def cached(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     state = backend.apply(native.decoder.init_state, states, lens, spec["max_steps"], padding)
     logits = []
     for piece in np.split(batch["target_in"], np.cumsum(spec["pieces"])[:-1], axis=1):
-        before = state
-        output, state = backend.apply(native.decoder, piece, before)
+        output, state = backend.apply(native.decoder, piece, state)
         logits.append(output)
-    # A search may go back to a state that it has been at.
-    again, _ = backend.apply(native.decoder, piece, before)
-    answer = {"logits": _joined(logits, padding), "logits.again": _joined([*logits[:-1], again], padding)}
-    return {**answer, **kept_unasked(native.decoder)}
-
-
-def _joined(pieces: list[np.ndarray], padding: np.ndarray | None) -> np.ndarray:
-    whole = made_of(pieces, np.concatenate(pieces, axis=1))
+    whole = made_of(logits, np.concatenate(logits, axis=1))
     if padding is not None:
         whole[np.arange(whole.shape[1]) < padding[:, None]] = 0.0
-    return whole
+    return {"logits": whole, **kept_unasked(native.decoder)}
 
 
 def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -34,9 +34,11 @@ OTHERWISE = TransformerConfig(
     position_offset=2,
     suppress_ids=(4,),
 )
-# Backends take other ways for one row, for weights of more than 2^16 numbers, and past steps for which they had room at first.
+# Backends take other ways for few rows, for one, for weights of more than 2^16 numbers, and in later steps.
 WIDE = TransformerConfig(
-    **{**SMALL, "num_hiddens": 264, "encoder_num_heads": 4, "decoder_num_heads": 4, "max_len": 32}, decoder_num_layers=1
+    **{**SMALL, "num_hiddens": 264, "encoder_num_heads": 4, "decoder_num_heads": 4, "max_len": 32},
+    decoder_num_layers=1,
+    decoder_attention_bias=True,
 )
 LONG = 20
 TIED = CONFIGS["d2l"].replace(suppress_ids=(5,))  # it ties with 6
@@ -174,7 +176,7 @@ def token_experiments(dtype: str, seed: int) -> list[Decoding]:
     experiments = []
     for row in rows_of("decode", dtype):
         searches = {case: Search(config, BEAMS[row]) for case, config in CASES.items()}
-        searches["biases, no scales"] = Search(OTHERWISE, BEAMS[row])
+        searches["few rows, biases, no scales"] = Search(OTHERWISE, BEAMS[row], rows=3)
         searches["one row, wide, long"] = Search(WIDE, BEAMS[row], rows=1, max_steps=LONG)
         searches |= special_searches(BEAMS[row])
         searches |= {"ties": Search(TIED, BEAMS[row], ties=True), **drawn_searches(seed, BEAMS[row] is not None)}
