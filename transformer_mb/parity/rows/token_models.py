@@ -24,7 +24,7 @@ from .weights import model_weights
 
 ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
 LONGEST_PREFIX = 3
-POOL, ATTEMPTS = 8, 1000  # times the rows that are wanted
+SPARE, ATTEMPTS = 7, 1000  # rows that are drawn beside each that is wanted
 # Of greedy decoding each choice is by so many of the dtype's epsilons better than the next, times the logits' deviation. Logits
 # in two bytes are off by some three to ten of them.
 CLEAR_EPSILONS = 8.0
@@ -111,7 +111,7 @@ def drawn(search: Search, seed: int, dtype: str) -> Drawn:
 
 
 def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn | None:
-    config, pool = search.config, POOL * search.rows
+    config, pool = search.config, search.rows + SPARE * ROWS
     # A decoder alone has prompts of its own vocabulary instead.
     source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (pool, SOURCE_STEPS))
     arrays = {"source": source, "source_valid_lens": random.integers(1, SOURCE_STEPS + 1, pool)}
