@@ -50,7 +50,8 @@ class Given:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Everything ready to train. ``state``: where training stands; ``described``: what trainer.json is to say."""
+    """Everything ready to train. ``state``: where training stands; ``described``: what trainer.json is to say;
+    ``is_new``: the folder held no checkpoint that may be replaced."""
 
     backend: Backend
     config: TransformerConfig
@@ -61,6 +62,7 @@ class Job:
     state: TrainingState
     described: Mapping[str, Any]
     folder: Path | None = None
+    is_new: bool = False
     save_every: int = RUN_DEFAULTS["save_every"]
     save_every_steps: int | None = None
     resume: Checkpoint | None = None
@@ -180,6 +182,7 @@ def prepare(
         state=state,
         described=described,
         folder=folder,
+        is_new=not resume and not force,
         **saves,
         resume=checkpoint,
         processes=processes,

@@ -183,6 +183,7 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
             job.batches,
             job.recipe,
             folder=job.folder,
+            is_new=job.is_new,
             vocabularies=job.vocabularies,
             resume=job.resume,
             save_every=job.save_every,
