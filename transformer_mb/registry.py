@@ -123,6 +123,8 @@ def load_backend_class(name: str) -> type[Backend]:
         )
     try:
         return _imported(entry.module).BACKEND
+    except BackendError:  # which says by itself why not here
+        raise
     except Exception as error:
         raise BackendError(
             f"The backend {name!r} cannot be used: importing {entry.module} failed with "
