@@ -72,6 +72,21 @@ def test_W11_a_class_of_a_backend_has_its_dtype(name, backend, backend32):
         assert type(layer) is type(by_name) is getattr(type(own), name)
 
 
+def numpy_numbers(value):
+    """Whole numbers as NumPy's, as a file of settings or a shape gives them."""
+    return [numpy_numbers(item) for item in value] if isinstance(value, list) else np.asarray(value)[()]
+
+
+@pytest.mark.parametrize("name", [*LAYERS, "PositionalEncoding"])
+def test_sizes_may_be_numbers_of_numpy(name, backend):
+    arguments = LAYERS.get(name, (8, 0.0, 10))
+    layer = backend.layer(name, *map(numpy_numbers, arguments))
+    assert backend.parameter_shapes(layer) == backend.parameter_shapes(backend.layer(name, *arguments))
+    if name in ("PositionWiseFFN", "MultiHeadAttention"):
+        X = np.ones((2, 3, 8))
+        assert backend.apply(layer, *[X] * (1 if name == "PositionWiseFFN" else 3)).shape == (2, 3, 8)
+
+
 def test_W11_a_model_of_a_backends_class_has_its_dtype(backend):
     model = backend.EncoderDecoder.from_config(CONFIG)
     assert {str(weight.dtype) for weight in backend.get_weights(model).values()} == {"float64"}
