@@ -152,7 +152,7 @@ def _install(name: str, entry: Entry) -> str:
     return entry.install or install_command(name)
 
 
-def get_backend(name: str | None = None, device: str | None = None, dtype: str = "float32") -> Backend:
+def get_backend(name: str | None = None, device: Any = None, dtype: Any = "float32") -> Backend:
     """A backend on a device in a dtype.
 
     Args:
@@ -178,7 +178,7 @@ def join_processes(name: str, place: Place, shard: bool = False) -> Processes:
     return importlib.import_module(module).join(place, shard)
 
 
-def chosen_backend(backend: str | Backend | None, device: str | None, dtype: str | None) -> Backend:
+def chosen_backend(backend: str | Backend | None, device: Any, dtype: Any) -> Backend:
     """A backend by its name (None: the usual one) in a dtype (None: float32); or a Backend, which has its own of both."""
     if backend is None or isinstance(backend, str):
         return get_backend(backend, device, dtype or "float32")
@@ -187,7 +187,7 @@ def chosen_backend(backend: str | Backend | None, device: str | None, dtype: str
     return backend
 
 
-def decoding_backend(backend: str | Backend | None, device: str | None, dtype: str | None) -> tuple[Backend, bool]:
+def decoding_backend(backend: str | Backend | None, device: Any, dtype: Any) -> tuple[Backend, bool]:
     """As ``chosen_backend``, and whether ``int8`` was asked for, which is float32 with other linear layers."""
     int8 = dtype == "int8"
     return chosen_backend(backend, device, None if int8 else dtype), int8

@@ -166,7 +166,7 @@ def _both(vocabularies: Any) -> tuple[Vocabulary | None, Vocabulary | None]:
     )
 
 
-def load(folder: Any, backend: str | Backend | None = None, device: str | None = None, dtype: str | None = None) -> Any:
+def load(folder: Any, backend: str | Backend | None = None, device: Any = None, dtype: Any = None) -> Any:
     """A native model from a canonical checkpoint, in evaluation mode: nothing is dropped. A trainer changes that.
 
     Args:

@@ -161,7 +161,7 @@ def prepare(
     pairs = source.tokenized(both, recipe.num_steps, config.max_len)
     measured = tokenized(validation, both) if validation else None
     kept = {name: settings.run[name] for name in KEPT if settings.run.get(name) is not None}
-    described = {**settings.data, "preset": settings.preset, "run": {**run, "dtype": backend.dtype, **kept}}
+    described = {**settings.data, "preset": settings.preset, "run": {**_named(run, backend), **kept}}
     described |= _digests("", pairs)
     described |= {"decoding": settings.decoding} if settings.decoding else {}
     if measured is not None:
@@ -231,9 +231,15 @@ def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend
     return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}
 
 
-def _own_device(device: str | None, place: Place) -> str | None:
+def _named(run: Mapping[str, Any], backend: Backend) -> dict[str, Any]:
+    """Where it runs, in names: Python may give objects of the framework's."""
+    device = run["device"]
+    return {**run, "device": device if isinstance(device, str | None) else backend.device_name, "dtype": backend.dtype}
+
+
+def _own_device(device: Any, place: Place) -> Any:
     """Of several processes on one machine each has a GPU of its own, unless the device has a number."""
-    return device if place.size == 1 or device not in ("cuda", "gpu") else f"{device}:{place.local_rank}"
+    return device if place.size == 1 or str(device) not in ("cuda", "gpu") else f"{device}:{place.local_rank}"
 
 
 def _missing_pairs(resume: bool, by_command: bool) -> str:
