@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import interface
-from .call_checks import check_config, check_dtype, check_lengths, check_side, check_source, check_target, check_tokens
+from .call_checks import check_config, check_dtype, check_lengths, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .errors import ConfigError
 from .initialization import initial_weights
@@ -224,7 +224,7 @@ class Backend(Searches, ABC):
 
         Raises: ConfigError, naming the option; also where this backend has no such precision, or nothing to compile.
         """
-        check_side(model.config, "decoder", "trainer")
+        self._check_model(model, "decoder", "trainer")
         chosen = TrainerOptions(**options)
         check_offered(self.name, self.dtype, self.trainer_class, chosen)
         make: Callable[[Any, TrainerOptions], Trainer] = self.trainer_class
@@ -232,8 +232,8 @@ class Backend(Searches, ABC):
 
     def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:
         """Encoder states [B, S, D] of source [B, S] int, in evaluation mode."""
+        self._check_model(model, "encoder", "encode")
         config = model.config
-        check_side(config, "encoder", "encode")
         source, valid_lens = check_source(config, source, source_valid_lens)
         if token_types is not None:
             token_types = check_tokens("token_types", token_types, max(config.token_types, 1), config.max_len)
@@ -288,7 +288,7 @@ class Backend(Searches, ABC):
         return self.run_loss_and_gradients(model, batch, loss, dropout_masks)
 
     def _model_inputs(self, model: Any, call: str, source: Any, target: Any, valid_lens: Any) -> tuple[Any, Any, Any]:
-        check_side(model.config, "decoder", call)
+        self._check_model(model, "decoder", call)
         source, valid_lens = check_source(model.config, source, valid_lens)
         return source, check_target(model.config, target, None if source is None else source.shape[0]), valid_lens
 
