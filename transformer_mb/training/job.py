@@ -21,7 +21,7 @@ from ..option_words import FILES, RUN_DEFAULTS
 from ..parameters import parameter_shapes
 from ..registry import get_backend, join_processes, requested_name
 from ..trainer import check_offered
-from .begun import begun_model, begun_run, check_pairs, recipe_of, training_of
+from .begun import begun_model, begun_otherwise, check_pairs, listed, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource
 from .decoding_options import DecodingOptions
@@ -95,14 +95,12 @@ class Job:
             together += ", the weights in parts" if self.processes.sharded else ""
             return f"training {epochs:,} epoch{'s' if epochs > 1 else ''} with {self.place}{together}"
         if state.epoch >= epochs:
-            return f"already at epoch {state.epoch}: give --epochs N to go on"
+            return f"already at epoch {state.epoch}: give --epochs more than {state.epoch} to go on"
         if self.is_finished:
             return f"stopped early at epoch {state.begun_epochs}: give a larger --early-stopping N, or 0, to go on"
-        begun = begun_run(self.resume)
-        now = self.described["run"]
-        changed = [f"{name} {begun[name]}" for name in ("backend", "dtype") if begun.get(name, now[name]) != now[name]]
+        changed = begun_otherwise(self.resume, self.recipe, self.described["run"])
         batch = f", batch {state.batch + 1} of {len(self.batches)}," if state.batch else ""
-        how = f"which began with {' and '.join(changed)}" if changed else "as it began"
+        how = f"which began with {listed(changed)}" if changed else "as it began"
         return f"continuing epoch {state.epoch + 1} of {epochs}{batch} with {self.place}, {how}"
 
 
