@@ -3,7 +3,10 @@
 import dataclasses
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -240,3 +243,14 @@ def test_X7_a_preset_is_named_alike_everywhere(cli, data, tmp_path, capfd):
     printed = [cli("train", path, "--print-config").out for path in (top, table)]
     assert printed == [cli("train", "--preset", "d2l", "--print-config").out] * 2 and 'preset = "d2l"' in printed[0]
     assert main(["train", "--help"]) == 0 and "stepwise_prenorm" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("precision", "noted"), [("tf32", True), ("bf16", False), ("full", False)])
+def test_a_precision_that_a_processor_does_not_have_is_noted(cli, data, tmp_path, precision, noted):
+    code = ("-m", "transformer_mb", "train", "--data", data, "--num-examples", "4", "--epochs", "1", "--backend", "torch")
+    command = [sys.executable, *code, "--out", tmp_path / "model", "--precision", precision]
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("note: precision tf32 has no effect on cpu\n" in done.stdout) == noted

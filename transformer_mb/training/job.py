@@ -19,7 +19,7 @@ from ..distributed import Alone, Place, Processes
 from ..errors import ConfigError
 from ..option_words import FILES, RUN_DEFAULTS
 from ..parameters import parameter_shapes
-from ..registry import get_backend, join_processes, requested_name
+from ..registry import BUILT_IN, get_backend, join_processes, requested_name
 from ..trainer import check_offered
 from .begun import begun_model, begun_otherwise, check_pairs, listed, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
@@ -85,7 +85,11 @@ class Job:
     def notes(self) -> list[str]:
         """What was asked for in vain, in words."""
         vain = self.recipe.without_effect("tokenizer" in self.described)
-        return [f"note: {name} has no effect with {what}" for name, what in vain.items()]
+        notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
+        known, precision = BUILT_IN.get(self.backend.name), self.recipe.precision
+        if known and precision in known.on_gpu and self.backend.hardware is None:  # a processor has no such products
+            notes.append(f"note: precision {precision} has no effect on {self.backend.device_name}")
+        return notes
 
     def opening(self) -> str:
         """What is about to happen, in words."""
