@@ -97,10 +97,12 @@ def entries() -> dict[str, Entry]:
 
 def requested_name(name: str | None = None) -> str:
     """The explicit argument, then the environment variable, then ``numpy``; as ``canonical_name`` gives it."""
-    return canonical_name(name or os.environ.get(VARIABLE) or DEFAULT)
+    if not name and (said := os.environ.get(VARIABLE)):
+        return canonical_name(said, f" from the environment variable {VARIABLE}")
+    return canonical_name(name or DEFAULT)
 
 
-def canonical_name(name: str) -> str:
+def canonical_name(name: str, origin: str = "") -> str:
     """The name by which a backend is recorded; upper case and the names of OTHER_NAMES are understood. Raises BackendError."""
     known = entries()
     lower = str(name).lower()
@@ -108,7 +110,7 @@ def canonical_name(name: str) -> str:
         if candidate in known:
             return candidate
     suggestion = did_you_mean(lower, known, OTHER_NAMES)
-    raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}.{suggestion}")
+    raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}{origin}.{suggestion}")
 
 
 def load_backend_class(name: str) -> type[Backend]:

@@ -39,7 +39,8 @@ def test_W1_saving_a_model_loses_no_vocabularies_and_no_training(checkpoint):
 
 def test_W1_a_training_is_not_replaced_by_another_in_python(checkpoint):
     before = files(checkpoint)
-    with pytest.raises(CheckpointError, match=r"holds a checkpoint already: resume continues it, force replaces"):
+    words = r"holds a checkpoint already: resume=True \(--resume\) continues it, force=True \(--force\) replaces"
+    with pytest.raises(CheckpointError, match=words):
         tmb.train([("a", "b")], checkpoint, epochs=1, backend="numpy", **SMALL)
     assert files(checkpoint) == before
     tmb.train([("a", "b")], checkpoint, epochs=1, backend="numpy", force=True, **SMALL)

@@ -19,7 +19,9 @@ from .origins import Origins, origins
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """``tensors`` are rows of name, shape, dtype, by name: files give them in any order; ``odd`` is one sentence each; ``config`` None: too little is known."""
+    """``tensors`` are rows of name, shape, dtype, by name, since files give them in any order.
+
+    ``odd`` is one sentence each; ``config`` None: too little is known."""
 
     path: Path
     format: str

@@ -24,7 +24,9 @@ def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) ->
     if not resume:
         check_destination(folder)
         if holds_checkpoint(folder) and not force:
-            raise CheckpointError(f"{folder} holds a checkpoint already: resume continues it, force replaces it.")
+            raise CheckpointError(
+                f"{folder} holds a checkpoint already: resume=True (--resume) continues it, force=True (--force) replaces it."
+            )
     absolute = folder.absolute()
     there = next(place for place in (absolute.parent, *absolute.parents) if place.exists())
     try:
