@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import interface
-from .call_checks import check_config, check_lengths, check_side, check_source, check_target, check_tokens
+from .call_checks import check_config, check_dtype, check_lengths, check_source, check_target, check_tokens
 from .config import TransformerConfig
-from .errors import ConfigError, DtypeError
+from .errors import ConfigError
 from .initialization import initial_weights
 from .parameters import check_weights
 from .placed_layers import PlacedLayer
@@ -32,13 +32,14 @@ class Backend(Searches, ABC):
     and lies on this device; ``type(backend).MultiHeadAttention`` is the class itself, which knows neither.
 
     Args:
-        device: as the framework names it (``cpu``, ``cuda``, ``gpu:0``); None is the framework's default.
-        dtype: of weights and activations.
+        device: as the framework names it (``cpu``, ``cuda``, ``gpu:0``), or its own object; None is its default.
+        dtype: of weights and activations: a name, or NumPy's or the framework's own object.
     Raises: DtypeError, DeviceError, naming what this backend offers here.
     """
 
     name: ClassVar[str]
     dtypes: ClassVar[tuple[str, ...]]
+    own_types: ClassVar[tuple[type, ...]] = ()  # the framework's classes of dtypes and devices, taken in place of names
     trainer_class: ClassVar[type[Trainer]]  # made from a model and its options
     gpu_settings: ClassVar[Mapping[str, Callable[[], Any]]] = {}  # contexts in which a GPU computes otherwise, by name
 
@@ -73,12 +74,11 @@ class Backend(Searches, ABC):
             if hasattr(layer, "extra_repr"):
                 setattr(layer, "extra_repr", settings)  # noqa: B010  # not all frameworks have it
 
-    def __init__(self, device: str | None = None, dtype: str = "float32"):
-        if isinstance(dtype, type | np.dtype) and np.dtype(dtype).name in self.dtypes:  # such as np.float32
-            dtype = np.dtype(dtype).name
-        if dtype not in self.dtypes:
-            raise DtypeError(f"The dtype of backend {self.name} must be one of {', '.join(self.dtypes)}, got {dtype!r}.")
-        self.dtype = dtype
+    def __init__(self, device: Any = None, dtype: Any = "float32"):
+        self.dtype = check_dtype(self.name, self.dtypes, dtype, self.own_types)
+        if isinstance(device, self.own_types):
+            self.device: Any = device
+            device = self.device_name
         self.device = self.find_device(device)
         for name in interface.LAYERS:
             setattr(self, name, PlacedLayer(getattr(type(self), name), self.make))
@@ -224,7 +224,7 @@ class Backend(Searches, ABC):
 
         Raises: ConfigError, naming the option; also where this backend has no such precision, or nothing to compile.
         """
-        check_side(model.config, "decoder", "trainer")
+        self._check_model(model, "decoder", "trainer")
         chosen = TrainerOptions(**options)
         check_offered(self.name, self.dtype, self.trainer_class, chosen)
         make: Callable[[Any, TrainerOptions], Trainer] = self.trainer_class
@@ -232,8 +232,8 @@ class Backend(Searches, ABC):
 
     def encode(self, model: Any, source: Any, source_valid_lens: Any = None, token_types: Any = None) -> np.ndarray:
         """Encoder states [B, S, D] of source [B, S] int, in evaluation mode."""
+        self._check_model(model, "encoder", "encode")
         config = model.config
-        check_side(config, "encoder", "encode")
         source, valid_lens = check_source(config, source, source_valid_lens)
         if token_types is not None:
             token_types = check_tokens("token_types", token_types, max(config.token_types, 1), config.max_len)
@@ -288,7 +288,7 @@ class Backend(Searches, ABC):
         return self.run_loss_and_gradients(model, batch, loss, dropout_masks)
 
     def _model_inputs(self, model: Any, call: str, source: Any, target: Any, valid_lens: Any) -> tuple[Any, Any, Any]:
-        check_side(model.config, "decoder", call)
+        self._check_model(model, "decoder", call)
         source, valid_lens = check_source(model.config, source, valid_lens)
         return source, check_target(model.config, target, None if source is None else source.shape[0]), valid_lens
 

@@ -8,8 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from .checks import spelled
 from .config import TransformerConfig, check_whole
-from .errors import ConfigError, ShapeError, TokenError
+from .errors import ConfigError, DtypeError, ShapeError, TokenError
+
+
+def check_dtype(backend: str, dtypes: tuple[str, ...], dtype: Any, own_types: tuple[type, ...]) -> str:
+    """The name of a dtype, which may be given as NumPy's or the framework's object too; raises DtypeError."""
+    name = dtype
+    if isinstance(dtype, type | np.dtype):  # such as np.float32
+        name = np.dtype(dtype).name
+    elif isinstance(dtype, own_types):  # such as torch.float32
+        name = spelled(dtype)
+    if name not in dtypes:
+        raise DtypeError(f"The dtype of backend {backend} must be one of {', '.join(dtypes)}, got {dtype!r}.")
+    return str(name)
 
 
 def check_tokens(name: str, tokens: Any, vocab_size: int, max_len: int) -> np.ndarray:

@@ -41,7 +41,7 @@ def _named(given: Any) -> str:
     return "None" if given is None else f"a {type(given).__name__}"
 
 
-def _spelled(dtype: Any) -> str:
+def spelled(dtype: Any) -> str:
     """``torch.int64``, ``<dtype: 'int64'>`` and ``<class 'numpy.int64'>`` are all int64."""
     return re.findall(r"[a-z]+\d*", str(dtype))[-1]
 
@@ -55,8 +55,8 @@ def check_features(name: str, X: Any, size: int) -> None:
 
 def refuse_dtype(name: str, dtype: Any, expected: Any, of: str) -> NoReturn:
     """Say of an input that it is no float, or, with ``expected``, not of the dtype of what it is multiplied with."""
-    must = "a floating dtype" if expected is None else f"dtype {_spelled(expected)} as the {of} have"
-    raise DtypeError(f"{name} must have {must}, got {_spelled(dtype)}.")
+    must = "a floating dtype" if expected is None else f"dtype {spelled(expected)} as the {of} have"
+    raise DtypeError(f"{name} must have {must}, got {spelled(dtype)}.")
 
 
 def check_same(first: str, first_shape: Sizes, second: str, second_shape: Sizes) -> None:
@@ -179,7 +179,7 @@ def check_ids(name: str, shape: Sizes, whole: bool, dtype: Any, values: np.ndarr
     if len(shape) != 2 or 0 in shape:
         raise ShapeError(f"{name} must have shape [B, T] with at least one token, got {list(shape)}.")
     if not whole:
-        raise TokenError(f"{name} must hold whole numbers, got dtype {_spelled(dtype)}.")
+        raise TokenError(f"{name} must hold whole numbers, got dtype {spelled(dtype)}.")
     if values is not None and rows is not None:
         check_id_values(name, values, rows)
 
@@ -202,7 +202,7 @@ def check_valid_lens(
         raise ShapeError(f"{name} must have shape {' or '.join(str(list(form)) for form in forms)}, got {list(shape)}.")
     fractions = values is not None and values.dtype.kind == "f" and (values != np.floor(values)).any()
     if not whole and (fractions or "bool" in str(dtype)):
-        raise TokenError(f"{name} must hold whole numbers, got dtype {_spelled(dtype)}.")
+        raise TokenError(f"{name} must hold whole numbers, got dtype {spelled(dtype)}.")
     if values is not None and values.size and steps is not None and not (values.min() >= 0 and values.max() <= steps):
         raise TokenError(f"{name} must hold lengths from 0 to {steps}, got {values.tolist()}.")
 
@@ -220,7 +220,7 @@ def _broadcasts(size: int | None, other: int | None) -> bool:
 def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
     """Refuse a mask that is not boolean (numbers would be added by some and multiplied by others) or does not fit."""
     if not boolean:
-        raise DtypeError(f"mask must be boolean, True where a query may attend, got dtype {_spelled(dtype)}.")
+        raise DtypeError(f"mask must be boolean, True where a query may attend, got dtype {spelled(dtype)}.")
     # From the last axis on; by map, since Paddle's compiler does not know zip's argument ``strict``.
     fits = len(shape) <= len(scores) and all(map(_broadcasts, reversed(shape), reversed(scores)))
     if not fits:

@@ -15,6 +15,7 @@ from .beam_search import BeamSession
 from .decoding import DecodingInputs
 from .errors import DeviceError
 from .native_parameters import NativeParameters
+from .registry import check_own
 from .sampling import Truncation
 from .trees import leaves, map_leaves
 
@@ -75,9 +76,11 @@ class NativeBackend(Backend):
         return name
 
     def parameter_shapes(self, module: Any) -> dict[str, tuple[int, ...]]:
+        check_own(self, module)
         return {name: parameter.shape for name, parameter in self._named_parameters(module).items()}
 
     def get_weights(self, module: Any) -> dict[str, np.ndarray]:
+        check_own(self, module)
         return {name: parameter.canonical(parameter.value) for name, parameter in self._named_parameters(module).items()}
 
     def assign_weights(self, module: Any, weights: Mapping[str, np.ndarray]) -> None:
@@ -88,6 +91,7 @@ class NativeBackend(Backend):
         return layer(*inputs, **options)
 
     def apply(self, layer: Any, *inputs: Any, training: bool = False, dropout_masks: Masks = None, **options: Any) -> Any:
+        check_own(self, layer)
         inputs, options = self._tensors((inputs, options))
         with self._running(layer, training), self._injected_dropout(layer, dropout_masks):
             return map_leaves(self._numpy, self._call(layer, inputs, options, training))
@@ -112,6 +116,7 @@ class NativeBackend(Backend):
         dropout_masks: Masks = None,
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
+        check_own(self, layer)
         tensors, options = map_leaves(self._tensor, (list(inputs), options))
         with self._injected_dropout(layer, dropout_masks):
             output, by_leaf, by_name = self._differentiate(layer, tensors, options, self._tensor(cotangent), training)

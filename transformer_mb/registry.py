@@ -97,10 +97,12 @@ def entries() -> dict[str, Entry]:
 
 def requested_name(name: str | None = None) -> str:
     """The explicit argument, then the environment variable, then ``numpy``; as ``canonical_name`` gives it."""
-    return canonical_name(name or os.environ.get(VARIABLE) or DEFAULT)
+    if not name and (said := os.environ.get(VARIABLE)):
+        return canonical_name(said, f" from the environment variable {VARIABLE}")
+    return canonical_name(name or DEFAULT)
 
 
-def canonical_name(name: str) -> str:
+def canonical_name(name: str, origin: str = "") -> str:
     """The name by which a backend is recorded; upper case and the names of OTHER_NAMES are understood. Raises BackendError."""
     known = entries()
     lower = str(name).lower()
@@ -108,7 +110,7 @@ def canonical_name(name: str) -> str:
         if candidate in known:
             return candidate
     suggestion = did_you_mean(lower, known, OTHER_NAMES)
-    raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}.{suggestion}")
+    raise BackendError(f"The backend must be one of {', '.join(known)}, got {name!r}{origin}.{suggestion}")
 
 
 def load_backend_class(name: str) -> type[Backend]:
@@ -123,6 +125,8 @@ def load_backend_class(name: str) -> type[Backend]:
         )
     try:
         return _imported(entry.module).BACKEND
+    except BackendError:  # which says by itself why not here
+        raise
     except Exception as error:
         raise BackendError(
             f"The backend {name!r} cannot be used: importing {entry.module} failed with "
@@ -150,7 +154,7 @@ def _install(name: str, entry: Entry) -> str:
     return entry.install or install_command(name)
 
 
-def get_backend(name: str | None = None, device: str | None = None, dtype: str = "float32") -> Backend:
+def get_backend(name: str | None = None, device: Any = None, dtype: Any = "float32") -> Backend:
     """A backend on a device in a dtype.
 
     Args:
@@ -176,7 +180,7 @@ def join_processes(name: str, place: Place, shard: bool = False) -> Processes:
     return importlib.import_module(module).join(place, shard)
 
 
-def chosen_backend(backend: str | Backend | None, device: str | None, dtype: str | None) -> Backend:
+def chosen_backend(backend: str | Backend | None, device: Any, dtype: Any) -> Backend:
     """A backend by its name (None: the usual one) in a dtype (None: float32); or a Backend, which has its own of both."""
     if backend is None or isinstance(backend, str):
         return get_backend(backend, device, dtype or "float32")
@@ -185,7 +189,7 @@ def chosen_backend(backend: str | Backend | None, device: str | None, dtype: str
     return backend
 
 
-def decoding_backend(backend: str | Backend | None, device: str | None, dtype: str | None) -> tuple[Backend, bool]:
+def decoding_backend(backend: str | Backend | None, device: Any, dtype: Any) -> tuple[Backend, bool]:
     """As ``chosen_backend``, and whether ``int8`` was asked for, which is float32 with other linear layers."""
     int8 = dtype == "int8"
     return chosen_backend(backend, device, None if int8 else dtype), int8
@@ -194,6 +198,22 @@ def decoding_backend(backend: str | Backend | None, device: str | None, dtype: s
 def installed() -> list[str]:
     """Names whose packages are present, without importing them."""
     return [n for n, entry in entries().items() if all(importlib.util.find_spec(p) for p in entry.requires)]
+
+
+def built_in_of(kind: type) -> set[str]:
+    """The built-in backends in whose modules a class, or one that it derives from, is defined."""
+    homes = [f"{ancestor.__module__}." for ancestor in kind.__mro__]
+    return {name for name, entry in BUILT_IN.items() if any(home.startswith(f"{entry.module}.") for home in homes)}
+
+
+def check_own(backend: Any, model: Any) -> None:
+    """Refuse a model of another built-in backend, whose tensors this one cannot compute with. Raises BackendError.
+
+    Classes that derive from none, such as those of other packages or what wraps a model, are their makers' affair.
+    """
+    own, others = built_in_of(type(backend)), built_in_of(type(model))
+    if own and others and not own & others:
+        raise BackendError(f"The model must be of backend {backend.name}, got one of backend {', '.join(sorted(others))}.")
 
 
 def backend_of(model: Any) -> Backend:

@@ -13,6 +13,7 @@ from .config import TransformerConfig
 from .coverage import Coverage, check_coverage_penalty
 from .decoding import DecodingInputs, decoding_inputs
 from .errors import ConfigError
+from .registry import check_own
 from .sampling import Sampling, Truncation
 
 
@@ -136,6 +137,11 @@ class Searches(ABC):
         given = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps, prefixes)
         return self._searched(model, *given, beam, length_penalty, n_best, coverage_penalty, most_probable=beam == 1)
 
+    def _check_model(self, model: Any, side: str, call: str) -> None:
+        """Refuse another backend's model, and one without the side that a call needs."""
+        check_own(self, model)
+        check_side(model.config, side, call)
+
     def _searched(
         self,
         model: Any,
@@ -159,7 +165,7 @@ class Searches(ABC):
     def _decoding_inputs(
         self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: Any, prefixes: Any = None
     ) -> tuple[DecodingInputs, np.ndarray]:
-        check_side(model.config, "decoder", call)
+        self._check_model(model, "decoder", call)
         return decoding_inputs(model.config, source, valid_lens, max_steps, prefixes, call)
 
 

@@ -49,6 +49,7 @@ class JAXBackend(NativeBackend):
 
     name = "jax"
     dtypes = ("float32", "float64", "bfloat16", "float16")
+    own_types = (jax.Device,)
     trainer_class = JAXTrainer
     gpu_settings = settings.SETTINGS
 

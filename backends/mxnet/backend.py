@@ -26,6 +26,7 @@ class MXNetBackend(NativeBackend):
     name = "mxnet"
     # float16 products fail on the CPU, asynchronously; bfloat16 arrays cannot be made from or read as NumPy's.
     dtypes = ("float32", "float64")
+    own_types = (mx.Context,)
     trainer_class = MXNetTrainer
 
     LayerNorm = normalization.LayerNorm

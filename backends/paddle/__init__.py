@@ -4,10 +4,19 @@ import contextlib
 import ctypes
 import io
 import os
+import sys
 import warnings
 
+from transformer_mb.errors import BackendError
 from transformer_mb.processes.cores import cores
 from transformer_mb.processor import tell_mkl
+
+# A segmentation fault of theirs, with whatever else is loaded, and in the other order none.
+if sys.modules.get("tensorflow") is not None and "paddle" not in sys.modules:
+    raise BackendError(
+        "The backend 'paddle' cannot be loaded after TensorFlow: in this order the two crash in one process. Load paddle "
+        "first, or give each a process of its own."
+    )
 
 # Paddle prints two lines to whoever sets OMP_NUM_THREADS to more than 1; what fails still says so as an exception.
 with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):

@@ -24,6 +24,7 @@ class PaddleBackend(NativeBackend):
     name = "paddle"
     # Paddle's CPU kernels for bfloat16 and float16 lack matmul, softmax and layer_norm among others.
     dtypes = ("float32", "float64")
+    own_types = (paddle.dtype, paddle.CPUPlace, paddle.CUDAPlace)
     trainer_class = PaddleTrainer
 
     LayerNorm = normalization.LayerNorm

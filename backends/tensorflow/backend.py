@@ -25,6 +25,7 @@ from .trainer import TensorFlowTrainer
 class TensorFlowBackend(NativeBackend):
     name = "tensorflow"
     dtypes = ("float32", "float64", "bfloat16", "float16")
+    own_types = (tf.DType,)
     trainer_class = TensorFlowTrainer
 
     LayerNorm = normalization.LayerNorm

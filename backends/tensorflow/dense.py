@@ -76,6 +76,9 @@ def _eigen(left: tf.Tensor, right: tf.Tensor, **turned: bool) -> tf.Tensor:
 class Dense(keras.layers.Dense):
     """keras.layers.Dense as one product of two matrices: of sizes not known Keras' own makes twenty operations."""
 
+    def __init__(self, units: int, **kwargs: Any):
+        super().__init__(int(units), **kwargs)  # Keras refuses a whole number of NumPy's
+
     def call(self, X: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         Y = product(tf.reshape(X, (-1, X.shape[-1])), self.kernel)
         if self.bias is not None:

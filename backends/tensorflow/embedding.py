@@ -105,7 +105,8 @@ class SequenceEmbedding(keras.layers.Layer):
         self.built = True
 
     def _table(self, rows: int, num_hiddens: int) -> keras.layers.Embedding:
-        table = keras.layers.Embedding(rows, num_hiddens, dtype=self.dtype_policy)
+        # Keras refuses whole numbers of NumPy's.
+        table = keras.layers.Embedding(int(rows), int(num_hiddens), dtype=self.dtype_policy)
         table.build()
         return table
 

@@ -25,6 +25,7 @@ from .weights import Parameter, named_parameters
 class TorchBackend(NativeBackend):
     name = "torch"
     dtypes = ("float32", "float64", "bfloat16", "float16")
+    own_types = (torch.dtype, torch.device)
     trainer_class = TorchTrainer
     gpu_settings = settings.SETTINGS
 

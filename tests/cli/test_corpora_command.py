@@ -60,8 +60,8 @@ def test_a_training_by_tokens_goes_on_in_mid_epoch(train, cli, fails, data, tmp_
 
     write = loop.write_checkpoint
 
-    def write_and_end(folder, checkpoint):
-        write(folder, checkpoint)
+    def write_and_end(*arguments):
+        write(*arguments)
         raise Enough
 
     with monkeypatch.context() as patched:

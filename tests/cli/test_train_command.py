@@ -110,7 +110,7 @@ def test_resuming_needs_nothing_but_the_folder_and_gives_what_one_run_gives(cli,
 def test_a_checkpoint_is_not_overwritten_unless_forced(fails, cli, settings_file, checkpoint):
     before = (checkpoint / "model.safetensors").read_bytes()
     message = fails("train", settings_file, "--out", checkpoint)
-    assert "holds a checkpoint already: resume continues it, force replaces it." in message
+    assert "holds a checkpoint already: resume=True (--resume) continues it, force=True (--force) replaces it." in message
     assert (checkpoint / "model.safetensors").read_bytes() == before
     assert cli("train", settings_file, "--out", checkpoint, "--epochs", 1, "--force").status == 0
     assert trainer(checkpoint)["epoch"] == 1

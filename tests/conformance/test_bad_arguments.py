@@ -1,10 +1,15 @@
 """Layers check what they are made of in the words of TransformerConfig; and a backend's classes have its dtype."""
 
+import json
+import sys
+
 import numpy as np
 import pytest
 
 from conformance.test_bad_calls import ATTENTION, BLOCK, CONFIG, STACK
-from transformer_mb.errors import ConfigError
+from transformer_mb.errors import ConfigError, DtypeError
+from transformer_mb.registry import BUILT_IN, get_backend
+from transformer_mb.training import train
 
 DROPOUT = "dropout must be at least 0 and below 1, got"
 NUMBERS = [
@@ -72,10 +77,43 @@ def test_W11_a_class_of_a_backend_has_its_dtype(name, backend, backend32):
         assert type(layer) is type(by_name) is getattr(type(own), name)
 
 
+def numpy_numbers(value):
+    """Whole numbers as NumPy's, as a file of settings or a shape gives them."""
+    return [numpy_numbers(item) for item in value] if isinstance(value, list) else np.asarray(value)[()]
+
+
+@pytest.mark.parametrize("name", [*LAYERS, "PositionalEncoding"])
+def test_sizes_may_be_numbers_of_numpy(name, backend):
+    arguments = LAYERS.get(name, (8, 0.0, 10))
+    layer = backend.layer(name, *map(numpy_numbers, arguments))
+    assert backend.parameter_shapes(layer) == backend.parameter_shapes(backend.layer(name, *arguments))
+    if name in ("PositionWiseFFN", "MultiHeadAttention"):
+        X = np.ones((2, 3, 8))
+        assert backend.apply(layer, *[X] * (1 if name == "PositionWiseFFN" else 3)).shape == (2, 3, 8)
+
+
 def test_W11_a_model_of_a_backends_class_has_its_dtype(backend):
     model = backend.EncoderDecoder.from_config(CONFIG)
     assert {str(weight.dtype) for weight in backend.get_weights(model).values()} == {"float64"}
     assert backend.logits(model, [[1, 2]], [[1]]).dtype == np.float64
+
+
+def test_a_backend_takes_its_frameworks_own_dtypes_and_devices(backend, backend_name):
+    framework = sys.modules[BUILT_IN[backend_name].requires[0]] if backend_name in BUILT_IN else np
+    for name in ("float32", "float64"):
+        own = getattr(framework, name, None) or getattr(getattr(framework, "numpy", None) or framework.np, name)
+        for given in (own, getattr(np, name), np.dtype(name)):
+            found = get_backend(backend_name, device=backend.device, dtype=given)
+            assert (found.dtype, found.device, found.device_name) == (name, backend.device, backend.device_name)
+    with pytest.raises(DtypeError, match=f"The dtype of backend {backend_name} must be one of float32, float64"):
+        get_backend(backend_name, dtype=np.int32)
+
+
+def test_a_training_says_its_dtype_and_device_in_names(backend, backend_name, tmp_path):
+    run = {"backend": backend_name, "device": backend.device, "dtype": np.float32, "num_hiddens": 8, "ffn_num_hiddens": 8}
+    train([("a", "b")], tmp_path / "model", epochs=1, **run)
+    recorded = json.loads((tmp_path / "model" / "trainer.json").read_text())["data"]["run"]
+    assert recorded["dtype"] == "float32" and recorded["device"] in type(backend).devices()
 
 
 def test_W11_isinstance_and_derived_classes(backend):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from transformer_mb.config import CHOICES
-from transformer_mb.errors import ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
+from transformer_mb.errors import BackendError, ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
-from transformer_mb.registry import load_backend_class
+from transformer_mb.registry import BUILT_IN, built_in_of, load_backend_class
 
 SOURCE, LENS, TARGET = BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"]
 
@@ -35,6 +35,34 @@ CALLS = {
     "lengths of another batch": (ShapeError, (SOURCE, TARGET, np.array([1, 2])), r"source_valid_lens must have shape \[3\], got \[2\]"),
     "target of another batch": (ShapeError, (SOURCE, TARGET[:2], LENS), "target must have batch size 3 as the source has, got 2"),
 }  # fmt: skip
+
+
+class OfAnother:
+    """What is read of a model before its framework's tensors meet another's."""
+
+    config = CONFIGS["d2l"]
+
+
+WHOLE = (SOURCE, LENS, TARGET, BATCH["target_out"], BATCH["target_valid_lens"])
+WITH_A_MODEL = {
+    "encode": (SOURCE, LENS),
+    **dict.fromkeys(("logits", "attention"), (SOURCE, TARGET, LENS)),
+    **dict.fromkeys(("losses", "loss_and_gradients"), WHOLE),
+    **dict.fromkeys(("greedy", "sample", "beam", "hypotheses"), (SOURCE, LENS)),
+    **dict.fromkeys(("trainer", "get_weights", "parameter_shapes"), ()),
+    "set_weights": ({},),
+    "apply": (SOURCE, TARGET),
+}
+
+
+@pytest.mark.parametrize("call", WITH_A_MODEL)
+def test_a_model_of_another_backend_is_refused(call, backend, backend_name):
+    own = built_in_of(type(backend)) or {backend_name}
+    other = next(name for name in BUILT_IN if name not in own)
+    kind = type("EncoderDecoder", (OfAnother,), {"__module__": f"transformer_mb.backends.{other}.model"})
+    with pytest.raises(BackendError) as raised:
+        getattr(backend, call)(kind(), *WITH_A_MODEL[call])
+    assert str(raised.value) == f"The model must be of backend {backend_name}, got one of backend {other}."
 
 
 @pytest.mark.parametrize("name", CALLS)

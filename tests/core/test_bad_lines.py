@@ -28,7 +28,7 @@ def written(folder, name, content):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("no_utf8", "{0} must be UTF-8 text, but line 2, byte 12 of the whole, is not: invalid continuation byte."),
+        ("no_utf8", "{0} must be UTF-8 text, but line 2, byte 12 of the whole, is not: invalid continuation byte. {1}"),
         ("nul", "{0}, line 2, must be a line of text, but is one with NUL characters. {1}"),
         ("no_pair", "{0}, line 2: SOURCE TAB TARGET was expected, but there is no tab in 'no tab'."),
         ("long", "{0}, line 2, must be a line of text, but is one of more than 10,000 words or 100,000 characters. {1}"),

@@ -196,6 +196,15 @@ def test_the_commands(model, tmp_path, capfd):
     assert error.startswith("Error: The number of heads") and error.count("\n") == 1 and not (tmp_path / "back").exists()
 
 
+def test_inspect_lists_the_tensors_by_name(tmp_path, capfd):
+    names = ["b.weight", "a.weight", "c", "a.bias"]
+    np.savez(tmp_path / "some.npz", **{name: np.zeros(2, np.float32) for name in names})
+    assert main(["inspect", str(tmp_path / "some.npz"), "--json", str(tmp_path / "some.json")]) == 0
+    listed = [row[0] for row in json.loads((tmp_path / "some.json").read_text())["tensors"]]
+    shown = capfd.readouterr().out
+    assert listed == sorted(names) and shown.index("a.bias") < shown.index("b.weight")
+
+
 def test_inspect_says_what_is_odd(tmp_path):
     np.savez(tmp_path / "odd.npz", **{"a": np.array([np.nan, 1.0]), "b\x1b[2J": np.arange(3), "c": np.zeros((2, 2))})
     assert main(["inspect", str(tmp_path / "odd.npz"), "--json", str(tmp_path / "odd.json")]) == 0

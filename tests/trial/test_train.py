@@ -3,7 +3,10 @@
 import dataclasses
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -57,7 +60,7 @@ def test_W13_a_preset_is_recorded(cli, data, tmp_path):
 def test_W14_a_finished_training_says_so_and_stays(cli, checkpoint):
     before = files(checkpoint)
     outcome = cli("train", "--resume", "--out", checkpoint)
-    assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: give --epochs N to go on\n")
+    assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: give --epochs more than 60 to go on\n")
     assert "tokens/s" not in outcome.out and "saved" not in outcome.out and files(checkpoint) == before
 
 
@@ -78,6 +81,21 @@ def test_W14_a_resume_stays_on_its_backend_and_says_where_it_runs(cli, checkpoin
     outcome = cli("train", "--resume", "--epochs", 62, "--out", checkpoint, "--dtype", "float64")
     assert "continuing epoch 62 of 62 with numpy, cpu, float64, which began with dtype float32" in outcome.out
     assert "(numpy, cpu, float64)" in outcome.out
+
+
+def test_a_resume_names_all_that_is_not_as_it_began(cli, checkpoint):
+    resumed = ("train", "--resume", "--out", checkpoint, "--epochs")
+    changes = ("--learning-rate", "0.02", "--clip-norm", 0, "--label-smoothing", "0.1", "--save-every", 3)
+    outcome = cli(*resumed, 61, *changes)
+    began = "save_every 10, learning_rate 0.01, clip_norm 1.0 and label_smoothing 0.0"
+    assert outcome.out.splitlines()[-3].endswith(f"with numpy, cpu, float32, which began with {began}"), outcome.out
+    assert "numpy, cpu, float32, as it began" in cli(*resumed, 62).out
+    assert "which began with no clip_norm\n" in cli(*resumed, 63, "--clip-norm", 1).out
+
+
+def test_epochs_that_are_over_are_not_asked_for_again(cli, checkpoint):
+    outcome = cli("train", "--resume", "--out", checkpoint, "--epochs", 1)
+    assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: give --epochs more than 60 to go on\n")
 
 
 def test_W15_what_the_model_sees_of_the_corpus_is_said_before_training(cli, tmp_path):
@@ -225,3 +243,14 @@ def test_X7_a_preset_is_named_alike_everywhere(cli, data, tmp_path, capfd):
     printed = [cli("train", path, "--print-config").out for path in (top, table)]
     assert printed == [cli("train", "--preset", "d2l", "--print-config").out] * 2 and 'preset = "d2l"' in printed[0]
     assert main(["train", "--help"]) == 0 and "stepwise_prenorm" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("precision", "noted"), [("tf32", True), ("bf16", False), ("full", False)])
+def test_a_precision_that_a_processor_does_not_have_is_noted(cli, data, tmp_path, precision, noted):
+    code = ("-m", "transformer_mb", "train", "--data", data, "--num-examples", "4", "--epochs", "1", "--backend", "torch")
+    command = [sys.executable, *code, "--out", tmp_path / "model", "--precision", precision]
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("note: precision tf32 has no effect on cpu\n" in done.stdout) == noted

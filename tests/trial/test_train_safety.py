@@ -14,7 +14,7 @@ import transformer_mb as tmb
 from transformer_mb.data import Vocabulary
 from transformer_mb.errors import CheckpointError, ConfigError, NotFiniteError
 from transformer_mb.files.tensors import write_tensors
-from transformer_mb.training import TrainingRecipe
+from transformer_mb.training import Progress, TrainingRecipe
 
 SMALL = {"num_hiddens": 8, "ffn_num_hiddens": 8, "encoder_num_layers": 1, "decoder_num_layers": 1}
 
@@ -39,11 +39,29 @@ def test_W1_saving_a_model_loses_no_vocabularies_and_no_training(checkpoint):
 
 def test_W1_a_training_is_not_replaced_by_another_in_python(checkpoint):
     before = files(checkpoint)
-    with pytest.raises(CheckpointError, match=r"holds a checkpoint already: resume continues it, force replaces"):
+    words = r"holds a checkpoint already: resume=True \(--resume\) continues it, force=True \(--force\) replaces"
+    with pytest.raises(CheckpointError, match=words):
         tmb.train([("a", "b")], checkpoint, epochs=1, backend="numpy", **SMALL)
     assert files(checkpoint) == before
     tmb.train([("a", "b")], checkpoint, epochs=1, backend="numpy", force=True, **SMALL)
     assert files(checkpoint) != before
+
+
+@pytest.mark.parametrize("resume", [False, "auto"])
+def test_W1_of_two_trainings_that_begin_together_the_later_one_replaces_nothing(tmp_path, resume):
+    """Both have found a folder without a checkpoint: the second to save looks again, and only at its first save."""
+    folder, kept = tmp_path / "model", {}
+    options = {"epochs": 2, "save_every": 1, "backend": "numpy", **SMALL}
+
+    class Meanwhile(Progress):
+        def epoch(self, record):
+            if not kept:
+                tmb.train([("a", "b")], folder, **options)
+                kept.update(files(folder))
+
+    with pytest.raises(CheckpointError, match="another training has written there meanwhile: it stays as it is") as raised:
+        tmb.train([("a", "b")], folder, resume=resume, progress=Meanwhile(), **options)
+    assert str(folder) in str(raised.value) and files(folder) == kept and os.listdir(tmp_path) == ["model"]
 
 
 FLOATS = ("learning_rate", "eps", "momentum", "clip_norm", "label_smoothing")

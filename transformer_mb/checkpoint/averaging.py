@@ -35,7 +35,7 @@ def average(folders: Any, out: str | PathLike[str], *, last: int | None = None, 
     check_folder_name(out)
     check_destination(target)
     if holds_checkpoint(target) and not force:
-        raise CheckpointError(f"{target} holds a checkpoint already: force replaces it.")
+        raise CheckpointError(f"{target} holds a checkpoint already: force=True (--force) replaces it.")
     if target.resolve() in [path.resolve() for path in paths]:
         raise CheckpointError(f"The mean must go to a folder of its own, got {target}, which is one of those it is taken of.")
     first = read_checkpoint(paths[0], optimizer=len(paths) == 1)

@@ -18,7 +18,7 @@ both or none. Each file of tensors says in its metadata which of the others it w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -166,7 +166,7 @@ def _both(vocabularies: Any) -> tuple[Vocabulary | None, Vocabulary | None]:
     )
 
 
-def load(folder: Any, backend: str | Backend | None = None, device: str | None = None, dtype: str | None = None) -> Any:
+def load(folder: Any, backend: str | Backend | None = None, device: Any = None, dtype: Any = None) -> Any:
     """A native model from a canonical checkpoint, in evaluation mode: nothing is dropped. A trainer changes that.
 
     Args:
@@ -240,13 +240,16 @@ def _fitting(folder: Path) -> Iterator[None]:
         raise CheckpointError(f"The checkpoint {folder} does not fit together. {error}") from None
 
 
-def write_checkpoint(folder: Any, checkpoint: Checkpoint) -> None:
-    """Write a folder so that a reader, or a machine that stops at any moment, sees the old one or the new one whole."""
+def write_checkpoint(folder: Any, checkpoint: Checkpoint, check: Callable[[Path], None] = check_destination) -> None:
+    """Write a folder so that a reader, or a machine that stops at any moment, sees the old one or the new one whole.
+
+    ``check`` is called with the folder while no other process can save there; what it raises leaves everything as it is.
+    """
     folder = Path(folder)
     _check_parts(folder, checkpoint)
     check_destination(folder)
     try:
-        with replaced_folder(folder, FILES, check_destination) as temporary:
+        with replaced_folder(folder, FILES, check) as temporary:
             _fill(temporary, checkpoint)
     except CheckpointError:
         raise

@@ -21,7 +21,9 @@ NAME = "train"
 def option(name: str, words: str, default: Any = None, **more: Any) -> Any:
     """An option that says nothing unless it is given, so that the file's or the preset's value stays."""
     known = "" if default is None else f" [default: {default}]"
-    return typer.Option(name, help=f"{words[0].upper()}{words[1:]}.{known}", show_default=False, **more)
+    # A word that is a value stays as it has to be written: "adam, adamw or sgd".
+    first = words[0] if words.startswith(str(default)) else words[0].upper()
+    return typer.Option(name, help=f"{first}{words[1:]}.{known}", show_default=False, **more)
 
 
 def of_recipe(flag: str, **more: Any) -> Any:

@@ -32,9 +32,12 @@ def read_record(path: Path, command: str, make: Callable[[Any], Record]) -> Reco
 
     Raises ConfigError for a file that holds no such record, OSError for none that can be read.
     """
+    must = f"{path} must be what `compare {command} --json` writes, got"
     try:
-        return make(json.loads(read_regular_text(path, "facts")))
+        content = json.loads(read_regular_text(path, "facts"))
+    except ValueError as error:
+        raise ConfigError(f"{must} no JSON: {error}.") from None
+    try:
+        return make(content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(
-            f"{path} must be what `compare {command} --json` writes, got {type(error).__name__}: {error}."
-        ) from None
+        raise ConfigError(f"{must} other JSON, in which this is missing or wrong: {error}.") from None

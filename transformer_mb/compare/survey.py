@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -31,7 +32,12 @@ def chosen(only: str = "*") -> list[Probe]:
     patterns = [part.strip() for part in only.split("|")]
     found = [probe for name, (_, probe) in every_probe().items() if any(fnmatchcase(name, one) for one in patterns)]
     if not found:
-        raise ConfigError(f"--only must match the name of a probe, got {only!r}. Probes: {', '.join(every_probe())}.")
+        names = list(every_probe())
+        near = ", ".join(get_close_matches(only, names, 3, 0.4) or names[:3])
+        raise ConfigError(
+            f"--only must match the name of a probe, got {only!r}, which none of the {len(names)} does. Probes are such as "
+            f"{near}; docs/BEHAVIOURS.md has all of them."
+        )
     return found
 
 

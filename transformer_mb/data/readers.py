@@ -18,7 +18,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from ..errors import ConfigError, DataError
-from .bad_lines import KINDS, BadLines, described
+from .bad_lines import KINDS, REMEDY, BadLines, described
 from .padding import check_limits
 
 Path = str | PathLike[str]
@@ -193,7 +193,8 @@ def _from_json(line: str, fields: tuple[str, ...]) -> Pair:
 def _field(item: dict[str, Any], name: str) -> str:
     if name not in item:
         present = ", ".join(map(repr, item)) or "none"
-        raise DataError(f"the field {name!r} was expected, but the fields are: {present} (choose with fields)")
+        choice = "fields, --fields in a command, chooses others"
+        raise DataError(f"the field {name!r} was expected, but the fields are: {present} ({choice})")
     value = item[name]
     if not isinstance(value, str):
         raise DataError(f"the field {name!r} must be a string, got {_excerpt(json.dumps(value))}")
@@ -274,7 +275,7 @@ def decoded_lines(file: Iterable[bytes], name: str, bad_lines: BadLines) -> Iter
             yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
             place = f"line {number}, byte {offset + start + error.start} of the whole"
-            refused = DataError(f"{name} must be UTF-8 text, but {place}, is not: {error.reason}.")
+            refused = DataError(f"{name} must be UTF-8 text, but {place}, is not: {error.reason}. {REMEDY}")
             bad_lines.refuse("no_utf8", refused)
             yield number, None
         offset += len(raw)

@@ -59,6 +59,8 @@ class SubwordVocabulary(Vocabulary):
         """A tokenizer.json, or a SentencePiece .model; raises DataError."""
         name = fspath(path)
         kinds = [kind for kind, suffixes in SUFFIXES.items() if name.endswith(suffixes)]
+        if not kinds and not Path(name).exists():
+            raise DataError(f"The tokenizer must be a file or a folder, but there is no {name}.")
         if not kinds:
             endings = " or ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
             raise DataError(f"The name of a tokenizer must end in {endings}, got {name}.")

@@ -19,7 +19,9 @@ from .origins import Origins, origins
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """``tensors`` are rows of name, shape, dtype; ``odd`` is one sentence each; ``config`` None: too little is known."""
+    """``tensors`` are rows of name, shape, dtype, by name, since files give them in any order.
+
+    ``odd`` is one sentence each; ``config`` None: too little is known."""
 
     path: Path
     format: str
@@ -58,7 +60,7 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
         path=path,
         format=native.format if native else "folder",
         family=family.name if family else None,
-        tensors=[(name, list(array.shape), array.dtype.name) for name, array in tensors.items()],
+        tensors=[(name, list(array.shape), array.dtype.name) for name, array in sorted(tensors.items())],
         optimizer=optimizer is not None,
         config=model.config.to_dict() if model else None,
         origins=origins(model, native, settings) if model else {},

@@ -10,11 +10,13 @@ from ..checkpoint import Checkpoint, read_checkpoint
 from ..checkpoint.files import TRAINER
 from ..config import TransformerConfig
 from ..errors import CheckpointError, ConfigError, DataError
-from ..option_words import RUN
+from ..option_words import RUN, RUN_DEFAULTS
 from .recipe import TrainingRecipe, check_unchanged
-from .settings import WHOLE_NUMBERS, Settings
+from .settings import RECIPE_FIELDS, WHOLE_NUMBERS, Settings
 from .state import TrainingState
 from .vocabularies import Vocabularies
+
+WHERE = ("backend", "device", "dtype")
 
 
 def training_of(folder: Path | None) -> Checkpoint:
@@ -59,6 +61,22 @@ def _check_run(run: Any) -> None:
 def begun_run(checkpoint: Checkpoint) -> dict[str, Any]:
     """Backend, device, dtype and what else a training was last saved with, see ``job.KEPT``."""
     return ((checkpoint.trainer or {}).get("data") or {}).get("run") or {}
+
+
+def begun_otherwise(checkpoint: Checkpoint, recipe: TrainingRecipe, run: Mapping[str, Any]) -> list[str]:
+    """What a training began with and does not go on with, each with its value then; not the number of epochs, which grows."""
+    begun = begun_run(checkpoint)
+    names = [name for name in RUN if name in begun or (begun and name in run and name not in WHERE)]
+    values = [(name, begun.get(name, RUN_DEFAULTS.get(name)), run.get(name, RUN_DEFAULTS.get(name))) for name in names]
+    before = recipe_of(checkpoint)
+    values += [(name, getattr(before, name), getattr(recipe, name)) for name in RECIPE_FIELDS if name != "epochs"]
+    absent = {"device": "the default device"}
+    return [f"{name} {was}" if was is not None else absent.get(name, f"no {name}") for name, was, now in values if was != now]
+
+
+def listed(words: list[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 def begun_model(

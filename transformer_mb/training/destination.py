@@ -24,7 +24,9 @@ def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) ->
     if not resume:
         check_destination(folder)
         if holds_checkpoint(folder) and not force:
-            raise CheckpointError(f"{folder} holds a checkpoint already: resume continues it, force replaces it.")
+            raise CheckpointError(
+                f"{folder} holds a checkpoint already: resume=True (--resume) continues it, force=True (--force) replaces it."
+            )
     absolute = folder.absolute()
     there = next(place for place in (absolute.parent, *absolute.parents) if place.exists())
     try:
@@ -35,3 +37,13 @@ def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) ->
             f"{folder} cannot be created: {there} must be a folder that may be written to, but: {error.strerror}."
         ) from None
     return folder
+
+
+def check_still_new(folder: Path) -> None:
+    """Refuse a checkpoint that came while this training ran, such as that of another one that began at the same time."""
+    check_destination(folder)
+    if holds_checkpoint(folder):
+        raise CheckpointError(
+            f"{folder} held no checkpoint when this training began, but another training has written there meanwhile: it "
+            "stays as it is, and this training is not saved. Train again with another folder."
+        )

@@ -19,9 +19,9 @@ from ..distributed import Alone, Place, Processes
 from ..errors import ConfigError
 from ..option_words import FILES, RUN_DEFAULTS
 from ..parameters import parameter_shapes
-from ..registry import get_backend, join_processes, requested_name
+from ..registry import BUILT_IN, get_backend, join_processes, requested_name
 from ..trainer import check_offered
-from .begun import begun_model, begun_run, check_pairs, recipe_of, training_of
+from .begun import begun_model, begun_otherwise, check_pairs, listed, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource
 from .decoding_options import DecodingOptions
@@ -50,7 +50,8 @@ class Given:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Everything ready to train. ``state``: where training stands; ``described``: what trainer.json is to say."""
+    """Everything ready to train. ``state``: where training stands; ``described``: what trainer.json is to say;
+    ``is_new``: the folder held no checkpoint that may be replaced."""
 
     backend: Backend
     config: TransformerConfig
@@ -61,6 +62,7 @@ class Job:
     state: TrainingState
     described: Mapping[str, Any]
     folder: Path | None = None
+    is_new: bool = False
     save_every: int = RUN_DEFAULTS["save_every"]
     save_every_steps: int | None = None
     resume: Checkpoint | None = None
@@ -83,7 +85,11 @@ class Job:
     def notes(self) -> list[str]:
         """What was asked for in vain, in words."""
         vain = self.recipe.without_effect("tokenizer" in self.described)
-        return [f"note: {name} has no effect with {what}" for name, what in vain.items()]
+        notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
+        known, precision = BUILT_IN.get(self.backend.name), self.recipe.precision
+        if known and precision in known.on_gpu and self.backend.hardware is None:  # a processor has no such products
+            notes.append(f"note: precision {precision} has no effect on {self.backend.device_name}")
+        return notes
 
     def opening(self) -> str:
         """What is about to happen, in words."""
@@ -93,14 +99,12 @@ class Job:
             together += ", the weights in parts" if self.processes.sharded else ""
             return f"training {epochs:,} epoch{'s' if epochs > 1 else ''} with {self.place}{together}"
         if state.epoch >= epochs:
-            return f"already at epoch {state.epoch}: give --epochs N to go on"
+            return f"already at epoch {state.epoch}: give --epochs more than {state.epoch} to go on"
         if self.is_finished:
             return f"stopped early at epoch {state.begun_epochs}: give a larger --early-stopping N, or 0, to go on"
-        begun = begun_run(self.resume)
-        now = self.described["run"]
-        changed = [f"{name} {begun[name]}" for name in ("backend", "dtype") if begun.get(name, now[name]) != now[name]]
+        changed = begun_otherwise(self.resume, self.recipe, self.described["run"])
         batch = f", batch {state.batch + 1} of {len(self.batches)}," if state.batch else ""
-        how = f"which began with {' and '.join(changed)}" if changed else "as it began"
+        how = f"which began with {listed(changed)}" if changed else "as it began"
         return f"continuing epoch {state.epoch + 1} of {epochs}{batch} with {self.place}, {how}"
 
 
@@ -159,7 +163,7 @@ def prepare(
     pairs = source.tokenized(both, recipe.num_steps, config.max_len)
     measured = tokenized(validation, both) if validation else None
     kept = {name: settings.run[name] for name in KEPT if settings.run.get(name) is not None}
-    described = {**settings.data, "preset": settings.preset, "run": {**run, "dtype": backend.dtype, **kept}}
+    described = {**settings.data, "preset": settings.preset, "run": {**_named(run, backend), **kept}}
     described |= _digests("", pairs)
     described |= {"decoding": settings.decoding} if settings.decoding else {}
     if measured is not None:
@@ -180,6 +184,7 @@ def prepare(
         state=state,
         described=described,
         folder=folder,
+        is_new=not resume and not force,
         **saves,
         resume=checkpoint,
         processes=processes,
@@ -228,9 +233,15 @@ def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend
     return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}
 
 
-def _own_device(device: str | None, place: Place) -> str | None:
+def _named(run: Mapping[str, Any], backend: Backend) -> dict[str, Any]:
+    """Where it runs, in names: Python may give objects of the framework's."""
+    device = run["device"]
+    return {**run, "device": device if isinstance(device, str | None) else backend.device_name, "dtype": backend.dtype}
+
+
+def _own_device(device: Any, place: Place) -> Any:
     """Of several processes on one machine each has a GPU of its own, unless the device has a number."""
-    return device if place.size == 1 or device not in ("cuda", "gpu") else f"{device}:{place.local_rank}"
+    return device if place.size == 1 or str(device) not in ("cuda", "gpu") else f"{device}:{place.local_rank}"
 
 
 def _missing_pairs(resume: bool, by_command: bool) -> str:

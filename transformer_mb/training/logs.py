@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from ..errors import ConfigError
 from ..extras import install_command
+from ..files.staging import staged
 from ..files.whole_file import check_apart, check_result_file, write_whole
 from .progress import Progress, Reading
 from .state import ValidationRecord
@@ -89,10 +90,23 @@ def check_logs(log: str | None, tensorboard: str | None, *, replace: bool, never
     check_result_file(None if log is None else Path(log), replace, (*never, tensorboard))
     if tensorboard is not None:
         check_apart(Path(tensorboard), never)
+        _check_folder(Path(tensorboard))
         try:
             importlib.import_module(RECORD_WRITER)
         except ImportError:
             raise ConfigError(f"tensorboard needs the package of that name: {install_command('log')}.") from None
+
+
+def _check_folder(folder: Path) -> None:
+    absolute = folder.absolute()
+    there = next(place for place in (absolute, *absolute.parents) if place.exists())
+    try:
+        with staged(there):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"tensorboard must be a folder that may be written to, got {folder}, but {there}: {error.strerror}."
+        ) from None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Backend
-from ..checkpoint import Checkpoint, check_nothing_lost, write_checkpoint
+from ..checkpoint import Checkpoint, check_destination, check_nothing_lost, write_checkpoint
 from ..data.vocabulary import Vocabulary
 from ..distributed import Alone, Processes
 from ..errors import CheckpointError, ConfigError
@@ -20,6 +20,7 @@ from ..trainer import Trainer
 from .agreement import Agreement, told_of_processes
 from .batches import EpochBatches
 from .begun import recipe_of
+from .destination import check_still_new
 from .greedy_scores import Translated
 from .interruption import CTRL_C, Interruption
 from .progress import Progress, Reading
@@ -52,6 +53,7 @@ def train_model(
     recipe: TrainingRecipe,
     *,
     folder: Path | str | None = None,
+    is_new: bool = False,
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
     resume: Checkpoint | None = None,
     save_every: int | None = None,
@@ -68,6 +70,7 @@ def train_model(
     Args:
         folder: where checkpoints go: at the end, at one of the ``signals``, after every ``save_every`` epochs, and after
             every ``save_every_steps`` steps. None saves none.
+        is_new: the folder held no checkpoint when it was looked at: the first save refuses one that has come meanwhile.
         vocabularies: source and target, for the checkpoint.
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
@@ -83,7 +86,8 @@ def train_model(
     Returns: the history of losses, and how fast it went.
     Raises:
         TrainingInterrupted: after such a signal, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
-            infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are given.
+            infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are given; or
+            what ``is_new`` refuses.
             DistributedError: another process has ended, or does not hold the same weights.
     """
     progress = progress or Progress()
@@ -105,6 +109,7 @@ def train_model(
     span = Span(recipe.warmup_steps, recipe.total_steps(len(batches)), model.config.num_hiddens)
 
     def write() -> None:
+        nonlocal is_new
         current, best = backend.get_weights(trainer.gathered()), kept.better_than_current(state)
         check_finite(backend, model, current, next(batches.epoch(0)), state)
         if place is not None:
@@ -118,7 +123,9 @@ def train_model(
                 last=None if best is None else current,
                 kept=kept.beside(),
             )
-            agreement.by_rank_0(lambda: write_checkpoint(place, checkpoint))
+            check = check_still_new if is_new else check_destination
+            agreement.by_rank_0(lambda: write_checkpoint(place, checkpoint, check))
+            is_new = False
             progress.saved(place, state)
 
     # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.
