@@ -56,6 +56,7 @@ def test_each_row_of_a_batch_is_dropped_by_itself(rate, backend32):
     of_weights = backend32.apply(attention, even, np.zeros((4, 30, 30)), one_hot, training=True)
     for dropped in (of_positions, of_weights):
         assert is_drawn_apart(dropped != 0.0, rate)
+    np.testing.assert_allclose(of_weights[of_weights != 0.0], 1.0 / 30 / (1.0 - rate), rtol=1e-5)
 
 
 ROWS, STEPS, WIDTH = 3, 8, 64
