@@ -1,11 +1,15 @@
 """Dropout: how much, of what, when, and whose random numbers."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
+from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
 from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.parity.verdict.measure import error
+from transformer_mb.trainer import Batch
 
 
 def test_rate_and_scale(backend32):
@@ -31,6 +35,58 @@ def test_training_drops_anew_each_time(backend32):
     X = np.ones((2, 40, 50))
     first, second = (backend32.apply(layer, X, training=True) for _ in range(2))
     assert (first != second).any()
+
+
+def is_drawn_apart(masks, rate):
+    """Of n masks [n, ...]: each keeps its share, and two of them agree as often as independent ones do."""
+    flat = masks.reshape(len(masks), -1)
+    far = 5.0 * np.sqrt(0.25 / flat.shape[1])  # five standard deviations, or a little more
+    shares = flat.mean(axis=1)
+    agreeing = [(first == second).mean() for first, second in combinations(flat, 2)]
+    wrong = np.abs(shares - (1.0 - rate)).max() > far
+    return not wrong and np.abs(np.array(agreeing) - (rate**2 + (1.0 - rate) ** 2)).max() < far
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_each_row_of_a_batch_is_dropped_by_itself(rate, backend32):
+    """By a layer in training, of its own random numbers; attention's weights are read off by values that are one-hot."""
+    X, even, one_hot = np.ones((4, 20, 30)), np.zeros((4, 20, 30)), np.tile(np.eye(30), (4, 1, 1))
+    of_positions = backend32.apply(backend32.layer("PositionalEncoding", 30, rate), X, training=True)
+    attention = backend32.layer("DotProductAttention", rate)
+    of_weights = backend32.apply(attention, even, np.zeros((4, 30, 30)), one_hot, training=True)
+    for dropped in (of_positions, of_weights):
+        assert is_drawn_apart(dropped != 0.0, rate)
+    np.testing.assert_allclose(of_weights[of_weights != 0.0], 1.0 / 30 / (1.0 - rate), rtol=1e-5)
+
+
+ROWS, STEPS, WIDTH = 3, 8, 64
+
+
+def masks_of_a_training(backend, rate, steps=2, parts=2):
+    """[steps * parts * sides * rows, STEPS, WIDTH]: what a trainer kept of the embeddings, by its own random numbers.
+
+    Every token stands at one place alone. So its vector has no gradient, and stays as it was, where that place was dropped.
+    """
+    shape = (parts, ROWS, STEPS)
+    ids = 4 + np.arange(np.prod(shape)).reshape(shape)
+    vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), 4 + ids.size)
+    sizes = {"num_hiddens": WIDTH, "ffn_num_hiddens": 8, "encoder_num_layers": 1, "decoder_num_layers": 1}
+    rates = {"dropout": 0.0, "embedding_dropout": rate}
+    model = backend.build(TransformerConfig(max_len=STEPS, **vocabulary, **sizes, **rates), seed=0)
+    trainer = backend.trainer(model, optimizer="sgd", learning_rate=1.0, seed=5)
+    lens, masks = np.full(ROWS, STEPS), []
+    for _ in range(steps):
+        before = backend.get_weights(model)
+        trainer.accumulated_step([Batch(part, lens, part, part[:, ::-1], lens) for part in ids])
+        after = backend.get_weights(model)
+        tables = [f"{side}.embedding.weight" for side in ("encoder", "decoder")]
+        masks += [(after[name] != before[name])[part] for name in tables for part in ids]
+    return np.concatenate(masks)
+
+
+def test_each_row_part_and_step_of_a_training_is_dropped_by_itself(backend):
+    masks = masks_of_a_training(backend, 0.2)
+    assert len(masks) == 2 * 2 * 2 * ROWS and is_drawn_apart(masks, 0.2)
 
 
 INJECTED = {

@@ -19,9 +19,10 @@ from transformer_mb.backends.torch import (
     PositionWiseFFN,
     TransformerEncoder,
 )
+from transformer_mb.backends.torch.dropout import _drawn_masks
 from transformer_mb.config import TransformerConfig
 from transformer_mb.distributed import Alone
-from transformer_mb.dropout_masks import dropout_masks
+from transformer_mb.dropout_masks import batch_sites, dropout_masks
 from transformer_mb.errors import ConfigError
 from transformer_mb.trainer import Batch
 
@@ -235,6 +236,20 @@ def test_a_compiled_step_is_the_eager_one_for_batches_of_other_sizes():
     drawn, *_ = losses(lambda config: [(batch, None) for batch in given], compile=True)
     again, *_ = losses(lambda config: [(batch, None) for batch in given], compile=True)
     assert np.array_equal(drawn, again) and not np.array_equal(drawn, eager)
+
+
+def test_what_a_compiled_step_drops_is_drawn_by_the_rate_of_each_place():
+    """Outside of the step, so that no other test of its own random numbers sees them."""
+    sizes = {"encoder_num_layers": 1, "decoder_num_layers": 1, "num_hiddens": 64, "ffn_num_hiddens": 64}
+    rates = {"dropout": 0.1, "embedding_dropout": 0.3, "attention_dropout": 0.2, "ffn_dropout": 0.4}
+    config = TransformerConfig(source_vocab_size=20, target_vocab_size=20, **sizes, **rates)
+    batch = Batch(*(torch.zeros(4, 16, dtype=torch.int64) for _ in Batch._fields))
+    masks, sites = _drawn_masks(config, batch), batch_sites(config, batch)
+    assert set(masks) == set(sites)
+    for path, (rate, shape) in sites.items():
+        mask = masks[path].double()
+        assert mask.shape == shape and abs(mask.mean() - (1.0 - rate)) < 5.0 * np.sqrt(rate * (1.0 - rate) / mask.numel())
+        assert all((mask[0] != mask[row]).any() for row in range(1, 4))
 
 
 def test_what_processes_keep_in_parts_is_not_compiled():

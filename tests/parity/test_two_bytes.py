@@ -15,6 +15,7 @@ from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.precision import before_rounding
 from transformer_mb.parity.controls.alterations import setting, shifted, transposed
+from transformer_mb.parity.rows.accumulated_training import accumulated_experiments
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.rows.optimizers import optimizer_experiments
@@ -76,6 +77,35 @@ def test_an_update_that_is_rounded_twice_fails(dtype, monkeypatch):
 
     monkeypatch.setattr(trainer, "write_weights", write_rounded_steps)
     assert failed(updates, TorchBackend(dtype=dtype)) == {("optimizer step", each.case) for each in updates}
+
+
+def _forget_half(self):
+    """Of the two places where gradients are in two bytes."""
+    for tensor in self.tensors:
+        tensor.grad = None
+
+
+def _replace_gradients(updated, parameters):
+    for copy, parameter in zip(updated, parameters, strict=True):
+        if parameter.grad is not None:
+            copy.grad, parameter.grad = parameter.grad.float(), None
+
+
+IN_TRAINING = {
+    "gradients reach nothing": (trainer, "add_gradients", lambda updated, parameters: None),
+    "gradients of the last batch alone": (trainer, "add_gradients", _replace_gradients),
+    "weights that are set are ignored": (trainer, "read_weights", lambda updated, parameters: None),
+    "gradients of earlier steps are kept": (trainer.TorchTrainer, "_forget_gradients", _forget_half),
+}
+
+
+@in_two_bytes
+@pytest.mark.parametrize("planted", IN_TRAINING)
+def test_a_mistake_between_parameters_and_what_is_updated_fails(planted, dtype, monkeypatch):
+    (training,), backend = accumulated_experiments(dtype, 0), TorchBackend(dtype=dtype)
+    assert failed([training], backend) == set()
+    monkeypatch.setattr(*IN_TRAINING[planted])
+    assert failed([training], backend) == {("trained steps", training.case)}
 
 
 MISTAKES = {

@@ -9,6 +9,7 @@ from ..registry import BUILT_IN, EVERY_DTYPE
 from .cells import Cell, Experiment
 from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
+from .rows.accumulated_training import accumulated_experiments
 from .rows.attention_kernels import kernel_experiments
 from .rows.caches import cached_experiments
 from .rows.drawn_training import training_experiments
@@ -58,6 +59,7 @@ class Plan:
             *cached_experiments(dtype, seed),
             *optimizer_experiments(dtype, seed),
             *training_experiments(dtype, seed),
+            *accumulated_experiments(dtype, seed),
             *token_experiments(dtype, seed),
             *fast_experiments(dtype, seed, self.on_gpu),
             *kernel_experiments(dtype, seed, self.on_gpu),

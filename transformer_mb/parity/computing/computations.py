@@ -170,17 +170,22 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments.
 
     Where the framework keeps a mode, as PyTorch does, it is then that of evaluation. The learning rate falls at every step.
+    A step takes the next ``accumulate`` of the batches. Before the steps in ``set_before``, counted from 0, the model is given
+    its first weights again; the moments stay.
     """
     trainer, native = trainer_of(backend, spec, arrays)
-    batches = _batches(spec, arrays)
+    batches, each = _batches(spec, arrays), spec["accumulate"]
     backend.logits(native, batches[0].source, batches[0].target_in, batches[0].source_valid_lens)
     if hasattr(native, "eval"):
         native.eval()
     masks = [masks_of(native.config, batch, spec["seed"], count) for count, batch in enumerate(batches)]
     losses = []
-    for count, (batch, each) in enumerate(zip(batches, masks, strict=True), 1):
-        trainer.learning_rate = trainer.options.learning_rate / count
-        losses.append(float(trainer.step(batch, dropout_masks=each)))
+    for count in range(spec["steps"]):
+        if count in spec["set_before"]:
+            backend.set_weights(native, under("weights", arrays))
+        trainer.learning_rate = trainer.options.learning_rate / (count + 1)
+        own = slice(count * each, (count + 1) * each)
+        losses.append(float(trainer.accumulated_step(batches[own], masks[own])))
     return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}
 
 
@@ -201,7 +206,8 @@ def _steps(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
     batches = under("batches", arrays)
-    return [batch_of({name: value[number] for name, value in batches.items()}) for number in range(spec["steps"])]
+    count = spec["steps"] * spec.get("accumulate", 1)
+    return [batch_of({name: value[number] for name, value in batches.items()}) for number in range(count)]
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {

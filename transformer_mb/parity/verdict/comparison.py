@@ -99,7 +99,8 @@ class Comparison:
             return Baseline()
         draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)
         in_two_bytes = self.judged_in not in PLAIN_DTYPES
-        moved = NONE if in_two_bytes and LADDER[row].measured == "outputs" else worst_errors(draw.moved[row] for draw in draws)
+        alone = in_two_bytes and LADDER[row].measured in ("outputs", "training")
+        moved = NONE if alone else worst_errors(draw.moved[row] for draw in draws)
         return Baseline(worst_errors(draw.numpy[row] for draw in draws), self._rounding[row], moved)
 
     @cached_property
@@ -115,7 +116,12 @@ class Comparison:
             return _Draw(self._lost(self._asked), dict.fromkeys(self.rows, NONE))
         copy = self.perturbed(number - 1)
         answer = reference.answer(copy)
-        return _Draw(self._lost(copy, answer), self._errors(self._asked, answer))
+        return _Draw(self._lost(copy, answer), self._errors(self._asked, self._from_the_case(copy, answer)))
+
+    def _from_the_case(self, copy: Request, answer: Arrays) -> dict[str, np.ndarray]:
+        """What a copy computed, but the change of its weights as from those of the case: it began from others."""
+        begun = {name: value - copy.arrays[name] for name, value in self._asked.arrays.items() if name.startswith("weights.")}
+        return {name: value + begun[name] if name in begun else value for name, value in answer.items()}
 
     def perturbed(self, number: int) -> Request:
         return perturbed_copy(self._asked, number)
