@@ -21,10 +21,10 @@ def test_W10_hypotheses_end_and_hold_several_tokens(decoding):
     tokens, wanted = decoding.expected["tokens"], decoding.search.rows
     assert tokens.shape[0] == wanted and all(is_telling(row, decoding.search) for row in tokens)
     assert np.array_equal(decoding.expected["scored tokens"], tokens)
-    assert len(np.unique(tokens, axis=0)) >= np.minimum(HYPOTHESES, wanted)
+    assert len(np.unique(tokens, axis=0)) >= decoding.search.at_least(HYPOTHESES)
     changed = drawn(decoding.search, 0, "float32").changed
     assert set(changed) == set(decoding.search.mistakes) and all(
-        count >= np.minimum(SHOWN, wanted) for count in changed.values()
+        count >= decoding.search.at_least(SHOWN) for count in changed.values()
     )
 
 

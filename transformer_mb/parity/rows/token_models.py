@@ -56,6 +56,10 @@ class Search:
     def cut(self) -> bool:
         return self.max_steps != STEPS
 
+    def at_least(self, wanted: int) -> int:
+        """Of few rows half."""
+        return wanted if self.rows >= 2 * wanted else (self.rows + 1) // 2
+
     @property
     def spec(self) -> dict[str, Any]:
         return {
@@ -144,8 +148,8 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
     rows = np.argsort(np.where(good, -shown, 1), kind="stable")[: search.rows]
     changed = {name: int(differs[rows].sum()) for name, differs in wrong.items()}
     different = len(np.unique(expected[rows], axis=0))
-    enough = different >= np.minimum(HYPOTHESES, search.rows)
-    if not (good[rows].all() and enough and all(count >= np.minimum(SHOWN, search.rows) for count in changed.values())):
+    enough = different >= search.at_least(HYPOTHESES) and all(count >= search.at_least(SHOWN) for count in changed.values())
+    if not (good[rows].all() and enough):
         return None
     arrays = {name: value[rows] if name in per_row else value for name, value in arrays.items()}
     return Drawn(arrays, expected[rows], changed)
