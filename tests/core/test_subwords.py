@@ -198,9 +198,10 @@ def test_files_and_folders_of_tokenizers(place, pieces):
     for name, words in (
         ("one.txt", "must end in .json or .model or .spm, got"),
         ("none.json", "cannot be read: No such file"),
+        ("none", "must be a file or a folder, but there is no .*none"),
         ("one.json", "cannot be used. A tokenizer.json was expected"),
     ):
-        if name == "one.json":
+        if not name.startswith("none"):
             (place / name).write_text("{}")
         with pytest.raises(DataError, match=words):
             read_tokenizers_of(place / name)
