@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from transformer_mb.checks import spelled
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.native_dtypes import dtype_name, made_of, native_dtypes, recorded_dtypes, with_dtypes
+from transformer_mb.parity.computing.native_dtypes import made_of, native_dtypes, recorded_dtypes, with_dtypes
 from transformer_mb.parity.computing.precision import computed_in
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
@@ -98,4 +99,4 @@ def test_an_array_that_no_tensor_became_has_its_own_dtype():
     "printed", ["bfloat16", "torch.bfloat16", "paddle.bfloat16", "<dtype: 'bfloat16'>", "<class 'x.bfloat16'>"]
 )
 def test_a_dtype_by_its_name(printed):
-    assert dtype_name(printed) == "bfloat16"
+    assert spelled(printed) == "bfloat16"

@@ -5,7 +5,6 @@ bfloat16 and float16 come as float32 arrays, so that from the arrays alone nobod
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
+from ...checks import spelled
 from .messages import Arrays, named, under
 
 OUTPUTS = ("output", "output_with_gradient", "states", "logits", "pooled", "attention")
@@ -36,7 +36,7 @@ def recorded_dtypes(backend: Backend) -> Iterator[DtypeOf]:
     def recording(leaf: Any) -> Any:
         array = convert(leaf)  # type: ignore[misc]
         if isinstance(array, np.ndarray):
-            seen[id(array)] = array, dtype_name(leaf.dtype)
+            seen[id(array)] = array, spelled(leaf.dtype)
         return array
 
     if convert is not None:
@@ -58,11 +58,6 @@ def made_of(parts: Iterable[np.ndarray], array: np.ndarray) -> np.ndarray:
     seen = _SEEN.get()
     seen[id(array)] = array, " and ".join(dict.fromkeys(_name(seen, part) for part in parts))
     return array
-
-
-def dtype_name(dtype: Any) -> str:
-    """``bfloat16``, however a framework prints it: ``torch.bfloat16``, ``<dtype: 'bfloat16'>``."""
-    return re.findall(r"\w+", str(dtype).rstrip("'>"))[-1]
 
 
 def with_dtypes(answer: Arrays, dtype_of: DtypeOf) -> dict[str, np.ndarray]:
