@@ -12,7 +12,7 @@ from ...backend import Backend
 from ...interface import FUNCTIONS
 from ...trainer import Batch
 from .decoding import cached, decode
-from .left_behind import check_mode, check_unchanged, kept_unasked
+from .left_behind import check_mode, check_unchanged, kept_unasked, kept_weights
 from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .native_dtypes import recorded_dtypes, with_dtypes
@@ -30,12 +30,19 @@ def layer(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
             backend.set_weights(native, weights)
     inputs = with_arrays(spec["inputs"], arrays)
     call = {name: with_arrays(value, arrays) for name, value in spec["call"].items()}
-    return _layer_answer(backend, native, inputs, {**call, "training": spec["training"]}, arrays.get("cotangent"))
+    if masks := under("masks", arrays):
+        call["dropout_masks"] = masks
+    answer = _layer_answer(backend, native, inputs, {**call, "training": spec["training"]}, arrays.get("cotangent"))
+    check_mode(native)
+    return answer
 
 
 def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, cotangent: np.ndarray | None) -> Answer:
+    """With the ``attention`` weights where they are asked for."""
     output = backend.apply(native, *inputs, **call)
     answer = {"output": output[0] if isinstance(output, tuple) else output}
+    if call.get("need_weights"):
+        answer["attention"] = kept_weights(backend, native)
     if cotangent is not None:
         answer["output_with_gradient"], by_input, by_name = backend.gradients(native, inputs, cotangent, **call)
         answer |= {f"gradient.input {i}": value for i, value in enumerate(by_input) if value is not None}
@@ -46,8 +53,13 @@ def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, 
 def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """Of a whole model what is ``wanted``: ``states``, ``logits``, ``pooled``, ``attention``, or ``loss`` with ``gradient``."""
     native = model_of(backend, spec["config"], arrays)
-    batch, wanted, answer = under("batch", arrays), spec["wanted"], {}
+    batch, wanted = under("batch", arrays), spec["wanted"]
+    answer: Answer = {}
     source, lens = batch.get("source"), batch.get("source_valid_lens")
+    # First, so that what it keeps would be found where it is no longer asked for.
+    if "attention" in wanted:
+        maps = backend.attention(native, source, batch.get("target_in"), lens)
+        answer |= {f"attention.{name}.{i}": value for name, values in maps.items() for i, value in enumerate(values)}
     if "states" in wanted:
         answer["states"] = backend.encode(native, source, lens, batch.get("token_types"))
         answer |= kept_unasked(native.encoder)
@@ -58,9 +70,6 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         answer |= kept_unasked(native.decoder)
     if "encoder gradients" in wanted:
         answer |= _encoder_gradients(backend, native, batch, arrays, answer["states"])
-    if "attention" in wanted:
-        maps = backend.attention(native, source, batch.get("target_in"), lens)
-        answer |= {f"attention.{name}.{i}": value for name, values in maps.items() for i, value in enumerate(values)}
     if "loss" in wanted:
         masks = under("masks", arrays) or None
         loss, gradients = backend.loss_and_gradients(native, *batch_of(batch), **spec["loss"], dropout_masks=masks)
@@ -170,11 +179,12 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments.
 
     Where the framework keeps a mode, as PyTorch does, it is then that of evaluation. The learning rate falls at every step.
-    A step takes the next ``accumulate`` of the batches. Before the steps in ``set_before``, counted from 0, the model is given
-    its first weights again; the moments stay.
+    A step takes the next ``accumulate`` of the batches, which may differ in their widths. Before the steps in ``set_before``,
+    counted from 0, the model is given its first weights again; the moments stay.
     """
     trainer, native = trainer_of(backend, spec, arrays)
-    batches, each = _batches(spec, arrays), spec["accumulate"]
+    each = spec["accumulate"]
+    batches = [batch_of(under(f"batches.{number}", arrays)) for number in range(spec["steps"] * each)]
     backend.logits(native, batches[0].source, batches[0].target_in, batches[0].source_valid_lens)
     if hasattr(native, "eval"):
         native.eval()
@@ -206,8 +216,7 @@ def _steps(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
     batches = under("batches", arrays)
-    count = spec["steps"] * spec.get("accumulate", 1)
-    return [batch_of({name: value[number] for name, value in batches.items()}) for number in range(count)]
+    return [batch_of({name: value[number] for name, value in batches.items()}) for number in range(spec["steps"])]
 
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {

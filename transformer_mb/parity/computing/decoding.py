@@ -2,49 +2,113 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...backend import Backend
-from .left_behind import kept_unasked
+from ...beam_search import ScoredIds
+from ...sampling import Sampling
+from .left_behind import check_mode, kept_unasked
 from .making import Spec, model_of
 from .messages import Arrays, under
 from .mistaken_searches import mistaken
 from .native_dtypes import made_of
+
+# Whatever the temperature: of one token alone it is drawn.
+LIKE_GREEDY = Sampling(temperature=100.0, top_k=1)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """``prefixes``: of each row, or none at all."""
+
+    backend: Backend
+    native: Any
+    spec: Spec
+    source: np.ndarray
+    lens: np.ndarray
+    prefixes: list[list[int]]
+
+    @property
+    def forced(self) -> dict[str, Any]:
+        """What is not asked for is not given, so that a backend of another package needs no name for it."""
+        return {"prefixes": self.prefixes} if self.prefixes else {}
+
+    @property
+    def covering(self) -> dict[str, Any]:
+        penalty = self.spec["coverage_penalty"]
+        return {**self.forced, "coverage_penalty": penalty} if penalty else self.forced
+
+    def rows(self, steps: int) -> list[list[int]]:
+        inputs = self.native, self.source, self.lens, steps
+        if self.spec["beam"] is None:
+            return self.backend.greedy(*inputs, **self.forced)
+        return self.backend.beam(*inputs, self.spec["beam"], self.spec["length_penalty"], **self.covering)
+
+    def scored(self, steps: int) -> list[ScoredIds]:
+        """The best hypothesis of each row; greedily it is that of a beam of one."""
+        inputs = self.native, self.source, self.lens, steps, self.spec["beam"] or 1, self.spec["length_penalty"]
+        return [found[0] for found in self.backend.hypotheses(*inputs, n_best=1, **self.covering)]
+
+    def sampled(self, steps: int) -> list[list[int]]:
+        return self.backend.sample(self.native, self.source, self.lens, steps, LIKE_GREEDY, **self.forced)
+
+    def rolled(self, number: int) -> _Search:
+        """The same sources, so many rows further down."""
+        source, lens = (np.roll(array, number, axis=0) for array in (self.source, self.lens))
+        return replace(self, source=source, lens=lens, prefixes=[*self.prefixes[-number:], *self.prefixes[:-number]])
 
 
 def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
     """Tokens [B, max_steps], -1 after the end; and the logits along ``target``, to measure their error by.
 
     Also the best hypothesis as a search gives it that tells scores (greedily of one hypothesis): its ``scored tokens``, and
-    ``scores`` [B, 2], after the penalties and before. ``prefixes`` are forced, -1 after their end. A ``mistake`` is a negative
-    control: see ``mistaken_searches``; one of a prefix is made here.
+    ``scores`` [B, 2], after the penalties and before. ``prefixes`` are forced, -1 after their end. With ``repeats`` what
+    ``_again`` gives too. A ``mistake`` is a negative control: see ``mistaken_searches``; one of a prefix is made here.
     """
     native = model_of(backend, spec["config"], arrays)
-    inputs = native, arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
-    source, lens = inputs[1:3]
+    source, lens, steps = arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
     mistake, prefixes = spec["mistake"], [[int(one) for one in row if one >= 0] for row in arrays.get("prefixes", ())]
     unread = mistake in ("no prefix", "prefix not read")
-    # What is not asked for is not given, so that a backend of another package needs no name for it.
-    forced: dict[str, Any] = {"prefixes": prefixes} if prefixes and not unread else {}
-    covering = {**forced, "coverage_penalty": spec["coverage_penalty"]} if spec["coverage_penalty"] else forced
     searching = mistaken(backend, None if unread else mistake)
-    best = [
-        found[0] for found in searching.hypotheses(*inputs, spec["beam"] or 1, spec["length_penalty"], n_best=1, **covering)
-    ]
+    search = _Search(searching, native, spec, source, lens, [] if unread else prefixes)
+    # First what is asked for alone, as a user asks. Mistakes are made in the search that tells scores.
+    rows = search.rows(steps) if searching is backend or spec["beam"] is not None else []
+    best = search.scored(steps)
     scored = [found.ids for found in best]
-    if spec["beam"] is not None:
-        rows = searching.beam(*inputs, spec["beam"], spec["length_penalty"], **covering)
-    else:
-        rows = backend.greedy(*inputs, **forced) if searching is backend else scored
+    rows = rows or scored
     if mistake == "prefix not read":
         rows = [[*prefix, *row[len(prefix) :]] for prefix, row in zip(prefixes, rows, strict=True)]
-    answer = {"tokens": _in_rows(rows, spec["max_steps"]), "scored tokens": _in_rows(scored, spec["max_steps"])}
+    tokens = _in_rows(rows, steps)
+    answer = {"tokens": tokens, "scored tokens": _in_rows(scored, steps)}
     answer["scores"] = np.array([[found.score, found.log_probability] for found in best])
+    if spec["repeats"]:
+        answer |= _again(search, steps, spec["repeats"]) if mistake is None else _as_once(tokens, spec["beam"] is None)
     if "target" in arrays:
         answer["logits"] = _logits_of_steps(backend, native, source, lens, arrays["target"])
     return answer
+
+
+def _again(search: _Search, steps: int, repeats: int) -> dict[str, np.ndarray]:
+    """``tokens again``: of the same sources in other rows, ``repeats`` times, so that what is compiled is run for others too.
+
+    Greedily also ``sampled tokens``, each drawn from the most probable one alone, and ``tokens of fewer steps``.
+    """
+    for number in range(1, repeats + 1):
+        again = search.rolled(number).rows(steps)
+    answer = {"tokens again": np.roll(_in_rows(again, steps), -repeats, axis=0)}
+    if search.spec["beam"] is None:
+        answer["sampled tokens"] = _in_rows(search.sampled(steps), steps)
+        answer["tokens of fewer steps"] = _in_rows(search.rows(steps - 1), steps - 1)
+    return answer
+
+
+def _as_once(tokens: np.ndarray, greedily: bool) -> dict[str, np.ndarray]:
+    """What ``_again`` gives where nothing depends on what came before."""
+    answer = {"tokens again": tokens}
+    return answer | ({"sampled tokens": tokens, "tokens of fewer steps": tokens[:, :-1]} if greedily else {})
 
 
 def _in_rows(hypotheses: list[list[int]], steps: int) -> np.ndarray:
@@ -70,6 +134,7 @@ def cached(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     whole = made_of(logits, np.concatenate(logits, axis=1))
     if padding is not None:
         whole[np.arange(whole.shape[1]) < padding[:, None]] = 0.0
+    check_mode(native)
     return {"logits": whole, **kept_unasked(native.decoder)}
 
 

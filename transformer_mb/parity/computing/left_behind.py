@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import Backend
 from ...errors import ParityError
 from .messages import Arrays
 
@@ -21,6 +22,11 @@ def check_mode(native: Any) -> None:
     """``making.model_of`` gives models in training mode, where their framework has a mode. Raises ParityError."""
     if not getattr(native, "training", True):
         raise ParityError("A model must stay in the mode in which it was given, training, but it was left in evaluation.")
+
+
+def kept_weights(backend: Backend, native: Any) -> np.ndarray:
+    """The attention weights that a layer keeps after a call that asked for them."""
+    return getattr(backend, "_numpy", np.asarray)(native.attention_weights)
 
 
 def kept_unasked(native: Any) -> dict[str, np.ndarray]:

@@ -14,9 +14,8 @@ from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .drawn_training import stacked
+from .drawn_training import batches_in_turn
 from .model_cases import CONFIGS, ModelCase
-from .models import drawn_batch
 from .weights import model_weights
 
 # An activation whose slope does not jump: see model_cases.SMOOTH.
@@ -24,8 +23,8 @@ CASE = ModelCase("sgd, accumulated, weights set", CONFIGS["gelu, halves"])
 # Not Adam, whose first steps are the signs of its gradients, and so of their rounding noise. The steps are large beside the
 # last place of a weight in bfloat16: at a tenth of the rate, its one rounding was half of the change of some weights, and at
 # this rate it is a tenth.
-OPTIONS: dict[str, Any] = {"optimizer": "sgd", "learning_rate": 2.0, "momentum": 0.9, "normalization": "tokens"}
-STEPS, ACCUMULATE, SET_BEFORE = 4, 2, 2
+OPTIONS: dict[str, Any] = {"optimizer": "sgd", "learning_rate": 2.0, "momentum": 0.9}
+STEPS, ACCUMULATE, SET_BEFORE = 4, 3, 2  # of two parts each is the first or the last
 
 
 def accumulated_experiments(dtype: str, seed: int) -> list[Comparison]:
@@ -37,6 +36,9 @@ def _request(dtype: str, seed: int) -> Request:
     config = CASE.config if dtype in PLAIN_DTYPES else CASE.config.replace(dropout=0.0)
     random = stream(seed, "parity", CASE.name)
     arrays = rounded_arrays(named("weights", model_weights(config, seed)), dtype)
-    arrays |= stacked([drawn_batch(CASE, random) for _ in range(STEPS * ACCUMULATE)])
-    spec = {"config": config.to_dict(), "options": OPTIONS, "step_count": 0, "steps": STEPS, "seed": seed}
+    # Other widths are compiled anew, as the same program in every dtype; a loss by steps weighs its parts by them.
+    widths, normalization = (2, "steps") if dtype == "float64" else (1, "tokens")
+    arrays |= batches_in_turn(CASE, random, STEPS * ACCUMULATE, widths)
+    options = {**OPTIONS, "normalization": normalization}
+    spec = {"config": config.to_dict(), "options": options, "step_count": 0, "steps": STEPS, "seed": seed}
     return Request("train", dtype, {**spec, "accumulate": ACCUMULATE, "set_before": [SET_BEFORE]}, arrays)

@@ -63,9 +63,10 @@ SHARE = 4  # for a seed
 
 
 def cached_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """The book's model, and the seed's."""
+    """The book's model, prompts of different lengths, and the seed's."""
     rows = rows_of("cached", dtype)
-    cases: dict[str, Row] = {"d2l": {name: values[0] for name, values in SETTINGS.items()} | {"decoder_num_layers": 2}}
+    usual = {name: values[0] for name, values in SETTINGS.items()} | {"decoder_num_layers": 2}
+    cases: dict[str, Row] = {"d2l": usual, "decoder alone, prompts": usual | {"architecture": "decoder", "padding": "ragged"}}
     cases |= {f"drawn cache {number}: {CACHES.words(row)}": row for number, row in enumerate(CACHES.share(seed, SHARE), 1)}
     make = {name: partial(cached_request, name, row, dtype, seed) for name, row in cases.items()}
     return [Comparison(name, dtype, rows, make[name]) for name in cases if rows]

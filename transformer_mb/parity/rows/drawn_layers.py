@@ -180,7 +180,7 @@ FAMILIES = (
         },
         **{"mask": tuple(MASKS), "values": ("usual", "ties", "1e4", "around 1000", "zeros")},
     ),
-    _family("sequence mask", 1, _sequence_mask, rows=ROWS, T=(5, 1), features=FLAG, value=(0, -1.5, 1), lens=LENGTHS),
+    _family("sequence mask", 1, _sequence_mask, rows=ROWS, T=(5, 1), features=FLAG, value=(0, -1.5, 0.1), lens=LENGTHS),
     _family(
         "positions",
         1,

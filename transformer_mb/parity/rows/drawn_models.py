@@ -20,6 +20,7 @@ CONFIG: dict[str, tuple[Any, ...]] = {
     **{name: CHOICES[name] for name in WORDS},
     **{name: (DEFAULTS[name], not DEFAULTS[name]) for name in FLAGS},
     "norm_eps": (1e-5, 1e-6, 1e-2),
+    "pad_id": (DEFAULTS["pad_id"], 0),
     "token_types": (0, 2),
     "position_offset": (0, 2),
     "dropout": (0.1, 0.0),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...config import CHOICES, TransformerConfig
+from ...options import DEFAULTS
 from .covering import CoveringArray, Row
 from .drawn_models import CONFIG
 from .token_models import STEPS, Search
@@ -15,12 +16,14 @@ SWITCHES = (
     *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "final_norm", "embedding_norm"),
     *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
     *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
+    *("encoder_num_heads", "token_types"),
 )
 SETTINGS: dict[str, tuple[Any, ...]] = {
     # The book's decoding repeats itself: with every step at position 0 its hypotheses hold one token.
     "architecture": tuple(name for name in CHOICES["architecture"] if name != "encoder"),
     **{name: CONFIG[name] for name in SWITCHES},
     "decoder_start_id": (None, 5),
+    "eos_id": (DEFAULTS["eos_id"], 7),
     "suppress_ids": ((4,), (1, 4, 9)),
     "beam": (2, 3, 5, 15),  # 15: more than there are tokens
     "length_penalty": (0.6, 0.0, 1.5),
@@ -43,7 +46,7 @@ def _config(row: Row) -> TransformerConfig:
 
 
 def _possible(row: Row) -> bool:
-    return not (row.get("architecture") == "decoder" and row.get("share_embeddings"))
+    return not (row.get("architecture") == "decoder" and (row.get("share_embeddings") or row.get("token_types")))
 
 
 SEARCHES = CoveringArray("search", SETTINGS, _possible)

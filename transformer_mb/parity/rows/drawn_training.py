@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from ...config import CHOICES
 from ...random_streams import stream
-from ...trainer import Batch
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
@@ -24,7 +23,7 @@ from .weights import model_weights
 STEPS = 3
 RECIPE: dict[str, tuple[Any, ...]] = {
     "optimizer": ("adam", "adamw", "sgd"),
-    "betas": ((0.9, 0.999), (0.8, 0.98)),
+    "betas": ((0.9, 0.999), (0.8, 0.98), (0.0, 0.98)),
     "momentum": (0.0, 0.9),
     "weight_decay": (0.0, 0.3),
     "clip_norm": (None, 0.5, 1e6),  # below and above the norm of every gradient
@@ -35,7 +34,7 @@ UPDATES = CoveringArray(
 )
 RECIPES = CoveringArray(
     "recipe",
-    {**RECIPE, "normalization": CHOICES["normalization"], "label_smoothing": (0.0, 0.1), "accumulate": (1, 2)},
+    {**RECIPE, "normalization": CHOICES["normalization"], "label_smoothing": (0.0, 0.1), "accumulate": (1, 3)},
 )
 UPDATES_SHARE = 3
 
@@ -69,14 +68,19 @@ def training_experiments(dtype: str, seed: int) -> list[Comparison]:
 def _request(case: ModelCase, row: Row, dtype: str, seed: int) -> Request:
     """Adam's epsilon is large, or it would turn the rounding noise of a gradient that is zero into a step of full size."""
     random = stream(seed, "drawn recipe")
-    batches = [drawn_batch(case, random) for _ in range(STEPS * row["accumulate"])]
+    batches = batches_in_turn(case, random, STEPS * row["accumulate"], widths=2)
     arrays = rounded_arrays(named("weights", model_weights(case.config, seed)), dtype)
-    arrays |= stacked(batches)
+    arrays |= batches
     options = {**_options(row, 1e-2), "normalization": row["normalization"], "label_smoothing": row["label_smoothing"]}
     spec = {"config": case.config.to_dict(), "options": options, "step_count": 0, "steps": STEPS, "seed": seed}
     return Request("train", dtype, {**spec, "accumulate": row["accumulate"], "set_before": []}, arrays)
 
 
-def stacked(batches: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """As a request has them."""
-    return {f"batches.{name}": np.stack([batch[name] for batch in batches]) for name in Batch._fields if name in batches[0]}
+def batches_in_turn(case: ModelCase, random: np.random.Generator, count: int, widths: int) -> dict[str, np.ndarray]:
+    """As a request of a training has them; of two ``widths`` they are the model's own and narrower ones in turn.
+
+    The parts of a step differ so, and so do those of the same number in steps that follow one another.
+    """
+    narrow = replace(case, source_steps=(case.source_steps + 1) // 2, target_steps=(case.target_steps + 1) // 2)
+    drawn = [drawn_batch((case, narrow)[number % widths], random) for number in range(count)]
+    return {f"batches.{number}.{name}": value for number, batch in enumerate(drawn) for name, value in batch.items()}

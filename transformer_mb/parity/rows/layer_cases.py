@@ -19,8 +19,8 @@ class Case:
     """A layer made with ``arguments`` and ``options``, called with ``inputs`` and ``call`` options.
 
     ``layer`` is a name of ``interface.LAYERS`` or ``interface.FUNCTIONS``. Inputs are given as strings: see ``build_input``.
-    ``training`` runs it in training mode (with dropout rate 0). ``ill_conditioned`` inputs make any implementation
-    lose digits: the limits of such a case grow with what the reference itself loses. ``every_dtype`` has one case of
+    ``training`` runs it in training mode; what it drops out, ``masks`` say: the shape of each by its path. ``ill_conditioned``
+    inputs make any implementation lose digits: the limits of such a case grow with what the reference itself loses. ``every_dtype`` has one case of
     each kind of layer, with and without masks, compared in formats of two bytes too.
     """
 
@@ -31,6 +31,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     call: dict[str, Any] = field(default_factory=dict)
     training: bool = False
+    masks: dict[str, tuple[int, ...]] = field(default_factory=dict)
     ill_conditioned: bool = False
     every_dtype: bool = False
 
@@ -53,6 +54,9 @@ SHAPES = {
     "K heads": (B, H, S, 3),
     "V heads": (B, H, S, 3),
     "logits": (B, T, V),
+    "four axes": (B, S, 2, 3),
+    "300 scores": (B, 2, 300),
+    "300 steps of logits": (B, 300, V),
 }
 FIXED = {
     "lens": np.array([5, 2, 1]),
@@ -62,6 +66,10 @@ FIXED = {
     "lens 2-D T": np.array([[1, 2, 3, 4], [4, 0, 1, 2], [4, 4, 2, 1]]),
     "labels": np.array([[1, 2, 3, 4], [10, 9, 8, 7], [0, 5, 5, 0]]),
     "label lens": np.array([4, 0, 2]),
+    "no lens": np.array([0, 0, 0]),
+    # One byte holds neither the number of steps nor the sum of these.
+    "lens of one byte": np.array([200, 10, 250], np.uint8),
+    "300 labels": np.arange(B * 300).reshape(B, 300) % V,
     "source ids": np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]]),
     "target ids": np.array([[2, 5, 6, 7], [2, 8, 1, 1], [2, 9, 4, 0]]),
     "long lens": np.array([400]),
@@ -81,6 +89,8 @@ def build_input(spec, rng):
         return rng.random((B, 1, 1, S)) < 0.7
     if spec == "mask per head":
         return rng.random((B, H, T, S)) < 0.6
+    if spec == "mask between steps":
+        return rng.random((B, 1, T, T)) < 0.7
     if spec == "mask over queries":
         return np.array([[True] * S, [False] * S, [True, False] * 2 + [True], [True] * S])
     return FIXED[spec] if spec in FIXED else rng.standard_normal(SHAPES[spec])
@@ -93,6 +103,8 @@ def attention(name, *inputs, layer="DotProductAttention", arguments=(0.0,), ever
 MHA = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0)}
 MHA_BIAS = {"layer": "MultiHeadAttention", "arguments": (D, D, D, D, H, 0.0, True)}
 STATE = ["source", "lens", [None]]
+DROPPING = (*BLOCK[:-1], 0.3)
+SUBLAYERS = {f"{path}.dropout": (B, T, D) for path in ("addnorm1", "addnorm2")}
 
 CASES = [
     Case("layer norm", "LayerNorm", ([D],), ("X",), every_dtype=True),
@@ -120,7 +132,9 @@ CASES = [
     attention("dot product, mask", "Q heads", "K heads", "V heads", mask="mask per head"),
     attention("dot product, causal", "K", "K", "V", causal=True),
     attention("dot product, weights asked for", "Q", "K", "V", "lens with 0", need_weights=True),
+    Case("dot product, dropout, weights asked for", "DotProductAttention", (0.3,), ("Q", "K", "V", "lens with 0"), call={"need_weights": True}, training=True, masks={"dropout": (B, T, S)}, every_dtype=True),
     attention("self-attention", "X", "X", "X", **MHA),
+    Case("self-attention, dropout", "MultiHeadAttention", (D, D, D, D, H, 0.3), ("X", "X", "X", "lens T"), training=True, masks={"attention.dropout": (B, H, T, T)}),
     attention("self-attention, bias", "X", "X", "X", every_dtype=True, **MHA_BIAS),
     attention("self-attention, causal", "X", "X", "X", causal=True, **MHA_BIAS),
     attention("self-attention, causal and lens", "X", "X", "X", "lens T", causal=True, every_dtype=True, **MHA),
@@ -144,6 +158,8 @@ CASES = [
     Case("encoder block, lens", "EncoderBlock", BLOCK, ("X", "lens T"), training=True, every_dtype=True),
     Case("encoder block, lens 2-D", "EncoderBlock", BLOCK, ("X", "lens 2-D T")),
     Case("encoder block, pre-norm, bias, gelu", "EncoderBlock", (*BLOCK, True), ("X", "lens T"), {"norm_position": "pre", "activation": "gelu"}, every_dtype=True),
+    Case("encoder block, lens and mask", "EncoderBlock", BLOCK, ("X", "lens T"), call={"mask": "mask between steps"}),
+    Case("encoder block, dropout", "EncoderBlock", DROPPING, ("X", "lens T"), {"activation": "gelu"}, training=True, masks={**SUBLAYERS, "attention.attention.dropout": (B, H, T, T)}, every_dtype=True),
     Case("encoder block over two axes", "EncoderBlock", (D, D, D, D, [T, D], D, F, H, 0.0), ("X", "lens T")),
     Case("encoder block, std norm, no affine", "EncoderBlock", BLOCK, ("X", "lens T"), {"norm_kind": "std_norm", "norm_affine": False}),
     Case("encoder block, rms norm, pre-norm", "EncoderBlock", BLOCK, ("X", "lens T"), {"norm_kind": "rms_norm", "norm_position": "pre"}),
@@ -178,13 +194,17 @@ CASES = [
     Case("decoder block, gelu, std norm", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), {"activation": "gelu", "norm_kind": "std_norm", "norm_position": "pre"}),
     Case("sequence mask", "sequence_mask", (), ("source", "lens with 0")),
     Case("sequence mask, another value", "sequence_mask", (), ("source", "lens"), call={"value": -1.5}),
+    Case("sequence mask, four axes", "sequence_mask", (), ("four axes", "lens with 0"), call={"value": 0.1}),
     Case("masked softmax", "masked_softmax", (), ("scores", "lens")),
+    Case("masked softmax, lens of one byte", "masked_softmax", (), ("300 scores", "lens of one byte")),
     Case("masked softmax, lens 2-D with an empty row", "masked_softmax", (), ("scores", "lens 2-D")),
     Case("masked softmax, heads, lens and mask", "masked_softmax", (), ("scores heads", "lens with 0"), call={"mask": "mask per head"}, every_dtype=True),
     Case("split into heads", "transpose_qkv", (), ("X", H)),
     Case("join heads", "transpose_output", (), ("Q heads", H)),
     Case("loss", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), every_dtype=True),
     Case("loss per token", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), {"normalization": "tokens"}),
+    Case("loss per token, no tokens", "MaskedSoftmaxCELoss", (), ("logits", "labels", "no lens"), {"normalization": "tokens"}),
+    Case("loss per token, lens of one byte", "MaskedSoftmaxCELoss", (), ("300 steps of logits", "300 labels", "lens of one byte"), {"normalization": "tokens"}),
     Case("loss with smoothing", "MaskedSoftmaxCELoss", (), ("logits", "labels", "lens T"), {"label_smoothing": 0.1}, every_dtype=True),
 ]  # fmt: skip
 

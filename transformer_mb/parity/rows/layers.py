@@ -54,6 +54,7 @@ def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True
         "call": {name: without_arrays(build_input(spec, random), f"call.{name}", arrays) for name, spec in case.call.items()},
     }
     arrays = rounded_arrays(arrays, dtype)
+    arrays |= named("masks", {path: random.random(shape) < 0.7 for path, shape in case.masks.items()})
     request = Request("layer", dtype, spec, arrays)
     if with_gradients:
         output = reference.answer(request)["output"]

@@ -122,17 +122,26 @@ def _preset(name: str) -> ModelCase:
 
 
 MODELS = [
-    *(ModelCase(name, CONFIGS[name], every_dtype=True) for name in WHOLE),
+    *(ModelCase(name, CONFIGS[name], attention=CONFIGS[name].final_norm, every_dtype=True) for name in WHOLE),
     *(_preset(name) for name in PRESETS if name != "d2l"),
     # Rows for more than 2,000 scores in each attention: torch then composes one of few keys, and differentiates it by hand.
     ModelCase("d2l, no dropout, smoothed loss per token", CONFIGS["d2l"], rows=64, dropout=False, loss=SMOOTHED),
     ModelCase("silu, uneven sides, smoothed loss", CONFIGS["silu, uneven sides"], loss=SMOOTHED, every_dtype=True),
     ModelCase("embedding norm, four rates of dropout", CONFIGS["embedding norm"]),
     ModelCase("d2l, one token", CONFIGS["d2l"], rows=1, source_steps=1, target_steps=1),
+    ModelCase("shared and tied, one token", CONFIGS["shared and tied, padding"], rows=1, source_steps=1, target_steps=1),
+    # Rows for more than 256 tokens, from which on JAX takes another way.
+    ModelCase("tied, padding 0", CONFIGS["shared and tied, padding"].replace(share_embeddings=False, pad_id=0), rows=65),
     ModelCase("d2l, 512 steps", CONFIGS["d2l"].replace(max_len=512), rows=1, source_steps=512, target_steps=512),
     ModelCase("encoder alone", ENCODER, every_dtype=True),
-    ModelCase("decoder alone", DECODER),
+    ModelCase("decoder alone", DECODER, attention=True),
 ]
+# Of 2^15 numbers in one weight and of more, and of more than 2^20 in all: backends update large ones by another way, in pieces.
+LARGE = TransformerConfig(
+    **{**SMALL, "target_vocab_size": 4200, "num_hiddens": 128, "ffn_num_hiddens": 256},
+    encoder_num_layers=1,
+    decoder_num_layers=1,
+)
 ADAM = {"optimizer": "adam", "learning_rate": 0.005}
 # The learning rate is large: torch rounds a weight twice, and of small changes two roundings would be all there is to see.
 ADAMW = {"optimizer": "adamw", "learning_rate": 0.05, "weight_decay": 0.1}
@@ -149,6 +158,7 @@ OPTIMIZERS = [
     OptimizerCase("adamw, first step", ADAMW),
     OptimizerCase("adamw, clipped, tenth step", {**ADAMW, "clip_norm": 1.0}, step_count=9, every_dtype=True),
     OptimizerCase("adamw, tied tables", ADAMW, step_count=2, config=CONFIGS["shared and tied, padding"]),
+    OptimizerCase("adamw, large", ADAMW, config=LARGE),
     OptimizerCase("sgd", SGD),
     OptimizerCase("sgd, momentum", {**SGD, "momentum": 0.9}, step_count=3, every_dtype=True),
     OptimizerCase("sgd, clipped", {**SGD, "momentum": 0.5, "clip_norm": 0.5}, step_count=3),

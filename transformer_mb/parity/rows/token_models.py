@@ -39,7 +39,7 @@ class Search:
 
     ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: where it is not ``STEPS`` every hypothesis is cut there.
     ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none. ``sharpness``: of the attention to the
-    source.
+    source. ``repeats``: see ``decoding.decode``.
     """
 
     config: TransformerConfig
@@ -51,6 +51,7 @@ class Search:
     prefixed: bool = False
     rows: int = ROWS
     sharpness: float = 1.0
+    repeats: int = 0
 
     @property
     def cut(self) -> bool:
@@ -68,6 +69,7 @@ class Search:
             "beam": self.beam,
             "length_penalty": self.length_penalty,
             "coverage_penalty": self.coverage_penalty,
+            "repeats": self.repeats,
             "mistake": None,
         }
 
@@ -132,7 +134,8 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
     arrays |= rounded_arrays(named("weights", weights), dtype)
 
     def answer(dtype: str = "float64", **changes: Any) -> dict[str, np.ndarray]:
-        return reference.run(reference.backend(dtype), Request("decode", dtype, {**search.spec, **changes}, arrays))
+        spec = {**search.spec, "repeats": 0, **changes}
+        return reference.run(reference.backend(dtype), Request("decode", dtype, spec, arrays))
 
     expected = answer()["tokens"]
     good = np.array([is_telling(row, search) for row in expected])
