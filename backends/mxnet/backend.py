@@ -85,7 +85,9 @@ class MXNetBackend(NativeBackend):
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
             return leaf
-        return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device)
+        # MXNet has few dtypes of whole numbers.
+        dtypes = {"f": self.dtype, "i": "int64", "u": "int64"}
+        return weights.to_device(leaf.astype(dtypes.get(leaf.dtype.kind, leaf.dtype.name)), self.device)
 
     def _numpy(self, leaf: Any) -> Any:
         return leaf.asnumpy() if isinstance(leaf, mnp.ndarray) else leaf
