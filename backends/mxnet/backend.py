@@ -134,8 +134,9 @@ def _differentiable(parameters: Mapping[str, weights.Parameter]) -> Iterator[Non
     for holder in frozen:
         holder.grad_req = "write"
     try:
-        for holder in holders:
-            holder.grad()[:] = 0.0  # zero_grad refuses mxnet.np arrays
+        with autograd.pause():  # also inside record(), where MXNet refuses to write into arrays
+            for holder in holders:
+                holder.grad()[:] = 0.0  # zero_grad refuses mxnet.np arrays
         yield
     finally:
         for holder in frozen:

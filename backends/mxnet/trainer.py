@@ -56,6 +56,10 @@ class MXNetTrainer(Trainer):
         return split(vector, [tensor.shape for tensor in self.tensors])
 
     def run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
+        with autograd.pause():  # MXNet refuses to write into arrays inside somebody else's record()
+            return self._run_batch(share, part, last)
+
+    def _run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
         suit(self.context, share.batch.target_in.size, self.model.config.num_hiddens)
         watched = self._look()
         if share.dropout_masks is None:
@@ -123,8 +127,9 @@ class MXNetTrainer(Trainer):
         return self.loss(logits, target_out, target_valid_lens).sum()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
-        native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
-        self._apply(mnp.concatenate(native, axis=None))
+        with autograd.pause():
+            native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
+            self._apply(mnp.concatenate(native, axis=None))
 
     def _apply(self, vector: mnp.ndarray) -> None:
         if self.options.clip_norm is not None:
@@ -151,5 +156,6 @@ class MXNetTrainer(Trainer):
         return self._split(self.optimizer.slots[slot])
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
-        tensors = [parameter.native(moments[name]) for name, parameter in self.parameters.items()]
-        self.optimizer.slots[slot][:] = mnp.concatenate(tensors, axis=None)
+        with autograd.pause():
+            tensors = [parameter.native(moments[name]) for name, parameter in self.parameters.items()]
+            self.optimizer.slots[slot][:] = mnp.concatenate(tensors, axis=None)

@@ -1,5 +1,7 @@
 """What a training step computes by other operators than an evaluation, and what it reads, in MXNet."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -166,3 +168,27 @@ def test_a_trainer_goes_on_with_a_model_that_is_initialized_anew(options):
             backend.set_weights(model, weights)
         losses[-1] += [float(trainer.step(batch)) for _ in range(3)]
     assert losses[0] == losses[1] and len(set(losses[0])) == 6
+
+
+def test_calls_inside_somebodys_record():
+    """They compute what they do outside, and what is recorded around them keeps its gradient."""
+    backend, batch, found = layers.BACKEND(), batch_of(2, 3, 4), []
+    X = mnp.array([3.0])
+    X.attach_grad()
+    for around in (nullcontext, autograd.record):
+        with around():
+            Y = X * X
+            model = backend.build(d2l(9, 9, dropout=0.0))
+            trainer = backend.trainer(model)
+            losses = [float(trainer.step(batch)) for _ in range(3)]
+            trainer.update(backend.loss_and_gradients(model, *batch)[1])
+            trainer.load_state_dict(trainer.state_dict())
+            decoded = [backend.beam(model, batch.source, max_steps=4) for _ in range(4)]
+            logits = backend.logits(model, batch.source, batch.target_in).tolist()
+            layer = backend.layer("LayerNorm", 3)
+            gradients = backend.gradients(layer, [np.eye(3)], np.ones((3, 3)))[2]["weight"].tolist()
+            Y = Y * X
+        found.append([losses, decoded, logits, gradients])
+    assert found[0] == found[1]
+    Y.backward()
+    assert X.grad.tolist() == [27.0]
