@@ -26,7 +26,12 @@ from .shim import Block
 def sequence_mask(X: mnp.ndarray, valid_len: mnp.ndarray, value: float = 0) -> mnp.ndarray:
     check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
-    return npx.sequence_mask(X, valid_len, use_sequence_length=True, value=value, axis=1)
+    if not value:
+        return npx.sequence_mask(X, valid_len, use_sequence_length=True, axis=1)
+    # The operator would take its value as float32.
+    within = mnp.arange(X.shape[1], dtype=valid_len.dtype, ctx=X.ctx) < valid_len[:, None]
+    within = within.reshape(*within.shape, *(1,) * (X.ndim - 2))
+    return mnp.where(within, X, mnp.array(value, dtype=X.dtype, ctx=X.ctx))
 
 
 def masked_softmax(X: mnp.ndarray, valid_lens: mnp.ndarray | None = None, mask: mnp.ndarray | None = None) -> mnp.ndarray:
@@ -68,19 +73,21 @@ def _allowed(
     """The AND of all three masks, broadcastable to scores of the given shape; None when nothing is masked.
 
     Sums and products, because mxnet.np.where takes six times as long (measured): what to add to the scores, and
-    what to multiply the weights by, where a row can be without any key. A ``mask`` of this form is returned as it is.
+    what to multiply the weights by, where a row can be without any key. A ``mask`` of this form alone is returned as it is.
     """
-    if isinstance(mask, tuple):
-        return mask
     T, S = shape[-2:]
+    causal = causal and T > 1
+    shared = isinstance(mask, tuple)
+    if shared and valid_lens is None and not causal:
+        return mask
     factors = []
     if valid_lens is not None:
         lens = lengths("valid_lens", valid_lens, [(shape[0],), (shape[0], T)], S, like)
         lens = lens.reshape(shape[0], *(1,) * (len(shape) - 3), -1, 1)  # [B, (1,) 1 or T, 1]
         factors.append(npx.cast(mnp.arange(S, dtype=lens.dtype, ctx=lens.ctx) < lens, dtype=like.dtype))
     if mask is not None:
-        factors.append(npx.cast(attention_mask(mask, shape, like), dtype=like.dtype))
-    if causal and T > 1:
+        factors.append(mask[1] if shared else npx.cast(attention_mask(mask, shape, like), dtype=like.dtype))
+    if causal:
         past = _past(T, S, np.dtype(like.dtype).name, like.ctx)
         if not factors and T <= S:
             return past[0], None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import mxnet as mx
@@ -85,7 +85,9 @@ class MXNetBackend(NativeBackend):
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
             return leaf
-        return weights.to_device(leaf.astype(self.dtype) if leaf.dtype.kind == "f" else leaf.copy(), self.device)
+        # MXNet has few dtypes of whole numbers.
+        dtypes = {"f": self.dtype, "i": "int64", "u": "int64"}
+        return weights.to_device(leaf.astype(dtypes.get(leaf.dtype.kind, leaf.dtype.name)), self.device)
 
     def _numpy(self, leaf: Any) -> Any:
         return leaf.asnumpy() if isinstance(leaf, mnp.ndarray) else leaf
@@ -104,29 +106,41 @@ class MXNetBackend(NativeBackend):
         for leaf in watched:
             leaf.attach_grad()
         parameters = weights.named_parameters(layer)
-        with _recording(parameters, training):
-            output = layer(*inputs, **options)
-            output = output[0] if isinstance(output, tuple) else output
-        output.backward(cotangent)
-        return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
+        with _differentiable(parameters):
+            with autograd.record(training):
+                output = layer(*inputs, **options)
+                output = output[0] if isinstance(output, tuple) else output
+            output.backward(cotangent)
+            return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
 
     def run_loss_and_gradients(
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
         parameters = weights.named_parameters(model)
-        with _recording(parameters, dropout_masks is not None), injected_dropout(model, dropout_masks):
-            logits, _ = model(source, target_in, valid_lens)
-            total = loss(logits, target_out, target_valid_lens).sum()
-        total.backward()
-        return total.item(), _gradients(parameters)
+        with _differentiable(parameters):
+            with autograd.record(dropout_masks is not None), injected_dropout(model, dropout_masks):
+                logits, _ = model(source, target_in, valid_lens)
+                total = loss(logits, target_out, target_valid_lens).sum()
+            total.backward()
+            return total.item(), _gradients(parameters)
 
 
-def _recording(parameters: Mapping[str, weights.Parameter], training: bool) -> AbstractContextManager:
-    """Record for a backward that overwrites every gradient: those of parameters that it does not reach are zero."""
-    for parameter in parameters.values():
-        parameter.holder.grad()[:] = 0.0  # zero_grad refuses mxnet.np arrays
-    return autograd.record(train_mode=training)
+@contextmanager
+def _differentiable(parameters: Mapping[str, weights.Parameter]) -> Iterator[None]:
+    """Inside, all parameters have gradients, all zero until a backward comes to them; also those that are frozen."""
+    holders = [parameter.holder for parameter in parameters.values()]
+    frozen = [holder for holder in holders if holder.grad_req == "null"]
+    for holder in frozen:
+        holder.grad_req = "write"
+    try:
+        with autograd.pause():  # also inside record(), where MXNet refuses to write into arrays
+            for holder in holders:
+                holder.grad()[:] = 0.0  # zero_grad refuses mxnet.np arrays
+        yield
+    finally:
+        for holder in frozen:
+            holder.grad_req = "null"
 
 
 def _gradients(parameters: Mapping[str, weights.Parameter]) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import as_int64, floats
 from .normalization import AddNorm, LayerNorm
 from .shim import Block
 
@@ -126,6 +126,7 @@ class TransformerDecoder(SequenceEmbedding):
         max_steps: int | None = None,
         left_padding: mnp.ndarray | None = None,
     ) -> list[Any]:
+        left_padding = None if left_padding is None else as_int64(left_padding)
         start = BlockCache(KeyValueCache(max_steps=max_steps, left_padding=left_padding))
         fresh = max_steps is None and left_padding is None
         return [enc_outputs, enc_valid_lens, [None if fresh else start] * len(self.blks)]

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import mxnet as mx
 import numpy as np
-from mxnet import autograd, npx
+from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 
 from transformer_mb.decoding import DecodingInputs, greedy_loop
@@ -21,6 +21,7 @@ from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 from .shim import compiled
 from .threads import suit
+from .watched import settings_within
 from .weights import named_parameters, to_device
 
 
@@ -59,22 +60,36 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
     return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id, inputs.forced)
 
 
-# What ``shim.compiled`` makes of a model's calls, by what they depend on beside arrays; until then, how often it was asked for.
-_CALLS: WeakKeyDictionary[EncoderDecoder, dict[Any, Any]] = WeakKeyDictionary()
+# Of an encoder or decoder, as long as its settings are these: what ``shim.compiled`` makes of its calls, by the shapes and
+# lengths that they depend on; until then, how often it was asked for.
+_CALLS: WeakKeyDictionary[gluon.Block, tuple[list[Any], dict[Any, Any]]] = WeakKeyDictionary()
 _MOST_CALLS = 1000
 
 
-def _compiled(model: EncoderDecoder, key: Any, function: Callable[[], Any], arrays: Sequence[mnp.ndarray]) -> Any:
+def _calls(side: gluon.Block, *settings: Any) -> dict[Any, Any] | None:
+    """What is known of the calls of one side; None where its layers are to be called each time."""
+    now = settings_within(side)
+    if now is None:
+        return None
+    now += settings
+    if side not in _CALLS or _CALLS[side][0] != now:
+        _CALLS[side] = now, {}
+    return _CALLS[side][1]
+
+
+def _compiled(calls: dict[Any, Any] | None, key: Any, function: Callable[[], Any], arrays: Sequence[mnp.ndarray]) -> Any:
     """``function`` as one operator, from the third time on that it is asked for; before that, and where none can be, None."""
-    calls = _CALLS.setdefault(model, {})
+    if calls is None:
+        return None
     if len(calls) > _MOST_CALLS:
         calls.clear()
-    asked = calls.setdefault(key, 0)
-    if asked in (0, 1):
-        calls[key] = asked + 1
-    elif asked == 2:
-        calls[key] = compiled(function, arrays, static=False)
-    return calls[key] if callable(calls[key]) else None
+    known = calls.get(key, 0)
+    if known in (0, 1):
+        calls[key] = known + 1
+        return None
+    if known == 2:
+        known = calls[key] = compiled(function, arrays, static=False)
+    return known if callable(known) else None
 
 
 def _arrays(tree: Any) -> Iterator[mnp.ndarray]:
@@ -85,9 +100,9 @@ def _arrays(tree: Any) -> Iterator[mnp.ndarray]:
         yield tree
 
 
-def _kind(parameters: Sequence[mnp.ndarray]) -> Any:
-    """What changes where a model is cast, moved or given other layers."""
-    return np.dtype(parameters[0].dtype).name, str(parameters[0].ctx), tuple(map(id, parameters))
+def _kind(parameters: Sequence[mnp.ndarray]) -> tuple[str, str]:
+    """What changes where a model is cast or moved."""
+    return np.dtype(parameters[0].dtype).name, str(parameters[0].ctx)
 
 
 def _made(before: Sequence[BlockCache], after: Sequence[BlockCache]) -> Iterator[mnp.ndarray]:
@@ -106,7 +121,8 @@ def _grown(cache: BlockCache, keys: mnp.ndarray, values: mnp.ndarray, *cross: mn
 def _encoded(model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray) -> mnp.ndarray:
     parameters = [parameter.value for parameter in named_parameters(model.encoder).values()]
     arrays = [source, valid_lens, *parameters]
-    call = _compiled(model, ("source", source.shape, *_kind(parameters)), lambda: model.encoder(source, valid_lens), arrays)
+    calls = _calls(model.encoder, *_kind(parameters))
+    call = _compiled(calls, source.shape, lambda: model.encoder(source, valid_lens), arrays)
     return model.encoder(source, valid_lens) if call is None else call(arrays)
 
 
@@ -116,6 +132,8 @@ class BeamDecoder:
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.model, self.attend = model, attend
         self.parameters = [parameter.value for parameter in named_parameters(model.decoder).values()]
+        # Asked once for all steps, since it takes as long as some operations.
+        self.calls = None if attend else _calls(model.decoder, *_kind(self.parameters), model.config.suppress_ids)
         self.context = inputs.tokens.ctx
         with autograd.pause(train_mode=False):
             enc_outputs = valid_lens = None
@@ -141,8 +159,7 @@ class BeamDecoder:
         own, cross = state[2][0]
         # Later steps are the same for all batches and sources; the first makes a mask of one form.
         form = state[0].shape if cross is None and state[0] is not None else None
-        key = own.length, own.left_padding is None, form, *_kind(self.parameters)
-        call = None if self.attend else _compiled(self.model, key, step, arrays)
+        call = _compiled(self.calls, (own.length, own.left_padding is None, form), step, arrays)
         if call is None:
             logits, self.state = self.model.decoder(column, state, need_weights=self.attend)
             return self._allowed(logits)

@@ -15,7 +15,7 @@ from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import floats, look_up, token_ids
+from .given import as_int64, floats, look_up, token_ids
 from .normalization import LayerNorm
 from .shim import Block
 
@@ -23,6 +23,7 @@ from .shim import Block
 def _rows(table: mnp.ndarray, start: int | mnp.ndarray, count: int) -> mnp.ndarray:
     """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
     if isinstance(start, mnp.ndarray):
+        start = as_int64(start)
         positions = mnp.expand_dims(start, 1) + mnp.arange(count, dtype=start.dtype, ctx=start.ctx)
         return table.take(positions, axis=0, mode="clip")
     # An operator, which ``shim.compiled`` sees.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from mxnet import gluon
+from mxnet import gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -35,7 +35,12 @@ def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, l
     """Lengths from 0 to ``steps``, of one of the shapes ``forms``."""
     lens = _tensor(name, given, like)
     check_valid_lens(name, lens.shape, _whole(lens), lens.dtype, _values(lens), forms, steps)
-    return lens
+    return as_int64(lens)
+
+
+def as_int64(numbers: mnp.ndarray) -> mnp.ndarray:
+    """Counts and places to compute with: MXNet keeps sums and ranges in their dtype, and those of eight bits wrap."""
+    return numbers if numbers.dtype == np.int64 else npx.cast(numbers, dtype="int64")
 
 
 def attention_mask(given: Any, scores: Sequence[int], like: mnp.ndarray) -> mnp.ndarray:

@@ -13,6 +13,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import np as mnp
 
+from transformer_mb.native_parameters import NativeParameter
 from transformer_mb.trainer import SLOTS, TrainerOptions
 
 
@@ -22,11 +23,11 @@ class _Optimizer:
     ``change`` is what the next ``step`` overwrites.
     """
 
-    def __init__(self, parameters: Sequence[mnp.ndarray], options: TrainerOptions):
+    def __init__(self, parameters: Sequence[NativeParameter], options: TrainerOptions):
         self.parameters = parameters
         self.options = options
-        first = parameters[0]
-        self.change = mnp.zeros(sum(parameter.size for parameter in parameters), dtype=first.dtype, ctx=first.ctx)
+        tensors = [parameter.value for parameter in parameters]
+        self.change = mnp.zeros(sum(tensor.size for tensor in tensors), dtype=tensors[0].dtype, ctx=tensors[0].ctx)
         self.slots = {slot: mnp.zeros_like(self.change) for slot in SLOTS[options.optimizer]}
         self.nothing = mnp.zeros_like(self.change)
 
@@ -37,7 +38,8 @@ class _Optimizer:
         else:
             self._adam(gradient, learning_rate, step_count)
         if self.options.weight_decay:
-            self.change += mnp.concatenate(self.parameters, axis=None) * (learning_rate * self.options.weight_decay)
+            weights = mnp.concatenate([parameter.value for parameter in self.parameters], axis=None)
+            self.change += weights * (learning_rate * self.options.weight_decay)
 
     def _adam(self, gradient: mnp.ndarray, learning_rate: float, step_count: int) -> None:
         beta1, beta2 = self.options.betas
@@ -72,7 +74,7 @@ class _Optimizer:
         mnp.multiply(momentum, learning_rate, out=self.change)
 
 
-def build_optimizer(parameters: Sequence[mnp.ndarray], options: TrainerOptions) -> _Optimizer:
+def build_optimizer(parameters: Sequence[NativeParameter], options: TrainerOptions) -> _Optimizer:
     return _Optimizer(parameters, options)
 
 

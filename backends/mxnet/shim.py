@@ -6,8 +6,8 @@ MXNet was retired in 2023. It reads ``numpy.bool``, which NumPy 1.24 removed, wh
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,21 +48,26 @@ def _for_this_processor() -> Iterator[None]:
 with _for_this_processor(), warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of functions that NumPy announces to remove
     import mxnet as mx
-    from mxnet import autograd, base, gluon, npx
+    from mxnet import autograd, base, gluon, util
     from mxnet import np as mnp
     from mxnet.ndarray import register
     from mxnet.symbol.numpy import _Symbol
 
-# NumPy's semantics for shapes and arrays (mxnet.np), as in the book; it holds for the whole process. MXNet would tell that by
-# way of ``logging.info``, which gives a program that has set up no logging one by itself.
-silent, disabled = logging.NullHandler(), logging.root.manager.disable
-logging.root.addHandler(silent)
-logging.disable(logging.INFO)
-try:
-    npx.set_np()
-finally:
-    logging.disable(disabled)
-    logging.root.removeHandler(silent)
+
+class _NumPyEverywhere(threading.local):
+    """In place of what MXNet keeps of each thread, where a new one has no value and so begins without."""
+
+    value = util.np_array(True)
+
+
+# NumPy's semantics for shapes and arrays (mxnet.np), as in the book. npx.set_np() would set both for this thread alone; here
+# they hold for the whole process.
+util._NumpyArrayScope._current = _NumPyEverywhere()
+_EVERY_THREAD = 2
+base.check_call(base._LIB.MXSetIsNumpyShape(_EVERY_THREAD, ctypes.byref(ctypes.c_int())))
+# The first call of npx.set_np(), which programs of the book have, would tell of it by way of ``logging.info``, and that gives a
+# program that has set up no logging one by itself.
+util._set_np_shape_logged = util._set_np_array_logged = True
 
 from transformer_mb.representation import settings  # noqa: E402  # MXNet is to be imported before all else
 
@@ -89,6 +94,9 @@ class Block(gluon.Block):
         return output
 
 
+_recording = threading.RLock()  # one tape at a time, since each puts a function in the place of MXNet's own
+
+
 class _Tape:
     """Builds the graph of a function's operators while it runs on arrays, as MXNet 2 does (deferred compute).
 
@@ -102,17 +110,21 @@ class _Tape:
         self.complete = True
         self._symbols: dict[int, _Symbol] = {}
         self._alive: list[mnp.ndarray] = []  # an id is an array's own as long as it lives
-        self._invoke, register._imperative_invoke = register._imperative_invoke, self._record
-        try:
-            result = function()
-            outputs = result if isinstance(result, list) else [result]
-            symbols = [self._symbol(array) for array in outputs]
-            self.symbol = mx.sym.Group([symbol.as_nd_ndarray() for symbol in symbols]).as_np_ndarray()
-        finally:
-            register._imperative_invoke = self._invoke
+        self._thread = threading.get_ident()
+        with _recording:
+            self._invoke, register._imperative_invoke = register._imperative_invoke, self._record
+            try:
+                result = function()
+            finally:
+                register._imperative_invoke = self._invoke
+        outputs = result if isinstance(result, list) else [result]
+        symbols = [self._symbol(array) for array in outputs]
+        self.symbol = mx.sym.Group([symbol.as_nd_ndarray() for symbol in symbols]).as_np_ndarray()
 
     def _record(self, operator: int, inputs: Sequence[Any], keys: Any, values: Any, out: Any, *kind: bool) -> Any:
-        """In place of the one function through which all operators run."""
+        """In place of the one function through which all operators run, those of other threads too."""
+        if threading.get_ident() != self._thread:
+            return self._invoke(operator, inputs, keys, values, out, *kind)
         symbols = [self._symbol(array) for array in inputs]
         result = self._invoke(operator, inputs, keys, values, out, *kind)
         results = result if isinstance(result, (list, tuple)) else [result]

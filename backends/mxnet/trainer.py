@@ -22,6 +22,7 @@ from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
 from .shim import compiled
 from .threads import suit
+from .watched import settings_within
 from .weights import named_parameters
 
 # How many arrays MXNet's fused update takes; more of them overwrite its memory.
@@ -40,12 +41,13 @@ class MXNetTrainer(Trainer):
         self.tensors = [parameter.value for parameter in self.parameters.values()]
         self.context = self.tensors[0].ctx
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
-        self.optimizer = build_optimizer(self.tensors, options)
+        self.optimizer = build_optimizer(list(self.parameters.values()), options)
         self.changes = self._split(self.optimizer.change)
         # Where backward writes each parameter's gradient, so that all of them are one vector already.
         self.vector = mnp.zeros_like(self.optimizer.change)
         self.gradients = [gradient.as_np_ndarray() for gradient in self._split(self.vector)]
         self.dropouts = dropouts(model)
+        self.settings: Any = None  # of the model that ``compiled`` computes
         self.compiled: dict[Any, Any] = {}
         self.kept: dict[Any, Inputs] = {}  # of the compiled steps that keep their memory
         self._sum: mnp.ndarray | None = None  # of the gradients of a step's batches before the last
@@ -54,7 +56,12 @@ class MXNetTrainer(Trainer):
         return split(vector, [tensor.shape for tensor in self.tensors])
 
     def run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
+        with autograd.pause():  # MXNet refuses to write into arrays inside somebody else's record()
+            return self._run_batch(share, part, last)
+
+    def _run_batch(self, share: Share, part: int, last: bool) -> mnp.ndarray:
         suit(self.context, share.batch.target_in.size, self.model.config.num_hiddens)
+        watched = self._look()
         if share.dropout_masks is None:
             dropped = seeded_dropout(self.model, self.dropout_seed, self.dropout_step(part), share.batch)
         else:
@@ -63,7 +70,7 @@ class MXNetTrainer(Trainer):
             inputs = self._inputs(share.batch)
         self._attach_gradients()
         with autograd.record():
-            loss = self._loss(inputs) * share.weight
+            loss = (self._imperative(inputs) if watched else self._loss(inputs)) * share.weight
         loss.backward()
         if part:
             self.vector += self._sum
@@ -72,10 +79,23 @@ class MXNetTrainer(Trainer):
             self._apply(self.processes.reduce(self.vector))
         return loss.detach()
 
+    def _look(self) -> bool:
+        """Whether the model's layers are to be called in this step; forget what is compiled where it has changed."""
+        settings = settings_within(self.model)
+        # Parameters that are initialized, cast or frozen have other arrays than those that are compiled in.
+        now = None if settings is None else [*settings, *(id(parameter.value) for parameter in self.parameters.values())]
+        if now is None or now != self.settings:
+            self.dropouts, self.settings = dropouts(self.model), now
+            self.compiled.clear()
+            self.kept.clear()
+        return now is None
+
     def _attach_gradients(self) -> None:
         """gluon makes gradients of its own whenever a model is cast or initialized, and so does another trainer of it."""
         for parameter, gradient in zip(self.parameters.values(), self.gradients, strict=True):
             holder = parameter.holder
+            if holder.grad_req != "write":
+                gradient[:] = 0.0  # no backward comes to what is frozen, and "add" adds to the last step's
             if holder.grad_req != "null" and holder._grad[0] is not gradient:
                 holder._grad = [gradient]
                 autograd.mark_variables(holder.list_data(), holder._grad, holder.grad_req)
@@ -107,8 +127,9 @@ class MXNetTrainer(Trainer):
         return self.loss(logits, target_out, target_valid_lens).sum()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
-        native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
-        self._apply(mnp.concatenate(native, axis=None))
+        with autograd.pause():
+            native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
+            self._apply(mnp.concatenate(native, axis=None))
 
     def _apply(self, vector: mnp.ndarray) -> None:
         if self.options.clip_norm is not None:
@@ -119,6 +140,7 @@ class MXNetTrainer(Trainer):
         pairs = [
             (parameter.value.as_nd_ndarray(), change)
             for parameter, change in zip(self.parameters.values(), self.changes, strict=True)
+            if parameter.holder.grad_req != "null"
         ]
         small = [pair for pair in pairs if pair[0].size < LARGE]
         for weight, change in pairs:
@@ -134,5 +156,6 @@ class MXNetTrainer(Trainer):
         return self._split(self.optimizer.slots[slot])
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
-        tensors = [parameter.native(moments[name]) for name, parameter in self.parameters.items()]
-        self.optimizer.slots[slot][:] = mnp.concatenate(tensors, axis=None)
+        with autograd.pause():
+            tensors = [parameter.native(moments[name]) for name, parameter in self.parameters.items()]
+            self.optimizer.slots[slot][:] = mnp.concatenate(tensors, axis=None)

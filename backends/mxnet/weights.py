@@ -11,7 +11,7 @@ from typing import Any
 
 import mxnet as mx
 import numpy as np
-from mxnet import gluon
+from mxnet import autograd, gluon
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
@@ -43,7 +43,8 @@ class Parameter(NativeParameter):
         return to_device(np.array(array, self.value.dtype), self.value.ctx)
 
     def assign(self, tensor: mnp.ndarray) -> None:
-        self.value[:] = tensor
+        with autograd.pause():  # MXNet refuses to write into an array inside record()
+            self.value[:] = tensor
 
 
 def named_parameters(module: Any) -> dict[str, Parameter]:

@@ -45,6 +45,7 @@ EXTRA_FILES = {
     ("tensorflow", "dense.py"): "products of matrices, whose precision Keras has as a policy of each layer",
     ("mxnet", "inputs.py"): "where a compiled step finds its batch, which MXNet prepares for arrays that stay where they are",
     ("mxnet", "threads.py"): "one thread for small arrays, which MXNet does not see by itself",
+    ("mxnet", "watched.py"): "settings and hooks, which what is compiled would not see",
     ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
 }
 # Likewise functions.
@@ -54,6 +55,7 @@ EXTRA_NAMES = {
     ("jax", "named_layers"): "likewise",
     ("jax", "array_like"): "a copy where another array lies: JAX may share memory that a donated buffer overwrites",
     ("mxnet", "to_device"): "an array on a device, seven times faster than mxnet.np.array",
+    ("mxnet", "as_int64"): "counts and places in a dtype in which sums do not wrap, which MXNet does not choose by itself",
     ("mxnet", "suit"): "how many threads work of a size is worth, which MXNet does not see by itself",
     ("paddle", "gradients"): "zeros where paddle.grad gives None",
 }

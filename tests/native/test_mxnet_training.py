@@ -1,6 +1,9 @@
 """What a training step computes by other operators than an evaluation, and what it reads, in MXNet."""
 
+from contextlib import nullcontext
+
 import numpy as np
+import pytest
 
 from transformer_mb.backends import mxnet as layers  # first: it makes MXNet importable
 
@@ -87,3 +90,105 @@ def test_a_batch_may_be_changed_after_its_step():
                 mx.nd.waitall()
         results.append([float(loss) for loss in losses])
     assert results[0] == results[1] and len(set(results[0])) == 9
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adamw"])
+def test_what_is_frozen_stays(optimizer):
+    """From whichever step on; what is unfrozen goes on."""
+    options = {"optimizer": optimizer, "learning_rate": 0.01, **({"weight_decay": 0.1} if optimizer == "adamw" else {})}
+    backend, batch = layers.BACKEND(), batch_of(2, 3, 4)
+    model = backend.build(d2l(9, 9, dropout=0.0))
+    trainer, changed = backend.trainer(model, **options), []
+    for requirement in ("null", "write", "null", "write"):
+        model.encoder.collect_params().setattr("grad_req", requirement)
+        before = backend.get_weights(model)
+        losses = [float(trainer.step(batch)) for _ in range(2)]
+        after = backend.get_weights(model)
+        moved = {name for name in before if (before[name] != after[name]).any()}
+        changed.append(any(name.startswith("encoder") for name in moved))
+        assert any(name.startswith("decoder") for name in moved) and losses[0] != losses[1]
+    assert changed == [False, True, False, True]
+
+
+def test_clipping_leaves_out_what_is_frozen():
+    """The gradient of the step before would count in the norm."""
+    backend, batch, found = layers.BACKEND(), batch_of(2, 3, 4), []
+    for steps_before in (1, 0):
+        model = backend.build(d2l(9, 9, dropout=0.0))
+        trainer = backend.trainer(model, optimizer="sgd", learning_rate=1.0, clip_norm=1e-2)
+        weights = backend.get_weights(model)
+        for _ in range(steps_before):
+            trainer.step(batch)
+        backend.set_weights(model, weights)
+        model.encoder.collect_params().setattr("grad_req", "null")
+        trainer.step(batch)
+        found.append(backend.get_weights(model)["decoder.dense.weight"])
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_gradients_of_frozen_parameters():
+    """All parameters have one, and are frozen afterwards as before."""
+    backend, batch = layers.BACKEND(), batch_of(2, 3, 4)
+    model = backend.build(d2l(9, 9, dropout=0.0))
+    expected_loss, expected = backend.loss_and_gradients(model, *batch)
+    parameter = model.encoder.embedding.weight
+    parameter.grad_req = "null"
+    loss, gradients = backend.loss_and_gradients(model, *batch)
+    assert loss == expected_loss and parameter.grad_req == "null"
+    for name in expected:
+        np.testing.assert_array_equal(gradients[name], expected[name])
+    X = np.ones((1, 2, 8), np.float32)
+    layer = backend.layer("PositionWiseFFN", 8, 8, 8)
+    layer.dense1.weight.grad_req = "null"
+    assert backend.gradients(layer, [X], X)[2].keys() == {f"dense{i}.{name}" for i in (1, 2) for name in ("weight", "bias")}
+
+
+def test_gradients_of_two_steps_are_not_added():
+    """Whatever a program of gluon's has the parameters do with theirs."""
+    backend, batch, losses = layers.BACKEND(), batch_of(2, 3, 4), []
+    for requirement in ("write", "add"):
+        model = backend.build(d2l(9, 9, dropout=0.0))
+        model.collect_params().setattr("grad_req", requirement)
+        trainer = backend.trainer(model, optimizer="sgd", learning_rate=0.01)
+        losses.append([float(trainer.step(batch)) for _ in range(4)])
+        losses[-1] += [float(trainer.accumulated_step([batch, batch])) for _ in range(2)]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("options", [{"optimizer": "sgd"}, {"optimizer": "adamw", "weight_decay": 0.5}])
+def test_a_trainer_goes_on_with_a_model_that_is_initialized_anew(options):
+    backend, batch, losses = layers.BACKEND(), batch_of(2, 3, 4), []
+    for anew in (False, True):
+        model = backend.build(d2l(9, 9, dropout=0.0))
+        trainer = backend.trainer(model, learning_rate=0.1, **options)
+        losses.append([float(trainer.step(batch)) for _ in range(3)])
+        if anew:
+            weights = backend.get_weights(model)
+            model.initialize(force_reinit=True)
+            backend.set_weights(model, weights)
+        losses[-1] += [float(trainer.step(batch)) for _ in range(3)]
+    assert losses[0] == losses[1] and len(set(losses[0])) == 6
+
+
+def test_calls_inside_somebodys_record():
+    """They compute what they do outside, and what is recorded around them keeps its gradient."""
+    backend, batch, found = layers.BACKEND(), batch_of(2, 3, 4), []
+    X = mnp.array([3.0])
+    X.attach_grad()
+    for around in (nullcontext, autograd.record):
+        with around():
+            Y = X * X
+            model = backend.build(d2l(9, 9, dropout=0.0))
+            trainer = backend.trainer(model)
+            losses = [float(trainer.step(batch)) for _ in range(3)]
+            trainer.update(backend.loss_and_gradients(model, *batch)[1])
+            trainer.load_state_dict(trainer.state_dict())
+            decoded = [backend.beam(model, batch.source, max_steps=4) for _ in range(4)]
+            logits = backend.logits(model, batch.source, batch.target_in).tolist()
+            layer = backend.layer("LayerNorm", 3)
+            gradients = backend.gradients(layer, [np.eye(3)], np.ones((3, 3)))[2]["weight"].tolist()
+            Y = Y * X
+        found.append([losses, decoded, logits, gradients])
+    assert found[0] == found[1]
+    Y.backward()
+    assert X.grad.tolist() == [27.0]
