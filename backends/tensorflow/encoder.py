@@ -51,18 +51,20 @@ class EncoderBlock(keras.layers.Layer):
         self.addnorm2 = AddNorm(norm_shape, dropout, **chosen.add_norm, dtype=dtype)
         self.built = True
 
+    def __call__(self, X: Any, valid_lens: Any = None, *, mask: Any = None, **options: Any) -> Any:
+        # Where no mask is given Keras would fill in the padding [B, T] that X carries, which the attention finds at its keys.
+        return super().__call__(X, valid_lens, mask=True if mask is None else mask, **options)
+
     def call(
         self,
         X: tf.Tensor,
         valid_lens: tf.Tensor | None = None,
         *,
-        mask: tf.Tensor | None = None,
+        mask: tf.Tensor | bool | None = None,
         need_weights: bool = False,
         training: bool | None = None,
     ) -> tf.Tensor:
-        if mask is not None and mask.shape.rank == 2 and self.compute_mask(X, None) is not None:
-            # Keras filled in the padding [B, T] that X carries; the attention finds it at its keys.
-            mask = None
+        mask = None if mask is True else mask
         check_features("X", X, self.attention.W_q.kernel.shape[0])
         floats("X", X, self.attention.W_q.kernel)
         Y = self.addnorm1.sublayer_input(X)
