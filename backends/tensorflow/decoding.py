@@ -21,23 +21,59 @@ from .cache import BlockCache
 from .decoding_steps import DecodingSteps, is_plain
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
+from .weights import named_layers
 
-_compiled: weakref.WeakKeyDictionary[keras.Model, dict[Any, Callable[..., Any]]] = weakref.WeakKeyDictionary()
+# Of a layer: "call" is there where somebody patched it.
+SETTINGS = "call", "activation", "lora_enabled"
+
+
+class _Programs:
+    """What is compiled of a model as it is: by the function's name and whatever else makes a program of its own."""
+
+    def __init__(self, model: EncoderDecoder, state: list[Any]):
+        self.state, self.plain = state, is_plain(model.decoder)
+        self.functions: dict[Any, Callable[..., Any]] = {}
+
+
+_programs: weakref.WeakKeyDictionary[keras.Model, _Programs] = weakref.WeakKeyDictionary()
+
+
+def _programs_of(model: EncoderDecoder) -> _Programs:
+    """Kept as long as the model, and until somebody changes more of it than the values of its weights."""
+    state, programs = _state(model), _programs.get(model)
+    if programs is None or programs.state != state:
+        programs = _programs[model] = _Programs(model, state)
+    return programs
+
+
+def _state(model: EncoderDecoder) -> list[Any]:
+    """What a trace takes for granted: the config, the layers, and of each its class, its policy and what ``SETTINGS`` names.
+
+    The layers themselves, not their addresses, which another one might get.
+    """
+    state: list[Any] = [model.config]
+    for part in (model.encoder, model.decoder):
+        for path, layer in named_layers(part) if part is not None else ():
+            state.append((path, layer, type(layer), layer.dtype_policy.name, *map(vars(layer).get, SETTINGS)))
+    return state
 
 
 def _compile(
-    function: Callable[..., Any], model: EncoderDecoder, given: Sequence[str] = (), signature: list[Any] | None = None
+    function: Callable[..., Any],
+    model: EncoderDecoder,
+    programs: _Programs,
+    given: Sequence[str] = (),
+    signature: list[Any] | None = None,
 ) -> Callable[..., Any]:
-    """``function`` with the model as its first argument, compiled at the first call and kept as long as the model.
+    """``function`` with the model as its first argument, compiled at the first call.
 
     ``given``: the names of the inputs that the model has, each combination being a program of its own.
     """
-    functions = _compiled.setdefault(model, {})
     key = (function.__name__, *given)
-    if key not in functions:
+    if key not in programs.functions:
         bound = partial(function, weakref.proxy(model))
-        functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True)
-    return functions[key]
+        programs.functions[key] = tf.function(bound, signature, autograph=False, reduce_retracing=True)
+    return programs.functions[key]
 
 
 def suppress(logits: tf.Tensor, token_ids: tuple[int, ...]) -> tf.Tensor:
@@ -58,10 +94,12 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
 def _generated(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, *truncation: tf.Tensor) -> tf.Tensor:
     given = {name: tf.cast(value, tf.int64) for name, value in inputs._asdict().items() if value is not None}
     # One row has a program of its own, for its products: see ``row_product``. Through the layers it needs none.
-    rows = 1 if inputs.tokens.shape[0] == 1 and is_plain(model.decoder) else None
+    programs = _programs_of(model)
+    rows = 1 if inputs.tokens.shape[0] == 1 and programs.plain else None
     sizes = {name: tf.TensorSpec([rows, *[None] * (value.shape.rank - 1)], tf.int64) for name, value in given.items()}
     numbers = [tf.TensorSpec((), number.dtype) for number in truncation]
-    decode = _compile(_generate, model, (*given, f"rows {rows}"), [sizes, tf.TensorSpec((), tf.int32), *numbers])
+    signature = [sizes, tf.TensorSpec((), tf.int32), *numbers]
+    decode = _compile(_generate, model, programs, (*given, f"rows {rows}"), signature)
     return decode(given, tf.constant(max_steps), *truncation)
 
 
@@ -139,7 +177,8 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int | tf.Te
 def _complete(model: EncoderDecoder, inputs: DecodingInputs, state: list[Any]) -> list[Any]:
     """With nothing left to allocate or to project, as a loop wants its state: a first step outside would be traced too."""
     enc_outputs, valid_lens, caches = state
-    no_step = model.decoder.embed(inputs.tokens[:, None])[:, :0]
+    sizes = tf.shape(inputs.tokens)[0], 0, model.decoder.embedding.output_dim
+    no_step = tf.zeros(sizes, model.decoder.compute_dtype)
     complete = []
     for block, cache in zip(model.decoder.blks, caches, strict=True):
         own = cache.self_attention._allocated(block.attention1.project_keys_values(no_step, no_step)[0])
@@ -159,14 +198,13 @@ class BeamDecoder:
     """The BeamSession of ``transformer_mb.beam_search``."""
 
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        self.model, self.attend = model, attend
+        self.model = model
+        # What is compiled keeps no weights.
+        self.run = partial(_beam_step, model, attend=True) if attend else _compile(_beam_step, model, _programs_of(model))
         self.state = _start(model, inputs, max_steps, beam)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        column = tf.constant(tokens)[:, None]
-        # What is compiled keeps no weights.
-        run = partial(_beam_step, self.model, attend=True) if self.attend else _compile(_beam_step, self.model)
-        best, ids, self.state = run(column, self.state, tf.constant(count))
+        best, ids, self.state = self.run(tf.constant(tokens)[:, None], self.state, tf.constant(count))
         return best.numpy().astype(np.float64), ids.numpy()
 
     def reorder(self, rows: np.ndarray) -> None:

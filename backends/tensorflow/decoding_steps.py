@@ -40,7 +40,8 @@ def is_plain(decoder: TransformerDecoder) -> bool:
             return False
         if isinstance(layer, LayerNorm) and len(layer.norm_shape) > 1:
             return False
-        if layer.weights and {layer.compute_dtype, layer.variable_dtype} != {dtype}:
+        # The name of a policy says also whether it is mixed or quantized.
+        if layer.weights and layer.dtype_policy.name != dtype:
             return False
     heads = {block.attention1.num_heads for block in decoder.blks}
     return len(heads) == 1 and dtype in ("float32", "float64")

@@ -5,7 +5,6 @@ Keras keeps a Dense kernel as [in, out], the canonical layout is [out, in]. Shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -34,19 +33,20 @@ class Parameter(NativeParameter):
         self.holder.assign(tensor)
 
 
-def named_layers(layer: keras.layers.Layer, path: str = "") -> Iterator[tuple[str, keras.layers.Layer]]:
-    """The layer itself and all below it, by canonical path."""
-    yield path, layer
+def named_layers(layer: keras.layers.Layer, path: str = "") -> list[tuple[str, keras.layers.Layer]]:
+    """The layer itself and all below it, by canonical path. No generator: decoding asks at each call."""
+    found = [(path, layer)]
     prefix = f"{path}." if path else ""
     for name, value in vars(layer).items():
-        if name.startswith("_"):
+        if name[0] == "_":
             continue
         if isinstance(value, keras.layers.Layer):
-            yield from named_layers(value, prefix + name)
+            found += named_layers(value, prefix + name)
         elif isinstance(value, list):
             for i, item in enumerate(value):
                 if isinstance(item, keras.layers.Layer):
-                    yield from named_layers(item, f"{prefix}{name}.block{i}")
+                    found += named_layers(item, f"{prefix}{name}.block{i}")
+    return found
 
 
 def named_parameters(module: Any) -> dict[str, Parameter]:

@@ -224,7 +224,9 @@ def test_what_is_compiled_anew():
     assert trainer._compiled.experimental_get_tracing_count() == 2
     for batch, steps in ((1, 3), (2, 4), (3, 5), (1, 6)):
         TensorFlowBackend().greedy(model, np.full((batch, steps), 4), None, steps)
-    programs = {key[-1]: function.experimental_get_tracing_count() for key, function in decoding._compiled[model].items()}
+    programs = {
+        key[-1]: function.experimental_get_tracing_count() for key, function in decoding._programs[model].functions.items()
+    }
     assert programs == {"rows 1": 1, "rows None": 1}
 
 
