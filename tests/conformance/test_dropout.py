@@ -89,6 +89,54 @@ def test_each_row_part_and_step_of_a_training_is_dropped_by_itself(backend):
     assert len(masks) == 2 * 2 * 2 * ROWS and is_drawn_apart(masks, 0.2)
 
 
+def test_what_a_training_keeps_is_scaled(backend, reference):
+    """The loss is the reference's with the masks that the trainer drew, read off as above."""
+    rate, tokens = 0.3, 4 + np.arange(ROWS * STEPS).reshape(ROWS, STEPS)
+    vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), 4 + tokens.size)
+    sizes = {"num_hiddens": 16, "ffn_num_hiddens": 8, "encoder_num_layers": 1, "decoder_num_layers": 1, "max_len": STEPS}
+    config = TransformerConfig(**vocabulary, **sizes, dropout=0.0, embedding_dropout=rate)
+    model, lens = backend.build(config, seed=0), np.full(ROWS, STEPS)
+    batch = Batch(tokens, lens, tokens, tokens[:, ::-1], lens)
+    before = backend.get_weights(model)
+    loss = float(backend.trainer(model, optimizer="sgd", learning_rate=1.0, seed=5).step(batch))
+    after = backend.get_weights(model)
+    moved = {side: after[name] != before[name] for side in ("encoder", "decoder") for name in [f"{side}.embedding.weight"]}
+    masks = {f"{side}.dropout": rows[tokens] for side, rows in moved.items()}
+    expected, _ = reference.loss_and_gradients(reference.build(config, seed=0), *batch, dropout_masks=masks)
+    assert all(0.5 < mask.mean() < 0.9 for mask in masks.values())
+    np.testing.assert_allclose(loss, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_each_head_of_a_training_is_dropped_by_itself(rate, backend):
+    """Two heads of equal weights learn the same, unless other attention weights of theirs are dropped."""
+    config = CONFIGS["d2l"].replace(dropout=0.0, attention_dropout=rate)
+    heads, half = config.encoder_num_heads, config.num_hiddens // config.encoder_num_heads
+    model = backend.build(config, seed=1)
+
+    def by_head(weights):
+        """Of each attention its output's weights [out, H, D/H]."""
+        return {name: each.reshape(len(each), heads, half) for name, each in weights.items() if name.endswith("W_o.weight")}
+
+    weights = backend.get_weights(model)
+    for name, each in weights.items():
+        if name.endswith(("W_q.weight", "W_k.weight", "W_v.weight")):
+            weights[name] = np.tile(each[:half], (heads, 1))
+        elif name.endswith("W_o.weight"):
+            weights[name] = np.tile(each[:, :half], (1, heads))
+    backend.set_weights(model, weights)
+    rng, lens = np.random.default_rng(0), np.full(ROWS, STEPS)
+    source, target_in, target_out = rng.integers(4, 10, (3, ROWS, STEPS))
+    trainer = backend.trainer(model, optimizer="sgd", learning_rate=1.0, seed=5)
+    trainer.step(Batch(source, lens, target_in, target_out, lens))
+    before, after = by_head(weights), by_head(backend.get_weights(model))
+    assert len(after) >= 3
+    for name, each in after.items():
+        change = each - before[name]
+        apart = np.abs(change[:, 1:] - change[:, :1]).max() / np.abs(change).max()
+        assert apart > 1e-3 if rate else apart < 1e-10
+
+
 INJECTED = {
     "AddNorm": (([6], 0.5), [(2, 3, 6), (2, 3, 6)], {"dropout": (2, 3, 6)}),
     "PositionWiseFFN": ((6, 7, 5), [(2, 3, 6)], {"dropout": (2, 3, 7)}),

@@ -1,6 +1,7 @@
-"""A layer that computed in one dtype and then in another: nothing of the first is left in the second."""
+"""Dtypes beside float64: nothing of one is left in the next that a layer computes in, and float16 overflows late."""
 
 import numpy as np
+import pytest
 
 from transformer_mb.config import CHOICES
 from transformer_mb.positions import sinusoid_table
@@ -24,3 +25,30 @@ def test_positions_are_exact_again_after_a_narrower_dtype(backend, backend_name)
                 np.testing.assert_allclose(rounded, exact, rtol=0, atol=2.0**-8)
                 assert (rounded != exact).any()
                 np.testing.assert_array_equal(backend.apply(layer, X)[0], exact)
+
+
+@pytest.fixture
+def backend16(backend_name):
+    if backend_name not in BUILT_IN or "float16" not in BUILT_IN[backend_name].dtypes:
+        pytest.skip("the backend does not compute in float16")
+    return get_backend(backend_name, dtype="float16")
+
+
+@pytest.mark.two_bytes
+@pytest.mark.parametrize("kind", CHOICES["norm_kind"])
+def test_norms_of_values_whose_squares_overflow(kind, backend16, reference, rng):
+    """400 squared is more than float16 holds."""
+    X = np.sign(rng.standard_normal((4, 8))) * rng.uniform(300.0, 500.0, (4, 8))
+    X = X.astype(np.float16).astype(np.float64)
+    expected = reference.apply(reference.layer("LayerNorm", 8, kind=kind), X)
+    np.testing.assert_allclose(backend16.apply(backend16.layer("LayerNorm", 8, kind=kind), X), expected, rtol=0, atol=4e-3)
+
+
+@pytest.mark.two_bytes
+def test_attention_of_queries_whose_products_overflow(backend16):
+    """40 * 40 * 64 is more than float16 holds; an eighth of it, the score, is not, and takes the first key alone."""
+    queries, values = np.full((1, 2, 64), 40.0), np.arange(192.0).reshape(1, 3, 64)
+    keys = np.zeros((1, 3, 64))
+    keys[:, 0] = 40.0
+    found = backend16.apply(backend16.layer("DotProductAttention", 0.0), queries, keys, values)
+    np.testing.assert_array_equal(found, np.repeat(values[:, :1], 2, axis=1))

@@ -44,6 +44,17 @@ def test_kerass_own_files(config, tmp_path):
     np.testing.assert_array_equal(backend.logits(loaded, BATCH.source, BATCH.target_in, BATCH.source_valid_lens), expected)
 
 
+@pytest.mark.two_bytes
+def test_a_mixed_policy_through_a_file(tmp_path):
+    model = EncoderDecoder.from_config(CONFIG, dtype="mixed_bfloat16")
+    model.save(tmp_path / "model.keras")
+    loaded, inputs = keras.models.load_model(tmp_path / "model.keras"), (BATCH.source, BATCH.target_in, BATCH.source_valid_lens)
+    dense = loaded.decoder.blks[0].ffn.dense1
+    assert (dense.kernel.dtype, dense.compute_dtype) == ("float32", "bfloat16")
+    assert {weight.dtype for weight in loaded.trainable_weights} == {"float32"}
+    np.testing.assert_array_equal(loaded(*inputs)[0], model(*inputs)[0])
+
+
 def test_a_functional_model_through_a_file(tmp_path):
     inputs = keras.Input((4,), dtype="int32")
     Y = TransformerEncoder(9, 8, 8, 8, 8, [8], 8, 16, 2, 1, 0.0, max_len=20)(inputs)
