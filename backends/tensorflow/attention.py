@@ -22,7 +22,7 @@ def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Te
     check_rank("X", X, "[B, S, ...]", *range(2, 9))
     valid_len = lengths("valid_len", valid_len, [X.shape[:1]], X.shape[1], X)
     outside = tf.range(keras.ops.shape(X)[1], dtype=valid_len.dtype) >= valid_len[:, None]
-    return tf.where(outside[(..., *[None] * (X.shape.rank - 2))], tf.cast(value, X.dtype), X)
+    return tf.where(outside[(..., *[None] * (X.shape.rank - 2))], tf.convert_to_tensor(value, X.dtype), X)
 
 
 def masked_softmax(X: tf.Tensor, valid_lens: tf.Tensor | None = None, mask: tf.Tensor | None = None) -> tf.Tensor:

@@ -35,7 +35,7 @@ def lengths(name: str, given: Any, forms: Sequence[Sequence[Any]], steps: Any, l
     lens = _tensor(name, given)
     known = [[_known(size) for size in form] for form in forms]
     check_valid_lens(name, lens.shape, lens.dtype.is_integer, lens.dtype, _values(lens), known, _known(steps))
-    return lens
+    return lens if lens.dtype.size >= 4 else tf.cast(lens, tf.int32)  # few bits hold neither all steps nor a sum of lengths
 
 
 def attention_mask(given: Any, scores: Sequence[int | None], like: tf.Tensor) -> tf.Tensor:
