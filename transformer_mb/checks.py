@@ -236,8 +236,8 @@ def check_sides(encoder: bool, decoder: bool, enc_X: Any, dec_X: Any) -> None:
             raise ConfigError(f"{name} must be None for a model without {side}, got a {type(X).__name__}.")
 
 
-def check_positions(offset: int | np.ndarray, steps: int, max_len: int) -> None:
-    """Refuse a sequence that starts before the first position or runs past the last.
+def check_positions(offset: int | np.ndarray, steps: int, max_len: int, limit: str = "max_len") -> None:
+    """Refuse a sequence that starts before the first position or runs past the last; ``limit`` is what the user calls it.
 
     An offset for each row [B] is below 0 where the row begins with padding.
     """
@@ -245,4 +245,4 @@ def check_positions(offset: int | np.ndarray, steps: int, max_len: int) -> None:
     if last < 0 and np.ndim(offset) == 0:
         raise TokenError(f"offset must not be negative, got {last}.")
     if last + steps > max_len:
-        raise TokenError(f"A sequence must be at most max_len = {max_len} tokens long, got {last + steps}.")
+        raise TokenError(f"A sequence must be at most {limit} = {max_len} tokens long, got {last + steps}.")

@@ -100,7 +100,8 @@ class JAXBackend(NativeBackend):
         return None if self.device.platform == "cpu" else self.device.device_kind
 
     def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> nnx.Module:
-        function: Any = vars(constructor)["__init__"] if isinstance(constructor, type) else constructor
+        # Of a class nnx's metaclass shows no arguments.
+        function: Any = getattr(constructor, "__init__") if isinstance(constructor, type) else constructor  # noqa: B009
         if "param_dtype" in inspect.signature(function).parameters:
             options = {"param_dtype": jnp.dtype(self.dtype), **options}
         with jax.default_device(self.device):
@@ -148,7 +149,9 @@ class JAXBackend(NativeBackend):
 
     @contextmanager
     def _running(self, layer: Any, training: bool = False) -> Iterator[None]:
-        modules = [module for _, module in weights.named_layers(layer) if hasattr(module, "deterministic")]
+        _, owner = compiled.bound(layer)
+        within = () if owner is None else weights.named_layers(owner)
+        modules = [module for _, module in within if hasattr(module, "deterministic")]
         before = [module.deterministic for module in modules]
         for module in modules:
             module.deterministic = not training

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from transformer_mb.checks import check_positions
+
 
 @jax.tree_util.register_pytree_node_class
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class KeyValueCache:
                 keys = jnp.concatenate((self.key_buffer, keys), axis=2)
                 values = jnp.concatenate((self.value_buffer, values), axis=2)
             return replace(self, length=length, key_buffer=keys, value_buffer=values)
+        # A traced length is no number yet; that of one piece is.
+        check_positions(0 if self._traced else int(self.length), keys.shape[2], self.max_steps, "max_steps")
         key_buffer, value_buffer = self.key_buffer, self.value_buffer
         if key_buffer is None:
             key_buffer = jnp.zeros((*keys.shape[:2], self.max_steps, keys.shape[3]), keys.dtype)

@@ -192,7 +192,7 @@ def _evaluate(function: Callable[..., Any], structure: Structure, values: Mappin
 def call(layer: Any, inputs: Sequence[Any], options: Mapping[str, Any], platform: str) -> Any:
     """A layer, a layer's method or a function on arrays and numbers, compiled."""
     leave_room()
-    function, module = _bound(layer)
+    function, module = bound(layer)
     arrays, static = _separate((inputs, options))
     _check_values(function, static, module, arrays)
     output, maps, streams = compiled(_call, 3, platform)(function, static, *nnx.split(module), arrays)
@@ -223,15 +223,17 @@ def differentiate(
 ) -> tuple[Array, dict[int, Array], dict[str, Array]]:
     """The first output, and the gradients of sum(output * cotangent) by id of the input and by name of the parameter."""
     leave_room()
-    function, module = _bound(layer)
+    function, module = bound(layer)
     arrays, static = _separate((inputs, options))
     _check_values(function, static, module, arrays)
     compared = compiled(_differentiate, 3, platform)
-    output, by_position, by_name = compared(function, static, *nnx.split(module), arrays, cotangent)
+    output, by_position, by_name, streams = compared(function, static, *nnx.split(module), arrays, cotangent)
+    if module is not None:
+        nnx.update(module, streams)
     return output, {id(arrays[i]): gradient for i, gradient in by_position.items()}, by_name
 
 
-def _bound(layer: Any) -> tuple[Callable[..., Any], nnx.Module | None]:
+def bound(layer: Any) -> tuple[Callable[..., Any], nnx.Module | None]:
     """As a function, and the module that it takes first."""
     if isinstance(layer, nnx.Module):
         return type(layer).__call__, layer
@@ -279,15 +281,16 @@ def _differentiate(
     state: Any,
     arrays: Sequence[Array],
     cotangent: Array,
-) -> tuple[Array, dict[int, Array], dict[str, Array]]:
+) -> tuple[Array, dict[int, Array], dict[str, Array], Any]:
+    """What ``differentiate`` returns, by position of the input, and what the call changed in the module: its random streams."""
     floats = {i: array for i, array in enumerate(arrays) if jnp.issubdtype(array.dtype, jnp.floating)}
 
-    def run(values: dict[str, Array], floats: dict[int, Array]) -> Array:
+    def run(values: dict[str, Array], floats: dict[int, Array]) -> tuple[Array, Any]:
         module = _merge(graphdef, state, values)
         output = _run(function, static, module, [floats.get(i, array) for i, array in enumerate(arrays)])
-        return output[0] if isinstance(output, tuple) else output
+        return output[0] if isinstance(output, tuple) else output, nnx.state(module, nnx.RngState)
 
     values = {name: parameter.value for name, parameter in named_parameters(nnx.merge(graphdef, state)).items()}
-    output, pull_back = jax.vjp(run, values, floats)
+    output, pull_back, streams = jax.vjp(run, values, floats, has_aux=True)
     by_name, by_position = pull_back(cotangent.astype(output.dtype))
-    return output, by_position, by_name
+    return output, by_position, by_name, streams

@@ -16,7 +16,7 @@ from jax import Array
 from transformer_mb.distributed import Share
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compiled import Structure, at_least_float32, compiled, leave_room, product_precision, split
+from .compiled import Structure, at_least_float32, compiled, product_precision, split
 from .dropout import injected_dropout, seeded_dropout
 from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
@@ -59,11 +59,11 @@ class JAXTrainer(Trainer):
         super().__init__(model, named_parameters(model), options)
         # What the compiled step depends on: the learning rate and the seed are inputs.
         self.static = replace(options, learning_rate=1.0, seed=0, compile=True)
-        self.structure, values = split(model)
+        _, values = split(model)
         # All on the weights' device by name, as what a step returns is: or the second step would be compiled anew.
         first = next(iter(values.values()))
         self.sharding, self.platform = first.sharding, next(iter(first.devices())).platform
-        self.key = jax.device_put(jax.random.key(options.seed), self.sharding)
+        self.key = jax.device_put(_key(options.seed), self.sharding)
         self.optimizer_state = jax.device_put(build_optimizer(values, options)[1], self.sharding)
         self._sums: dict[str, Array] | None = None  # of the gradients of a step's batches before the last
 
@@ -72,7 +72,7 @@ class JAXTrainer(Trainer):
 
     def run_batch(self, share: Share, part: int, last: bool) -> Array | float:
         """On all devices together, where there are several: a batch's sums are those of all its rows."""
-        leave_room()
+        structure, _ = split(self.model)  # again, since its attributes may have been changed
         processes: Any = self.processes
         mesh = processes.mesh if processes.size > 1 or processes.sharded else None
         arrays = jax.tree.map(np.asarray, tuple(share.batch))
@@ -87,12 +87,12 @@ class JAXTrainer(Trainer):
         if last:
             step = _step if mesh is None else mesh.compiled(_step, values, self.optimizer_state)
             state, rest = (values, self.optimizer_state), (self.learning_rate, self._sums)
-            loss, values, self.optimizer_state = step(self.structure, self.static, *state, inputs, *rest)
+            loss, values, self.optimizer_state = step(structure, self.static, *state, inputs, *rest)
             self._sums = None
             self._store(values if mesh is None or mesh.in_parts else mesh.whole(values))
         else:
             add = _add if mesh is None else mesh.compiled(_add, self._sums)
-            loss, self._sums = add(self.structure, self.static, self._sums, values, inputs)
+            loss, self._sums = add(structure, self.static, self._sums, values, inputs)
         if mesh is None:
             return loss
         return 0.0 if processes.rank else loss.addressable_data(0)
@@ -127,6 +127,13 @@ class JAXTrainer(Trainer):
         if self.options.optimizer != "sgd":
             count = jax.device_put(jnp.asarray(self.step_count, jnp.int32), self.sharding)
             self.optimizer_state = self.optimizer_state._replace(count=count)
+
+
+def _key(seed: int) -> Array:
+    """Each of 64 bits gives another, as in NumPy. JAX itself reads the low half alone while it knows no float64."""
+    high, low = divmod(seed % 2**64, 2**32)
+    key = jax.random.key(low)
+    return jax.random.fold_in(key, high) if high else key
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))

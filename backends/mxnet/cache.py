@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 from mxnet import np as mnp
 
+from transformer_mb.checks import check_positions
+
 
 class KeyValueCache(NamedTuple):
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
 
-    ``max_steps`` changes nothing here: MXNet has no view of a buffer's first steps, so that reading them would copy
-    as much as the concatenation does, and writing into the buffer would be one more operation.
+    ``max_steps`` is a limit here, and allocates nothing: MXNet has no view of a buffer's first steps, so that reading
+    them would copy as much as the concatenation does, and writing into the buffer would be one more operation.
 
     ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
@@ -39,6 +41,8 @@ class KeyValueCache(NamedTuple):
         return steps >= self.left_padding.reshape(-1, 1, 1, 1)
 
     def append(self, keys: mnp.ndarray, values: mnp.ndarray) -> KeyValueCache:
+        if self.max_steps is not None:
+            check_positions(self.length, keys.shape[2], self.max_steps, "max_steps")
         length = self.length + keys.shape[2]
         if self.length:
             keys = mnp.concatenate((self.key_buffer, keys), axis=2)

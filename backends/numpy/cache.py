@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transformer_mb.checks import check_positions
+
 
 class KeyValueCache(NamedTuple):
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
@@ -44,6 +46,7 @@ class KeyValueCache(NamedTuple):
                 keys = np.concatenate((self.key_buffer, keys), axis=2)
                 values = np.concatenate((self.value_buffer, values), axis=2)
             return self._replace(length=length, key_buffer=keys, value_buffer=values)
+        check_positions(self.length, keys.shape[2], self.max_steps, "max_steps")
         key_buffer, value_buffer = self.key_buffer, self.value_buffer
         if key_buffer is None:
             key_buffer = np.empty((*keys.shape[:2], self.max_steps, keys.shape[3]), keys.dtype)

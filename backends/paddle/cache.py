@@ -7,12 +7,14 @@ from typing import NamedTuple
 import paddle
 from paddle import Tensor
 
+from transformer_mb.checks import check_positions
+
 
 class KeyValueCache(NamedTuple):
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
 
-    ``max_steps`` changes nothing here: Paddle's matmul copies a view of a longer buffer, which together with the
-    write into the buffer takes more than twice the time of a concatenation (measured).
+    ``max_steps`` is a limit here, and allocates nothing: Paddle's matmul copies a view of a longer buffer, which together
+    with the write into the buffer takes more than twice the time of a concatenation (measured).
 
     ``left_padding`` [B]: how many steps at a row's start are no tokens; ``mask`` hides them.
     """
@@ -39,6 +41,8 @@ class KeyValueCache(NamedTuple):
         return paddle.arange(self.length, dtype=self.left_padding.dtype) >= self.left_padding.reshape([-1, 1, 1, 1])
 
     def append(self, keys: Tensor, values: Tensor) -> KeyValueCache:
+        if self.max_steps is not None:
+            check_positions(self.length, keys.shape[2], self.max_steps, "max_steps")
         length = self.length + keys.shape[2]
         if self.length:
             keys = paddle.concat([self.key_buffer, keys], axis=2)

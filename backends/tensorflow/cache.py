@@ -7,6 +7,8 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from .embedding import _check_static
+
 
 class KeyValueCache(NamedTuple):
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
@@ -45,6 +47,7 @@ class KeyValueCache(NamedTuple):
                 keys = tf.concat((self.key_buffer, keys), axis=2)
                 values = tf.concat((self.value_buffer, values), axis=2)
             return self._replace(length=length, key_buffer=keys, value_buffer=values)
+        _check_static(self.length, keys.shape[2], self.max_steps, "max_steps")
         allocated, start = self if self.key_buffer is not None else self._allocated(keys), (0, 0, self.length, 0)
         key_buffer = keras.ops.slice_update(allocated.key_buffer, start, keys)
         value_buffer = keras.ops.slice_update(allocated.value_buffer, start, values)

@@ -51,11 +51,11 @@ class PositionalEncoding(keras.layers.Layer):
                 self.P = tf.cast(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype)
 
 
-def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int) -> None:
-    """Within a graph the number of steps may not be known yet."""
-    first, count = tf.get_static_value(offset), tf.get_static_value(steps)
-    if first is not None and count is not None:
-        check_positions(first, int(count), max_len)
+def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int | tf.Tensor, limit: str = "max_len") -> None:
+    """Within a graph the numbers of steps may not be known yet."""
+    first, count, most = map(tf.get_static_value, (offset, steps, max_len))
+    if first is not None and count is not None and most is not None:
+        check_positions(first, int(count), int(most), limit)
 
 
 def _rows(table: tf.Tensor, start: int | tf.Tensor, count: int | tf.Tensor) -> tf.Tensor:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from transformer_mb.checks import check_positions
+
 
 class KeyValueCache(NamedTuple):
     """Keys and values [B, H, length, D/H] of all steps so far, grown by concatenation.
@@ -45,6 +47,7 @@ class KeyValueCache(NamedTuple):
                 keys = torch.cat((self.key_buffer, keys), dim=2)
                 values = torch.cat((self.value_buffer, values), dim=2)
             return self._replace(length=length, key_buffer=keys, value_buffer=values)
+        check_positions(self.length, keys.shape[2], self.max_steps, "max_steps")
         key_buffer, value_buffer = self.key_buffer, self.value_buffer
         if key_buffer is None:
             key_buffer = keys.new_empty(*keys.shape[:2], self.max_steps, keys.shape[3])

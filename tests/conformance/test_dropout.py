@@ -37,6 +37,21 @@ def test_training_drops_anew_each_time(backend32):
     assert (first != second).any()
 
 
+def test_differentiated_in_training_it_drops_anew_each_time_too(backend32):
+    """What is dropped has no gradient; the next call draws other numbers, be it of ``gradients`` or of ``apply``."""
+    layer, X = backend32.layer("PositionalEncoding", 50, 0.3), np.ones((2, 40, 50))
+    evaluated, (everywhere,), _ = backend32.gradients(layer, [X], np.ones_like(X))
+    assert (everywhere == 1.0).all()
+    kept = []
+    for _ in range(2):
+        output, (gradient,), _ = backend32.gradients(layer, [X], np.ones_like(X), training=True)
+        kept.append(gradient != 0.0)
+        np.testing.assert_allclose(gradient[kept[-1]], 1.0 / 0.7, rtol=1e-5)
+        np.testing.assert_allclose(output, np.where(kept[-1], evaluated / 0.7, 0.0), rtol=1e-5)
+    kept.append(backend32.apply(layer, X, training=True) != 0.0)
+    assert is_drawn_apart(np.array(kept), 0.3)
+
+
 def is_drawn_apart(masks, rate):
     """Of n masks [n, ...]: each keeps its share, and two of them agree as often as independent ones do."""
     flat = masks.reshape(len(masks), -1)
@@ -62,7 +77,7 @@ def test_each_row_of_a_batch_is_dropped_by_itself(rate, backend32):
 ROWS, STEPS, WIDTH = 3, 8, 64
 
 
-def masks_of_a_training(backend, rate, steps=2, parts=2):
+def masks_of_a_training(backend, rate, steps=2, parts=2, seed=5):
     """[steps * parts * sides * rows, STEPS, WIDTH]: what a trainer kept of the embeddings, by its own random numbers.
 
     Every token stands at one place alone. So its vector has no gradient, and stays as it was, where that place was dropped.
@@ -73,7 +88,7 @@ def masks_of_a_training(backend, rate, steps=2, parts=2):
     sizes = {"num_hiddens": WIDTH, "ffn_num_hiddens": 8, "encoder_num_layers": 1, "decoder_num_layers": 1}
     rates = {"dropout": 0.0, "embedding_dropout": rate}
     model = backend.build(TransformerConfig(max_len=STEPS, **vocabulary, **sizes, **rates), seed=0)
-    trainer = backend.trainer(model, optimizer="sgd", learning_rate=1.0, seed=5)
+    trainer = backend.trainer(model, optimizer="sgd", learning_rate=1.0, seed=seed)
     lens, masks = np.full(ROWS, STEPS), []
     for _ in range(steps):
         before = backend.get_weights(model)
@@ -135,6 +150,11 @@ def test_each_head_of_a_training_is_dropped_by_itself(rate, backend):
         change = each - before[name]
         apart = np.abs(change[:, 1:] - change[:, :1]).max() / np.abs(change).max()
         assert apart > 1e-3 if rate else apart < 1e-10
+
+
+def test_a_large_seed_is_none_of_the_small_ones(backend):
+    masks = [masks_of_a_training(backend, 0.2, 1, 1, seed) for seed in (0, 2**32, 2**53 - 1)]
+    assert is_drawn_apart(np.concatenate(masks), 0.2)
 
 
 INJECTED = {

@@ -1,6 +1,8 @@
 """Precision, dropout and derivatives in JAX."""
 
 import math
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -96,3 +98,31 @@ def test_the_matrix_can_have_the_switch_forgotten():
         else:
             programs.append(function.lower(np.ones((2, 2), np.float32)).as_text())
     assert list(map(asked_for, programs)) == [{"HIGHEST"}, {"HIGH"}, {"HIGHEST"}]
+
+
+def test_a_trainer_follows_changed_attributes():
+    """As evaluation does; of a model that is made so the first loss is the same."""
+    backend = tmb.get_backend("jax")
+    ids, lens = np.array([[4, 8, 6]]), np.array([3])
+    batch, losses = Batch(ids, lens, ids, ids, lens), {}
+    for changed in ("before", "after", "never"):
+        model = backend.build(tmb.presets.d2l(9, 9, dropout=0.0), seed=0)
+        ours = None if changed == "before" else backend.trainer(model)
+        if changed != "never":
+            model.decoder.blks[0].addnorm1.ln.eps = 1.0
+        losses[changed] = float((ours or backend.trainer(model)).step(batch))
+    assert losses["before"] == losses["after"] != losses["never"]
+
+
+def test_each_seed_of_64_bits_has_a_key_of_its_own():
+    """In a process of its own, whose JAX knows no float64; those of 32 bits are JAX' own."""
+    program = """
+import jax
+from transformer_mb.backends.jax.trainer import _key
+seeds = [0, 1, 2**32 - 1, 2**32, 2**32 + 1, 2**33, 2**63, 2**64 - 1]
+keys = [jax.random.key_data(_key(seed)).tolist() for seed in seeds]
+assert len(set(map(tuple, keys))) == len(seeds), keys
+assert keys[:3] == [jax.random.key_data(jax.random.key(seed)).tolist() for seed in seeds[:3]]
+assert jax.random.key_data(_key(-1)).tolist() == keys[-1] and not jax.config.jax_enable_x64
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
