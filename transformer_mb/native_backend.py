@@ -159,7 +159,6 @@ class NativeBackend(Backend):
         return DecodingInputs(*map(self._tensor, inputs))._replace(forced=inputs.forced, seeds=inputs.seeds)
 
     def _decoding(self, model: Any) -> AbstractContextManager[Any]:
-        """What decodes with one call runs inside."""
         return self._running(model)
 
     def run_greedy(self, model: Any, inputs: DecodingInputs, max_steps: int) -> np.ndarray:

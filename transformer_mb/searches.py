@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +33,14 @@ class Searches(ABC):
 
     @abstractmethod
     def start_beam(self, model: Any, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False) -> BeamSession:
-        """A cached decoding of ``beam`` rows for each source or prompt; ``attend``: its ``attention`` will be asked for."""
+        """A cached decoding of ``beam`` rows for each source or prompt; ``attend``: its ``attention`` will be asked for.
+
+        It begins and steps inside ``_decoding``.
+        """
+
+    def _decoding(self, model: Any) -> AbstractContextManager[Any]:
+        """Inside, the model drops nothing; afterwards it is in the mode that it was in."""
+        return nullcontext()
 
     def quantized(self, model: Any) -> Any:
         """A copy for decoding alone, whose linear layers multiply whole numbers of eight bits (``translate --dtype int8``).
@@ -155,12 +163,14 @@ class Searches(ABC):
     ) -> list[list[ScoredIds]]:
         check_coverage_penalty(coverage_penalty, model.config)
         attend = (True,) if coverage_penalty else ()
-        session = self.start_beam(model, inputs, int(limits.max()), beam, *attend)
-        if coverage_penalty:
-            session = Coverage(session, coverage_penalty, inputs.source, inputs.valid_lens, beam)
-        if most_probable:
-            return greedy_search(session, limits, length_penalty, inputs.tokens, model.config.eos_id, inputs.forced)
-        return beam_search(session, limits, beam, length_penalty, inputs.tokens, model.config.eos_id, n_best, inputs.forced)
+        first_tokens, eos_id = inputs.tokens, model.config.eos_id
+        with self._decoding(model):
+            session = self.start_beam(model, inputs, int(limits.max()), beam, *attend)
+            if coverage_penalty:
+                session = Coverage(session, coverage_penalty, inputs.source, inputs.valid_lens, beam)
+            if most_probable:
+                return greedy_search(session, limits, length_penalty, first_tokens, eos_id, inputs.forced)
+            return beam_search(session, limits, beam, length_penalty, first_tokens, eos_id, n_best, inputs.forced)
 
     def _decoding_inputs(
         self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: Any, prefixes: Any = None

@@ -51,8 +51,6 @@ class BeamDecoder:
 
     @no_gradients()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        if model.training:  # else to go through all layers takes longer than a step of a small model
-            model.eval()
         self.model, self.attend = model, attend
         rows, max_steps = beam * len(inputs.tokens), max_steps + inputs.prompt_steps
         enc_outputs, valid_lens = None, inputs.valid_lens

@@ -129,13 +129,17 @@ class PaddleBackend(NativeBackend):
 
     @contextmanager
     def _mode(self, layer: Any, training: bool) -> Iterator[None]:
-        """On this device, and in training or evaluation mode; afterwards as it was. Plain functions have no mode."""
-        before = getattr(layer, "training", training)
-        if before != training:
-            (layer.train if training else layer.eval)()
-        try:
-            with paddle.device.device_guard(self.device):
+        """On this device, and in training or evaluation mode; afterwards each part in its own. Plain functions have no mode."""
+        with paddle.device.device_guard(self.device):
+            before = getattr(layer, "training", training)
+            if before == training:
                 yield
-        finally:
-            if before != training:
+                return
+            others = [part for part in layer.sublayers() if part.training == training]
+            (layer.train if training else layer.eval)()
+            try:
+                yield
+            finally:
                 (layer.train if before else layer.eval)()
+                for part in others:
+                    part.training = training

@@ -53,8 +53,6 @@ class BeamDecoder:
 
     @paddle.no_grad()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        if model.training:  # to say it again takes a tenth of a short sentence's time
-            model.eval()
         _take_threads(model.decoder.dense.weight.size)
         self.model, self.attend = model, attend
         self.place = inputs.tokens.place

@@ -37,7 +37,7 @@ def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, l
     """Lengths from 0 to ``steps``, of one of the shapes ``forms``."""
     lens = _tensor(name, given, like)
     check_valid_lens(name, lens.shape, lens.dtype in WHOLE, lens.dtype, _values(lens), forms, steps)
-    return lens
+    return lens if lens.dtype in WHOLE[:2] else lens.astype(paddle.int64)
 
 
 def attention_mask(given: Any, scores: Sequence[int], like: Tensor) -> Tensor:

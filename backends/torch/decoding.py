@@ -52,8 +52,6 @@ class BeamDecoder:
 
     @torch.inference_mode()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        if model.training:  # else to go through all layers takes longer than a step of a small model
-            model.eval()
         self.model, self.attend = model, attend
         self.device = inputs.tokens.device
         read = next(given for given in (inputs.source, inputs.prompt, inputs.tokens) if given is not None)

@@ -41,8 +41,9 @@ def tied_model():
 def first_step(backend, model):
     """Log-probabilities and ids [ROWS, COUNT]: all rows of a source are alike."""
     inputs, steps = backend._decoding_inputs(model, "beam", SOURCE, LENS, STEPS)
-    session = backend.start_beam(model, inputs, int(steps.max()), BEAM)
-    log_probs, ids = session.step(np.repeat(inputs.tokens, BEAM), COUNT)
+    with backend._decoding(model):
+        session = backend.start_beam(model, inputs, int(steps.max()), BEAM)
+        log_probs, ids = session.step(np.repeat(inputs.tokens, BEAM), COUNT)
     np.testing.assert_array_equal(ids, np.repeat(ids[::BEAM], BEAM, axis=0))
     return log_probs[::BEAM], ids[::BEAM]
 

@@ -18,7 +18,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "caches without a buffer of the right size grow by concatenation, to the same keys and values": (
         "paddle/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
-        "paddle/decoding.py BeamDecoder.__init__: max_steps += inputs.prompt_steps -> max_steps -= inputs.prompt_steps",
         "torch/decoder.py TransformerDecoder.init_state: fresh = max_steps is None and left_padding is None -> fresh = max_steps is not None and left_padding is None",
     ),
     "another of two ways that compute the same; which one is faster is all that differs": (

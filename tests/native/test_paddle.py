@@ -215,6 +215,7 @@ def test_past_the_layers_the_same_is_computed(monkeypatch, kind, limits):
         monkeypatch.setattr(f"transformer_mb.backends.paddle.prepared_layers.{name}", limit)
     backend = PaddleBackend(dtype="float64")
     model = backend.build(CONFIG.replace(**kind), seed=1)
+    model.eval()
     rows = np.array([0, 0, 2, 3, 5, 4])
     steps = []
     for plain in (True, False):

@@ -88,6 +88,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
         answer |= _again(search, steps, spec["repeats"]) if mistake is None else _as_once(tokens, spec["beam"] is None)
     if "target" in arrays:
         answer["logits"] = _logits_of_steps(backend, native, source, lens, arrays["target"])
+    check_mode(native)
     return answer
 
 
