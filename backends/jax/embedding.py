@@ -19,6 +19,7 @@ from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
 from .given import floats, look_up, token_ids
+from .linear import broadcast
 from .normalization import LayerNorm
 
 # One float64 table for all modules of a size, which no module holds: it is neither a weight nor saved.
@@ -71,6 +72,26 @@ def _rows(table: Any, start: Any, count: int, dtype: Any) -> Array:
     return jnp.asarray(table[int(start) : int(start) + count], dtype)
 
 
+@jax.custom_jvp
+def _taken(table: Array, ids: Array) -> Array:
+    return jnp.take(table, ids, axis=0)
+
+
+@_taken.defjvp
+def _taken_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Any]) -> tuple[Array, Array]:
+    """In float32, and so is its transpose, which adds up the gradients of each row."""
+    table, ids = primals
+    return _taken(table, ids), jnp.take(tangents[0].astype(jnp.float32), ids, axis=0).astype(table.dtype)
+
+
+class Embed(nnx.Embed):
+    """In two bytes JAX adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
+
+    def __call__(self, inputs: Array) -> Array:
+        table = self.embedding[...]
+        return _taken(table, inputs) if table.dtype.itemsize == 2 else super().__call__(inputs)
+
+
 class SequenceEmbedding(nnx.Module):
     """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -94,15 +115,15 @@ class SequenceEmbedding(nnx.Module):
         self.padding_id = chosen.padding_id
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
-        self.embedding = nnx.Embed(vocab_size, num_hiddens, **created)
+        self.embedding = Embed(vocab_size, num_hiddens, **created)
         if chosen.padding_id is not None:
             # The pad row is zero and learns nothing; nnx.Embed has no padding_idx.
             self.embedding.embedding[chosen.padding_id] = 0.0
-        self.pos_embedding = nnx.Embed(rows, num_hiddens, **created) if chosen.position == "learned" else None
+        self.pos_embedding = Embed(rows, num_hiddens, **created) if chosen.position == "learned" else None
         self.pos_encoding = (
             None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
-        self.type_embedding = nnx.Embed(token_types, num_hiddens, **created) if token_types else None
+        self.type_embedding = Embed(token_types, num_hiddens, **created) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout, rngs=rngs)
 
@@ -121,14 +142,14 @@ class SequenceEmbedding(nnx.Module):
         if self.pos_embedding is None:
             X = self.pos_encoding(X, start)
         else:
-            X = X + _rows(self.pos_embedding.embedding[...], start, T, X.dtype)
+            X = X + broadcast(_rows(self.pos_embedding.embedding[...], start, T, X.dtype), X)
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
             table = self.type_embedding
-            X = X + (table.embedding[0] if token_types is None else look_up("token_types", table, token_types))
+            X = X + (broadcast(table.embedding[0], X) if token_types is None else look_up("token_types", table, token_types))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)

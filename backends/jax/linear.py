@@ -42,7 +42,13 @@ def reverse_mode() -> Iterator[None]:
 
 def spread(vector: Array, like: Array) -> Array:
     """A vector as broadcast to ``like``, whose last axes it has."""
-    return _spread(vector, like) if _differentiation.reverse else jnp.broadcast_to(vector, like.shape)
+    return _spread(vector, like) if _differentiation.reverse else broadcast(vector, like)
+
+
+def broadcast(vector: Array, like: Array) -> Array:
+    """Its gradient is summed in at least float32: JAX' own adds up all rows in two bytes, and loses most of many."""
+    wide = vector.astype(jnp.promote_types(vector.dtype, jnp.float32))
+    return jnp.broadcast_to(wide, like.shape).astype(vector.dtype)
 
 
 @jax.custom_vjp

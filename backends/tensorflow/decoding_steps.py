@@ -16,7 +16,7 @@ from .cache import BlockCache
 from .decoder import DecoderBlock, TransformerDecoder
 from .dense import Dense, products, row_product
 from .dropout import Dropout
-from .embedding import PositionalEncoding
+from .embedding import Embedding, PositionalEncoding
 from .feed_forward import PositionWiseFFN
 from .model import _TiedDense
 from .normalization import AddNorm, LayerNorm
@@ -24,7 +24,7 @@ from .weights import named_layers
 
 LAYERS = (
     *(TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN),
-    *(PositionalEncoding, Dropout, keras.layers.Embedding, Dense, _TiedDense),
+    *(PositionalEncoding, Dropout, Embedding, Dense, _TiedDense),
 )
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
 JOINED = 2**16

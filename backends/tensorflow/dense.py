@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 
 TINY = 2**10  # multiplications of one product
+TWO_BYTES = (tf.bfloat16, tf.float16)
 _in_bfloat16: ContextVar[bool] = ContextVar("_in_bfloat16", default=False)
 
 
@@ -72,6 +73,22 @@ def _eigen(left: tf.Tensor, right: tf.Tensor, **turned: bool) -> tf.Tensor:
     return tf.raw_ops.BatchMatMulV3(x=left, y=right, Tout=left.dtype, **turned)
 
 
+def plus(Y: tf.Tensor, vector: Any) -> tf.Tensor:
+    """Y + vector, whose gradient is summed in float32: TensorFlow adds up all rows in float16, and loses digits of many."""
+    if Y.dtype not in TWO_BYTES:
+        return Y + vector
+
+    @tf.custom_gradient
+    def added(Y: tf.Tensor, vector: tf.Tensor) -> tuple[tf.Tensor, Any]:
+        def gradient(change: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            rows = tf.cast(tf.reshape(change, (-1, tf.size(vector))), tf.float32)
+            return change, tf.cast(tf.reshape(tf.reduce_sum(rows, axis=0), tf.shape(vector)), vector.dtype)
+
+        return Y + vector, gradient
+
+    return added(Y, tf.convert_to_tensor(vector))
+
+
 @keras.saving.register_keras_serializable("transformer_mb")
 class Dense(keras.layers.Dense):
     """keras.layers.Dense as one product of two matrices: of sizes not known Keras' own makes twenty operations."""
@@ -82,7 +99,7 @@ class Dense(keras.layers.Dense):
     def call(self, X: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         Y = product(tf.reshape(X, (-1, X.shape[-1])), self.kernel)
         if self.bias is not None:
-            Y = Y + self.bias
+            Y = plus(Y, self.bias)
         return tf.reshape(Y, _leading(X, self.units))
 
 

@@ -13,6 +13,7 @@ from transformer_mb.config import check_choice, check_sizes, check_table
 from transformer_mb.options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
+from .dense import plus
 from .dropout import Dropout
 from .given import floats, look_up, token_ids
 from .normalization import LayerNorm
@@ -65,6 +66,26 @@ def _rows(table: tf.Tensor, start: int | tf.Tensor, count: int | tf.Tensor) -> t
     return table[start : start + count]
 
 
+@keras.saving.register_keras_serializable("transformer_mb")
+class Embedding(keras.layers.Embedding):
+    """In two bytes Keras adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        if self.compute_dtype not in ("bfloat16", "float16"):
+            return super().call(inputs)
+        return _taken(tf.convert_to_tensor(self.embeddings), tf.cast(inputs, tf.int64))
+
+
+@tf.custom_gradient
+def _taken(table: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, Any]:
+    def gradient(change: tf.Tensor) -> tuple[tf.Tensor, None]:
+        rows = tf.cast(tf.reshape(change, (-1, table.shape[1])), tf.float32)
+        sums = tf.math.unsorted_segment_sum(rows, tf.reshape(ids, (-1,)), table.shape[0])
+        return tf.cast(sums, table.dtype), None
+
+    return keras.ops.take(table, ids, axis=0), gradient
+
+
 class SequenceEmbedding(keras.layers.Layer):
     """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -104,9 +125,9 @@ class SequenceEmbedding(keras.layers.Layer):
         self.dropout = Dropout(chosen.embedding_dropout)
         self.built = True
 
-    def _table(self, rows: int, num_hiddens: int) -> keras.layers.Embedding:
+    def _table(self, rows: int, num_hiddens: int) -> Embedding:
         # Keras refuses whole numbers of NumPy's.
-        table = keras.layers.Embedding(int(rows), int(num_hiddens), dtype=self.dtype_policy)
+        table = Embedding(int(rows), int(num_hiddens), dtype=self.dtype_policy)
         table.build()
         return table
 
@@ -130,14 +151,14 @@ class SequenceEmbedding(keras.layers.Layer):
             X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
         X = X * self.scale
         table = self.pos_embedding
-        X = self.pos_encoding(X, start) if table is None else X + _rows(table.embeddings, start, T)
+        X = self.pos_encoding(X, start) if table is None else plus(X, _rows(table.embeddings, start, T))
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
             table = self.type_embedding
-            X = X + (table.embeddings[0] if token_types is None else look_up("token_types", table, token_types))
+            X = plus(X, table.embeddings[0]) if token_types is None else X + look_up("token_types", table, token_types)
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X, training=training)

@@ -15,7 +15,7 @@ from transformer_mb.errors import ShapeError
 from transformer_mb.options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
-from .dense import Dense, product
+from .dense import Dense, plus, product
 from .encoder import TransformerEncoder
 
 
@@ -62,7 +62,7 @@ class _TiedDense(keras.layers.Layer):
         B, T, D = keras.ops.shape(X)
         Y = product(tf.reshape(X, (-1, D)), weight, transpose_b=True)
         Y = tf.reshape(Y, (B, T, self.embedding.input_dim))
-        return Y if self.bias is None else Y + self.bias
+        return Y if self.bias is None else plus(Y, self.bias)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")

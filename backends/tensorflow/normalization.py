@@ -47,7 +47,7 @@ class LayerNorm(keras.layers.Layer):
         floats("The input of LayerNorm", X, self.weight)
         axes = tuple(range(-len(self.norm_shape), 0))
         dtype = X.dtype
-        # Squares of half precision would overflow.
+        # In float32: squares of half precision would overflow.
         X = tf.cast(X, tf.float32) if dtype in (tf.bfloat16, tf.float16) else X
         if self.kind != "std_norm":
             X = _normalized(X, axes, self.eps, centered=self.kind == "layer_norm")
@@ -57,9 +57,10 @@ class LayerNorm(keras.layers.Layer):
             # The root of 0 has no derivative: rows that are constant take none through it.
             varied = variance > 0.0
             X = X / (tf.where(varied, tf.sqrt(tf.where(varied, variance, 1.0)), 0.0) + self.eps)
-        X = tf.cast(X, dtype)
-        X = X if self.weight is None else X * self.weight
-        return X if self.bias is None else X + self.bias
+        # So are the gradients of weight and bias, sums over all rows.
+        X = X if self.weight is None else X * tf.cast(self.weight, X.dtype)
+        X = X if self.bias is None else X + tf.cast(self.bias, X.dtype)
+        return tf.cast(X, dtype)
 
 
 def _normalized(X: tf.Tensor, axes: tuple[int, ...], eps: float, centered: bool) -> tf.Tensor:

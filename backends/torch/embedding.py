@@ -6,6 +6,7 @@ import math
 from typing import Unpack
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_mb.checks import check_features, check_positions, check_types
@@ -15,7 +16,7 @@ from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
 from .given import floats, look_up, token_ids
-from .normalization import LayerNorm
+from .normalization import HALF, LayerNorm
 
 
 def _rows(table: Tensor, start: int | Tensor, count: int) -> Tensor:
@@ -52,6 +53,15 @@ class PositionalEncoding(nn.Module):
             self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X)
 
 
+class Embedding(nn.Embedding):
+    """In two bytes torch adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if self.weight.dtype in HALF and torch.is_grad_enabled():
+            return F.embedding(ids, self.weight.float(), self.padding_idx).to(self.weight.dtype)
+        return super().forward(ids)
+
+
 class SequenceEmbedding(nn.Module):
     """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
@@ -71,12 +81,12 @@ class SequenceEmbedding(nn.Module):
         self.position_offset = chosen.position_offset
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
-        self.embedding = nn.Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
-        self.pos_embedding = nn.Embedding(rows, num_hiddens) if chosen.position == "learned" else None
+        self.embedding = Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
+        self.pos_embedding = Embedding(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = (
             None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
-        self.type_embedding = nn.Embedding(token_types, num_hiddens) if token_types else None
+        self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
 

@@ -10,6 +10,8 @@ import numpy as np
 from ...interface import FUNCTIONS
 
 B, T, S, D, H, F, V = 3, 4, 5, 8, 2, 12, 11
+# Rows and steps of a sum that two bytes would lose: bfloat16 adds no more of equal parts than 2^8, and float16 than 2^11.
+MANY = 64
 BLOCK = (D, D, D, D, [D], D, F, H, 0.0)
 STACK = (V, D, D, D, D, [D], D, F, H, 2, 0.0)
 
@@ -20,8 +22,9 @@ class Case:
 
     ``layer`` is a name of ``interface.LAYERS`` or ``interface.FUNCTIONS``. Inputs are given as strings: see ``build_input``.
     ``training`` runs it in training mode; what it drops out, ``masks`` say: the shape of each by its path. ``ill_conditioned``
-    inputs make any implementation lose digits: the limits of such a case grow with what the reference itself loses. ``every_dtype`` has one case of
-    each kind of layer, with and without masks, compared in formats of two bytes too.
+    inputs make any implementation lose digits: the limits of such a case grow with what the reference itself loses.
+    ``every_dtype`` has one case of each kind of layer, with and without masks, compared in formats of two bytes too; a case of
+    ``long_sums`` in these alone, with a cotangent that has no negative number, so that sums over rows only grow.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Case:
     masks: dict[str, tuple[int, ...]] = field(default_factory=dict)
     ill_conditioned: bool = False
     every_dtype: bool = False
+    long_sums: bool = False
 
 
 WITH_ACTIVATION = ("PositionWiseFFN", "EncoderBlock", "DecoderBlock", "TransformerEncoder", "TransformerDecoder")
@@ -73,6 +77,7 @@ FIXED = {
     "source ids": np.array([[4, 5, 6, 7, 3], [8, 3, 1, 1, 1], [10, 9, 4, 3, 1]]),
     "target ids": np.array([[2, 5, 6, 7], [2, 8, 1, 1], [2, 9, 4, 0]]),
     "long lens": np.array([400]),
+    "many lens": np.full(MANY, MANY),
     "types": np.array([[0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [1, 1, 1, 1, 0]]),
 }
 
@@ -85,6 +90,10 @@ def build_input(spec, rng):
         return spec
     if spec == "small variance":
         return 100.0 + 1e-3 * rng.standard_normal((B, T, D))
+    if spec == "many":  # vectors about one, so that sums of their products grow with each of them
+        return 2.0 * rng.standard_normal(D) + rng.standard_normal((MANY, MANY, D))
+    if spec == "many ids":  # every other one is the same, as a full stop or an article is in a text
+        return np.where(np.arange(MANY) % 2, rng.integers(0, V, (MANY, MANY)), 5)
     if spec == "mask":
         return rng.random((B, 1, 1, S)) < 0.7
     if spec == "mask per head":
@@ -190,6 +199,17 @@ CASES = [
     Case("std norm as wide as it is deep", "AddNorm", ([D], 0.0), ("X", "Y"), {"norm_kind": "std_norm", "norm_position": "pre"}),
     attention("self-attention, 512 steps", "long", "long", "long", "long lens", causal=True, **MHA),
     Case("encoder block, 512 steps", "EncoderBlock", BLOCK, ("long", "long lens")),
+    Case("layer norm, 4,096 rows", "LayerNorm", ([D],), ("many",), long_sums=True),
+    Case("rms norm, 4,096 rows", "LayerNorm", ([D],), ("many",), {"kind": "rms_norm"}, long_sums=True),
+    Case("ffn silu, 4,096 rows", "PositionWiseFFN", (D, F, 7), ("many",), {"activation": "silu"}, long_sums=True),
+    Case(
+        "encoder, 4,096 tokens, half of them one",
+        "TransformerEncoder",
+        (V, D, D, D, D, [D], D, F, H, 1, 0.0),
+        ("many ids", "many lens"),
+        {"activation": "gelu", "position": "learned", "max_len": MANY, "token_types": 2, "norm_position": "pre"},
+        long_sums=True,
+    ),
     Case("encoder block, silu, biases", "EncoderBlock", (*BLOCK, True), ("X", "lens T"), {"activation": "silu"}),
     Case("decoder block, gelu, std norm", "DecoderBlock", (*BLOCK, 0, True), ("X", STATE), {"activation": "gelu", "norm_kind": "std_norm", "norm_position": "pre"}),
     Case("sequence mask", "sequence_mask", (), ("source", "lens with 0")),

@@ -22,14 +22,14 @@ from .weights import random_weights
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Every case of the table; in formats of two bytes one of each kind of layer, with and without masks.
+    """Every case of the table; in formats of two bytes one of each kind of layer, with and without masks, and long sums.
 
     Of a layer with ReLU these have no gradients: see ``model_cases.SMOOTH``.
     """
     every_row = rows_of("layer", dtype)
     experiments = []
     for case in (*CASES, *drawn_cases(seed)):
-        if dtype in PLAIN_DTYPES or case.every_dtype:
+        if case.every_dtype or case.long_sums != (dtype in PLAIN_DTYPES):
             smooth = dtype in PLAIN_DTYPES or case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
             rows = every_row if smooth else every_row[:1]
             make = partial(layer_request, case, dtype, seed, len(rows) > 1)
@@ -58,5 +58,6 @@ def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True
     request = Request("layer", dtype, spec, arrays)
     if with_gradients:
         output = reference.answer(request)["output"]
-        arrays |= rounded_arrays({"cotangent": random.standard_normal(output.shape)}, dtype)
+        cotangent = random.standard_normal(output.shape)
+        arrays |= rounded_arrays({"cotangent": np.abs(cotangent) if case.long_sums else cotangent}, dtype)
     return request
