@@ -84,7 +84,7 @@ def _taken_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Any]) -> tup
     return _taken(table, ids), jnp.take(tangents[0].astype(jnp.float32), ids, axis=0).astype(table.dtype)
 
 
-class Embed(nnx.Embed):
+class _Embed(nnx.Embed):
     """In two bytes JAX adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
 
     def __call__(self, inputs: Array) -> Array:
@@ -115,15 +115,15 @@ class SequenceEmbedding(nnx.Module):
         self.padding_id = chosen.padding_id
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
-        self.embedding = Embed(vocab_size, num_hiddens, **created)
+        self.embedding = _Embed(vocab_size, num_hiddens, **created)
         if chosen.padding_id is not None:
             # The pad row is zero and learns nothing; nnx.Embed has no padding_idx.
             self.embedding.embedding[chosen.padding_id] = 0.0
-        self.pos_embedding = Embed(rows, num_hiddens, **created) if chosen.position == "learned" else None
+        self.pos_embedding = _Embed(rows, num_hiddens, **created) if chosen.position == "learned" else None
         self.pos_encoding = (
             None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
-        self.type_embedding = Embed(token_types, num_hiddens, **created) if token_types else None
+        self.type_embedding = _Embed(token_types, num_hiddens, **created) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm, **created) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout, rngs=rngs)
 

@@ -73,7 +73,12 @@ class Embedding(keras.layers.Embedding):
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         if self.compute_dtype not in ("bfloat16", "float16"):
             return super().call(inputs)
-        return _taken(tf.convert_to_tensor(self.embeddings), tf.cast(inputs, tf.int64))
+        # Of a mixed policy the table is in float32.
+        return tf.cast(_taken(tf.convert_to_tensor(self.embeddings), tf.cast(inputs, tf.int64)), self.compute_dtype)
+
+    def quantize(self, mode: str, type_check: bool = True, **options: Any) -> None:
+        """As Keras does, which refuses any class but its own where types are checked."""
+        super().quantize(mode, type_check=False, **options)
 
 
 @tf.custom_gradient

@@ -53,7 +53,7 @@ class PositionalEncoding(nn.Module):
             self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X)
 
 
-class Embedding(nn.Embedding):
+class _Embedding(nn.Embedding):
     """In two bytes torch adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -81,12 +81,12 @@ class SequenceEmbedding(nn.Module):
         self.position_offset = chosen.position_offset
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
-        self.embedding = Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
-        self.pos_embedding = Embedding(rows, num_hiddens) if chosen.position == "learned" else None
+        self.embedding = _Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
+        self.pos_embedding = _Embedding(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = (
             None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
-        self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
+        self.type_embedding = _Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
 

@@ -57,6 +57,12 @@ EXTRA_NAMES = {
     ("mxnet", "to_device"): "an array on a device, seven times faster than mxnet.np.array",
     ("mxnet", "as_int64"): "counts and places in a dtype in which sums do not wrap, which MXNet does not choose by itself",
     ("mxnet", "suit"): "how many threads work of a size is worth, which MXNet does not see by itself",
+    (
+        "tensorflow",
+        "Embedding",
+    ): "a table; torch and JAX have a private one, whose name in Keras would be none that TensorFlow takes",
+    ("tensorflow", "plus"): "a sum whose gradients are added up in float32, which TensorFlow does not do in float16",
+    ("jax", "broadcast"): "likewise, which JAX does in no format of two bytes",
     ("paddle", "gradients"): "zeros where paddle.grad gives None",
 }
 
