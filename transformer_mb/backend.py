@@ -143,7 +143,7 @@ class Backend(Searches, ABC):
         """Run any layer or function on NumPy arrays (floats in this backend's dtype) and return NumPy arrays.
 
         ``inputs`` and ``options`` may nest arrays in lists. ``dropout_masks`` are by path relative to the layer and
-        need ``training=True``. A layer's method runs in the mode that the layer has, in JAX in that of this call.
+        need ``training=True``. In NumPy, torch and Paddle a layer's method runs in the mode that the layer has.
 
         Raises:
             ShapeError, DtypeError, TokenError: as the layer does when called eagerly; on an accelerator values go unread.

@@ -10,9 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.beam_search import BeamSession
 from transformer_mb.config import TransformerConfig
-from transformer_mb.decoding import DecodingInputs
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
@@ -117,12 +115,6 @@ class TensorFlowBackend(NativeBackend):
             total = tf.reduce_sum(loss(logits, target_out, target_valid_lens))
         tensors = [parameter.value for parameter in parameters.values()]
         return float(total), by_name(parameters, _gradients(tape, total, tensors))
-
-    def start_beam(
-        self, model: model.EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False
-    ) -> BeamSession:
-        with tf.device(self.device):
-            return super().start_beam(model, inputs, max_steps, beam, attend)
 
 
 def _gradients(

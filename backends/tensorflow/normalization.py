@@ -12,6 +12,7 @@ import tensorflow as tf
 from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
 
+from .dense import TWO_BYTES
 from .dropout import Dropout
 from .given import floats
 
@@ -48,7 +49,7 @@ class LayerNorm(keras.layers.Layer):
         axes = tuple(range(-len(self.norm_shape), 0))
         dtype = X.dtype
         # In float32: squares of half precision would overflow.
-        X = tf.cast(X, tf.float32) if dtype in (tf.bfloat16, tf.float16) else X
+        X = tf.cast(X, tf.float32) if dtype in TWO_BYTES else X
         if self.kind != "std_norm":
             X = _normalized(X, axes, self.eps, centered=self.kind == "layer_norm")
         else:

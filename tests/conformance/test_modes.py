@@ -44,7 +44,7 @@ def training(backend):
     """A model in training, one part of which is not: nothing is to learn there, and nothing is to be dropped."""
     model = backend.build(CONFIGS["d2l"].replace(dropout=0.5), seed=11)
     if not hasattr(model, "train"):
-        pytest.skip("here the mode comes with each call")
+        pytest.skip("models of this framework keep no mode: each call says whether it trains")
     model.train()
     model.encoder.eval()
     assert len(set(modes(model).values())) == 2

@@ -112,7 +112,7 @@ class Decoding:
         off = np.abs(got["logits"].astype(np.float64) - expected["logits"]).max(axis=-1)
         text = f"{_identical(got, expected).sum()} of {self.search.rows} rows identical; logits and scores {verdict.reason}"
         every = True
-        for name in expected.keys() & SEARCHED:
+        for name in _searched(expected):
             for row in np.flatnonzero((got[name] != expected[name]).any(axis=1)).tolist():
                 margin, excused = self._margin(row, got[name][row], off)
                 # On both sides: what scores better than the reference's own answer was found by another search. Of logits that
@@ -164,9 +164,13 @@ class Decoding:
         return total / ((5.0 + len(ids)) / 6.0) ** self.search.length_penalty + covered
 
 
+def _searched(answer: Arrays) -> list[str]:
+    return [name for name in SEARCHED if name in answer]
+
+
 def _identical(got: Arrays, expected: Arrays) -> np.ndarray:
     """[rows]: where all tokens are the same."""
-    return np.all([(got[name] == expected[name]).all(axis=1) for name in expected.keys() & SEARCHED], axis=0)
+    return np.all([(got[name] == expected[name]).all(axis=1) for name in _searched(expected)], axis=0)
 
 
 def _errors(got: Arrays, expected: Arrays) -> Errors:
