@@ -30,11 +30,11 @@ KEPT = ("cells", "planned", "passed", "failed", "expected_failures", "seconds") 
 FASTER = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
 RUNS = "numpy@newest"  # the environment whose command runs the matrix
 TOLD = re.compile(r"numpy|torch|tensorflow_cpu|keras|paddlepaddle|mxnet|jax|flax|optax", re.IGNORECASE)  # packages of the table
-# Tells a file of every warning that something will go, from the import of the framework on.
+# Tells a file of every warning that something will go or that numbers overflow, from the import of the framework on.
 SITE = """
 import os, sys, warnings
 if path := os.environ.get("WARNINGS_GO_TO"):
-    kinds = DeprecationWarning, PendingDeprecationWarning, FutureWarning
+    kinds = DeprecationWarning, PendingDeprecationWarning, FutureWarning, RuntimeWarning
     def tell(message, category, filename, line, file=None, text=None):
         if issubclass(category, kinds):
             with open(path, "a") as out:
