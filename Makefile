@@ -51,8 +51,8 @@ parity: $(VENV)/all
 # From the checkout alone, with what a machine with a GPU has: nothing is installed and nothing fetched. PYTHON needs PyTorch, JAX,
 # flax and optax for CUDA, execnet, safetensors, sacrebleu, scipy, typer and rich.
 parity-gpu:
-	PYTHONPATH=. $(PYTHON) -m transformer_mb parity --backends numpy,torch@cpu,torch@cuda,jax@cuda \
-		--device torch@cpu=cpu,torch@cuda=cuda,jax@cuda=cuda --controls --json build/parity-gpu/parity.json
+	PYTHONPATH=. $(PYTHON) -m transformer_mb parity --backends numpy,torch@cpu,torch@cuda,jax@cuda --device cuda,torch@cpu=cpu \
+		--controls --json build/parity-gpu/parity.json
 
 # Likewise: ours beside PyTorch's and Hugging Face's own on the GPU, at base and big size; `d2l` and what it imports, if the machine
 # has it, for the book's rows. A file of English, tab, French may be given as DATA.

@@ -122,6 +122,13 @@ def test_M6_commas_separate_in_every_option():
     }
 
 
+def test_M6_numpy_stays_on_the_processor_beside_frameworks_that_do_not():
+    def devices(*backends):
+        return [spec.device for spec in worker_specs(backends, PLAIN_DTYPES, ["cuda"])]
+
+    assert devices("numpy", "torch@cuda", "jax") == ["cpu", "cuda", "cuda"] and devices("numpy") == ["cuda"]
+
+
 def test_M7_one_cause_is_drawn_once_and_every_model_has_its_folder(cli, tmp_path, faulty_backends):
     names = ("d2l", "shared and tied, padding", "d2l, one token", "encoder alone")
     cases = "|".join(f"model forward: {name} [float64]" for name in names)

@@ -23,7 +23,8 @@ Cases = Annotated[
 ListIds = Annotated[bool, typer.Option("--list", help="Print the ids of the cells that would run, and run none.")]
 Dtypes = Annotated[list[str] | None, typer.Option("--dtype", help="Dtypes separated by commas; default: all.")]
 Devices = Annotated[
-    list[str] | None, typer.Option("--device", help="cuda, gpu:0, ...; NAME=DEVICE for one backend; commas between several.")
+    list[str] | None,
+    typer.Option("--device", help="cuda, gpu:0, ... for all but NumPy; NAME=DEVICE for one backend; commas between several."),
 ]
 Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")]
 Hosts = Annotated[list[str] | None, typer.Option("--ssh", help="NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]

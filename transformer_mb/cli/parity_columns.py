@@ -41,10 +41,13 @@ def worker_specs(
     pythons: Sequence[str] = (),
     hosts: Sequence[str] = (),
 ) -> list[WorkerSpec]:
-    """One per column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for."""
+    """One per column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for.
+
+    NumPy computes on the CPU alone, beside other frameworks also where they are all given another device.
+    """
     from ..errors import ParityError
     from ..parity.workers import WorkerSpec
-    from ..registry import entries, installed
+    from ..registry import DEFAULT, entries, installed
 
     python, ssh = _assigned("--python", _split_before_names(pythons)), _assigned("--ssh", _split_before_names(hosts))
     labels = names("--backends", backends, list(entries()), offering(installed(), dtypes))
@@ -52,7 +55,10 @@ def worker_specs(
     everywhere, own = _devices([device for value in devices for device in _split(value) or [value]])
     if other := [label for label in own if label not in labels]:
         raise ParityError(f"--device must name columns of this run ({', '.join(labels)}), got {', '.join(other)}.")
-    return [WorkerSpec(label, python.get(label), ssh.get(label), own.get(label, everywhere)) for label in dict.fromkeys(labels)]
+    plain = {label for label in labels if label.partition("@")[0] == DEFAULT}
+    beside = "cpu" if everywhere and not plain.issuperset(labels) else everywhere
+    device = {label: beside if label in plain else everywhere for label in labels} | own
+    return [WorkerSpec(label, python.get(label), ssh.get(label), device[label]) for label in device]
 
 
 def _devices(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:
