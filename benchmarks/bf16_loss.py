@@ -19,7 +19,7 @@ from bench import machine
 from scipy.stats import t
 
 import transformer_mb as tmb
-from transformer_mb.cli.demo import MODEL, RECIPE
+from transformer_mb.cli.commands.demo import MODEL, RECIPE
 from transformer_mb.data import Pairs, demo_pairs
 from transformer_mb.training.job import Given, prepare
 from transformer_mb.training.run import execute

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ConfigError
-from .option_words import BOTH_SIDES
+
+BOTH_SIDES = ("num_layers", "num_heads")  # the encoder's and the decoder's at once
 
 
 def on_both_sides(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .both_sides import on_both_sides
+from .both_sides import BOTH_SIDES, on_both_sides
 from .config import TransformerConfig
 from .errors import ConfigError
 from .fields import check_names
-from .option_words import BOTH_SIDES
 
 _BASE_SIZE: dict[str, Any] = {
     "num_hiddens": 512,

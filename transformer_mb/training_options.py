@@ -1,6 +1,7 @@
 """Every option of a training in words: what ``--help``, ``train --print-config`` and docs/PYTHON.md say of it.
 
-Only names and words, and the defaults of TrainingRecipe, whose home imports NumPy: ``--help`` does without.
+Only names and words, and the defaults of TrainingRecipe. They are not in ``training/``, which imports NumPy: ``--help`` reads
+them, and does without.
 """
 
 from __future__ import annotations
@@ -128,5 +129,4 @@ NONE_AS_ZERO = (
     *("batch_tokens", "num_steps", "num_examples", "clip_norm", "early_stopping"),
     *("validate_every_steps", "validation_lines", "max_steps"),
 )
-BOTH_SIDES = ("num_layers", "num_heads")  # the encoder's and the decoder's at once
 OF_VOCABULARIES = ("source_vocab_size", "target_vocab_size", "pad_id", "bos_id", "eos_id")

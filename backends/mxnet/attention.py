@@ -15,8 +15,8 @@ from mxnet.gluon import nn
 
 from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.layer_options import AttentionOptions
 from transformer_mb.masks import causal_mask
-from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
 from .given import attention_mask, floats, lengths

@@ -11,7 +11,7 @@ from mxnet.gluon import nn
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
-from transformer_mb.options import Chosen, EmbeddingOptions
+from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout

@@ -10,8 +10,8 @@ import numpy as np
 
 from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.layer_options import AttentionOptions
 from transformer_mb.masks import causal_mask
-from transformer_mb.options import AttentionOptions
 
 from .dropout import Dropout
 from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift

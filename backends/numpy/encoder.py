@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_mb.checks import check_features
 from transformer_mb.config import check_sizes
-from transformer_mb.options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
+from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding

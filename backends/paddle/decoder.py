@@ -9,7 +9,7 @@ from paddle import Tensor, nn
 
 from transformer_mb.checks import check_batches, check_features, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
-from transformer_mb.options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
+from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache

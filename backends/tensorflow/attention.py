@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
-from transformer_mb.options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions
 
 from .dense import Dense, products
 from .dropout import Dropout

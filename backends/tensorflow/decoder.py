@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from transformer_mb.checks import as_array, check_batches, check_features, check_state
 from transformer_mb.config import check_count, check_sizes
-from transformer_mb.options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
+from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache

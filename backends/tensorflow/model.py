@@ -12,7 +12,7 @@ from transformer_mb.call_checks import check_config
 from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
-from transformer_mb.options import decoder_arguments, encoder_arguments
+from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .dense import Dense, plus, product

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
-from transformer_mb.options import AttentionOptions
+from transformer_mb.layer_options import AttentionOptions
 
 from .composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
 from .dropout import Dropout

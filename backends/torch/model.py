@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformer_mb.call_checks import check_config
 from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
-from transformer_mb.options import decoder_arguments, encoder_arguments
+from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
 from .encoder import TransformerEncoder

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_mb.cli import backends
+from transformer_mb.cli.commands import backends
 from transformer_mb.registry import BUILT_IN
 
 

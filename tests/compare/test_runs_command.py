@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.cli.compare_runs import parsed_seeds, show
+from transformer_mb.cli.commands.compare.runs import parsed_seeds, show
 from transformer_mb.cli.main import main
 from transformer_mb.cli.tables import WIDEST
 from transformer_mb.compare.training_runs import job

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from transformer_mb.cli.compare import show
+from transformer_mb.cli.commands.compare.behaviours import show
 from transformer_mb.cli.tables import WIDEST, table_console
 from transformer_mb.compare.expectations import standings
 from transformer_mb.compare.records import read_facts

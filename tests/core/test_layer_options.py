@@ -3,7 +3,7 @@
 import pytest
 
 from transformer_mb.errors import ConfigError
-from transformer_mb.options import BlockOptions, Chosen, decoder_block_arguments, encoder_block_arguments
+from transformer_mb.layer_options import BlockOptions, Chosen, decoder_block_arguments, encoder_block_arguments
 from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.registry import get_backend
 

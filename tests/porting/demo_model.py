@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 
 from porting.on_backend import sentences
-from transformer_mb.cli.demo import learn
+from transformer_mb.cli.commands.demo import learn
 from transformer_mb.data import demo_pairs, demo_sentences, encode_pairs
 from transformer_mb.porting.model import PortedModel
 from transformer_mb.registry import get_backend

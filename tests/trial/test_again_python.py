@@ -211,7 +211,7 @@ def test_F7_things_say_what_they_are(backend, model, translator):
 
 @pytest.mark.parametrize(("translation", "explained"), [("non !", False), ("va !", True)], ids=["wrong", "right"])
 def test_F9_a_model_that_learned_little_needs_no_word_on_bleu(cli, data, tmp_path, monkeypatch, translation, explained):
-    monkeypatch.setattr("transformer_mb.cli.evaluate.score", lambda *_: evaluate([("go .", "va !")], [translation]))
+    monkeypatch.setattr("transformer_mb.cli.commands.evaluate.score", lambda *_: evaluate([("go .", "va !")], [translation]))
     run = ("--validation", data, "--num-hiddens", 8, "--num-layers", 1, "--num-heads", 1, "--epochs", 1, "--num-examples", 8)
     done = cli("train", "--data", data, *run, "--out", tmp_path / "little")
     assert done.status == 0 and "validation BLEU" in done.out and (BLEU_IS_0 in done.out) == explained

@@ -196,7 +196,7 @@ def test_a_wrong_option_is_named_with_the_nearest(fails, data, tmp_path, text, w
 
 
 def test_decoding_is_what_the_validation_is_scored_with(cli, settings_file, data, tmp_path, monkeypatch):
-    from transformer_mb.cli import evaluate
+    from transformer_mb.cli.commands import evaluate
 
     seen = []
     real = evaluate.score
@@ -217,8 +217,8 @@ def test_decoding_is_what_the_validation_is_scored_with(cli, settings_file, data
 
 
 def test_the_words_of_decoding_are_those_of_its_options():
-    from transformer_mb.option_words import DECODING
     from transformer_mb.training.decoding_options import DecodingOptions
+    from transformer_mb.training_options import DECODING
 
     assert list(DECODING) == [field.name for field in dataclasses.fields(DecodingOptions)]
     assert read_toml(EXAMPLE).decoding_options() == DecodingOptions()

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from transformer_mb.cli.parity_columns import worker_specs
+from transformer_mb.cli.columns import worker_specs
 from transformer_mb.parity import matrix
 from transformer_mb.registry import PLAIN_DTYPES
 

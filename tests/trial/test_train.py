@@ -15,7 +15,7 @@ import pytest
 
 import transformer_mb as tmb
 from interrupting import InterruptAt
-from transformer_mb import option_words
+from transformer_mb import training_options
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.cli.main import main
 from transformer_mb.config import TransformerConfig
@@ -197,9 +197,10 @@ def test_X2_the_printed_configuration_gives_the_same_run(cli, data, tmp_path):
     assert cli("train", path, "--print-config").out == printed.out
     written = {name: set(table) for name, table in tomllib.loads(re.sub(r"(?m)^# (\w+) =$", r"\1 = 0", printed.out)).items()
                if isinstance(table, dict)}  # fmt: skip
-    assert written["model"] == {item.name for item in dataclasses.fields(TransformerConfig)} - {*option_words.OF_VOCABULARIES}
+    of_model = {item.name for item in dataclasses.fields(TransformerConfig)} - {*training_options.OF_VOCABULARIES}
+    assert written["model"] == of_model
     assert written["training"] == {item.name for item in dataclasses.fields(TrainingRecipe)}
-    assert written["data"] == set(option_words.DATA)
+    assert written["data"] == set(training_options.DATA)
 
 
 def test_X2_heads_and_layers_of_both_sides(fails, data, tmp_path):
@@ -211,9 +212,9 @@ def test_X2_heads_and_layers_of_both_sides(fails, data, tmp_path):
 
 def test_X2_the_words_of_options_are_those_of_the_dataclasses():
     declared = {item.name: item.default for item in dataclasses.fields(TrainingRecipe)}
-    assert {name: default for name, (default, _) in option_words.TRAINING.items()} == declared
+    assert {name: default for name, (default, _) in training_options.TRAINING.items()} == declared
     fields = {item.name for item in dataclasses.fields(TransformerConfig)}
-    assert set(option_words.MODEL) == fields - {*option_words.OF_VOCABULARIES}
+    assert set(training_options.MODEL) == fields - {*training_options.OF_VOCABULARIES}
     assert documented_tables() in PAGE.read_text(), "put the output of `python -m transformer_mb.training.tables` there"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb import registry
-from transformer_mb.cli.evaluate import described
+from transformer_mb.cli.commands.evaluate import described
 from transformer_mb.errors import BackendError, CheckpointError, ConfigError, DataError, TokenError
 from transformer_mb.evaluation import evaluate
 
@@ -242,7 +242,8 @@ def test_X7_presets_are_listed_with_their_sizes_and_recipes(cli, tmp_path):
 
 TALKS = """
 import logging, os, sys, warnings
-from transformer_mb.cli import main, presets
+from transformer_mb.cli import main
+from transformer_mb.cli.commands import presets
 def talkative():
     os.write(2, b"native\\n")
     warnings.warn("warned", UserWarning)

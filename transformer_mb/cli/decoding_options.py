@@ -1,15 +1,83 @@
-"""``--sample`` and what belongs to it."""
+"""The options of the commands that decode, what they come to, and what is said of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from .reporting import tell
 
 if TYPE_CHECKING:
     from ..sampling import Sampling
+    from ..translation import Translator
+
+Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]
+LengthPenalty = Annotated[
+    float | None,
+    typer.Option(
+        "--length-penalty",
+        min=0.0,
+        help="Of the beam search: 0 is none, more (to 10) favors longer translations. [default: 0.6]",
+        show_default=False,
+    ),
+]
+CoveragePenalty = Annotated[
+    float,
+    typer.Option("--coverage-penalty", min=0.0, help="Of the beam search: more favors translations of the whole source."),
+]
+NBest = Annotated[
+    int | None,
+    typer.Option("--n-best", min=1, help="Print the N best of the beam, as --scores does.", show_default=False),
+]
+Scores = Annotated[bool, typer.Option("--scores", help="Print LINE, SCORE, LOG-PROBABILITY and the text with tabs between.")]
+Sample = Annotated[bool, typer.Option("--sample", help="Draw each token by its probability, instead of a search.")]
+Temperature = Annotated[
+    float | None,
+    typer.Option("--temperature", help="Of --sample: below 1 the probable become more so. [default: 1]", show_default=False),
+]
+TopK = Annotated[
+    int | None, typer.Option("--top-k", min=1, help="Of --sample: draw from the K most probable tokens.", show_default=False)
+]
+TopP = Annotated[
+    float | None,
+    typer.Option("--top-p", help="Of --sample: draw from the fewest tokens that have a share P.", show_default=False),
+]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Of --sample. [default: 0]", show_default=False)]
+TooLong = Annotated[
+    str,
+    typer.Option(
+        "--too-long", metavar="cut|skip|stop", help="Of a line with more tokens than the model takes: cut or skip it, or stop."
+    ),
+]
+MaxSteps = Annotated[
+    int | None,
+    typer.Option("--max-steps", min=1, help="Longest translation; else twice the source and more.", show_default=False),
+]
+BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences decoded together.")]
+DecodingDtype = Annotated[
+    str, typer.Option("--dtype", help="Of weights and activations; int8: products of whole numbers, in torch on the CPU.")
+]
+
+# What becomes of a line with more tokens than a model has positions, by ``--too-long``.
+DONE = {"cut": "only the first {longest} were translated", "skip": "it was skipped and its output is an empty line"}
+
+
+def chosen_length_penalty(given: float | None, beam: int, scores: bool = False) -> float:
+    """The length penalty, by default Translator's; a warning where it was given to a greedy search without scores."""
+    from ..translation import LENGTH_PENALTY
+
+    if given is not None and beam == 1 and not scores:
+        tell("Warning: --length-penalty changes nothing without --beam N: a greedy search compares no hypotheses.")
+    return LENGTH_PENALTY if given is None else given
 
 
 def chosen_sampling(sample: bool, beam: int, scores: bool = False, **options: Any) -> Sampling | None:
-    """``options`` are those of Sampling, None where left out; raises ConfigError for what does not go together."""
+    """What ``--sample`` comes to; ``options`` are those of Sampling, None where left out.
+
+    Raises ConfigError for what does not go together.
+    """
     from ..errors import ConfigError
     from ..sampling import Sampling
 
@@ -22,3 +90,29 @@ def chosen_sampling(sample: bool, beam: int, scores: bool = False, **options: An
     if beam != 1 or scores:
         raise ConfigError("--sample must be given without --beam, --n-best and --scores, which belong to a search, got both.")
     return Sampling(**given)
+
+
+class Scored(Protocol):
+    """A Hypothesis, or ScoredIds."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def log_probability(self) -> float: ...
+
+
+def hypotheses_asked_for(n_best: int | None, scores: bool) -> int | None:
+    """How many of each line are printed with their scores; None where texts alone are."""
+    return n_best or 1 if n_best or scores else None
+
+
+def scored_row(number: int, one: Scored, text: str) -> str:
+    return f"{number}\t{one.score:.6f}\t{one.log_probability:.6f}\t{text}"
+
+
+def tell_long_lines(translator: Translator, lines: Sequence[str], first: int = 1) -> None:
+    """A warning for each line that ``--too-long`` cuts or skips. first: the number of the first line."""
+    if translator.too_long in DONE:
+        done = DONE[translator.too_long].format(longest=translator.longest)
+        for number, count in translator.excess(lines).items():
+            tell(f"Warning: Line {first + number} has {count} tokens and the model takes {translator.longest}: {done}.")

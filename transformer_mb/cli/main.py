@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..processor import tell_openblas
-from . import (
+from .commands import (
     average,
     backends,
     compare,
@@ -26,7 +26,7 @@ from . import (
     translate,
 )
 from .framework_messages import without_framework_messages
-from .left_out_values import with_values
+from .options import with_values
 from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
 
 app = typer.Typer(

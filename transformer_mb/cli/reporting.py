@@ -8,11 +8,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..printable import printable
+
+if TYPE_CHECKING:
+    from ..data import BadLines
 
 STANDARD_OUTPUT = "Standard output"
 INTERRUPTED = 130  # as a shell counts a process that Ctrl-C ended
@@ -79,6 +82,14 @@ def _takes_no_more() -> bool:
 def tell(text: str) -> None:
     """One paragraph on standard error."""
     print(printable(" ".join(text.split())), file=sys.stderr)
+
+
+def tell_bad_lines(found: BadLines) -> None:
+    """A line for each kind of lines that were no proper text, blank ones aside."""
+    from ..data.bad_lines import described
+
+    for line in described({**found.counts, "blank": 0}, found.action):
+        tell(f"Note: {line}.")
 
 
 def write_rows(rows: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDEST = 100  # columns, where the terminal is wider or nobody says how wide it is
+WIDEST_MATRIX = 160  # where it is no terminal
 
 
 def table_console() -> Console:
@@ -17,3 +18,10 @@ def table_console() -> Console:
     console = Console(highlight=False, markup=False)
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
     return console
+
+
+def matrix_console() -> Console:
+    """As wide as the terminal; in a file, wide enough for the columns of six backends."""
+    from rich.console import Console
+
+    return Console(width=None if Console().is_terminal else WIDEST_MATRIX)

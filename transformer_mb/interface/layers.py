@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, Unpack
 
-from ..options import AttentionOptions
+from ..layer_options import AttentionOptions
 
 Array = Any  # the framework's own array or tensor
 Shape = int | Sequence[int]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Protocol, Unpack
 
 from ..config import TransformerConfig
-from ..options import BlockOptions, DecoderBlockOptions, DecoderOptions, EncoderOptions
+from ..layer_options import BlockOptions, DecoderBlockOptions, DecoderOptions, EncoderOptions
 from .layers import Array, Shape
 
 
 class EncoderBlock(Protocol):
     """Self-attention, then the FFN, each inside AddNorm. X [B, T, D], valid_lens None, [B] or [B, T] -> [B, T, D].
 
-    ``options.encoder_block_arguments(config)`` are all arguments of a configuration's blocks.
+    ``layer_options.encoder_block_arguments(config)`` are all arguments of a configuration's blocks.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TransformerEncoder(Protocol):
     """Embeddings times sqrt(D) plus positions, then the blocks (D2L 10.7.4). X [B, S] int -> [B, S, D].
 
     ``attention_weights``: one [B, H, S, S] per block after a call with ``need_weights=True``, else None each.
-    ``options.encoder_arguments(config)`` are all arguments of a configuration's encoder.
+    ``layer_options.encoder_arguments(config)`` are all arguments of a configuration's encoder.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class TransformerDecoder(Protocol):
     attends to them, and position 0 is the first step after them. The call: X [B, T] int -> (logits [B, T, V], state);
     the position of the first step is the number of steps that the state already holds, less the padding.
     ``attention_weights``: the lists of self-attention and cross-attention weights of the last call with
-    ``need_weights=True``. ``options.decoder_arguments(config)`` are all arguments of a configuration's decoder.
+    ``need_weights=True``. ``layer_options.decoder_arguments(config)`` are all arguments of a configuration's decoder.
     """
 
     def __init__(

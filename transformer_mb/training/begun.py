@@ -10,7 +10,7 @@ from ..checkpoint import Checkpoint, read_checkpoint
 from ..checkpoint.files import TRAINER
 from ..config import TransformerConfig
 from ..errors import CheckpointError, ConfigError, DataError
-from ..option_words import RUN, RUN_DEFAULTS
+from ..training_options import RUN, RUN_DEFAULTS
 from .recipe import TrainingRecipe, check_unchanged
 from .settings import RECIPE_FIELDS, WHOLE_NUMBERS, Settings
 from .state import TrainingState

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..option_words import DATA, DECODING, MODEL, NONE_AS_ZERO, RUN, RUN_DEFAULTS, TRAINING
 from ..registry import requested_name
+from ..training_options import DATA, DECODING, MODEL, NONE_AS_ZERO, RUN, RUN_DEFAULTS, TRAINING
 from .settings import Settings
 
 ANY_VOCABULARY = 1 << 20  # tokens: only for checking the settings; the run's own sizes come from its data

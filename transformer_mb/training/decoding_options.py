@@ -12,7 +12,7 @@ from ..coverage import check_coverage_penalty
 from ..data.padding import check_limits
 from ..errors import ConfigError
 from ..fields import check_field_types, check_names
-from ..option_words import NONE_AS_ZERO
+from ..training_options import NONE_AS_ZERO
 from ..translation import LENGTH_PENALTY, TOO_LONG, Translator
 
 

@@ -17,10 +17,10 @@ from ..data.padding import check_limits
 from ..data.subwords import read_tokenizers_of
 from ..distributed import Alone, Place, Processes
 from ..errors import ConfigError
-from ..option_words import FILES, RUN_DEFAULTS
 from ..parameters import parameter_shapes
 from ..registry import BUILT_IN, get_backend, join_processes, requested_name
 from ..trainer import check_offered
+from ..training_options import FILES, RUN_DEFAULTS
 from .begun import begun_model, begun_otherwise, check_pairs, listed, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource

@@ -15,7 +15,6 @@ from ..data import Pairs, Vocabulary
 from ..distributed import Place
 from ..errors import DataError
 from ..fields import check_names
-from ..option_words import BOTH_SIDES, OF_VOCABULARIES
 from ..registry import chosen_backend
 from ..translation import Translator
 from .corpus import CorpusCounts
@@ -26,11 +25,10 @@ from .logs import opened_logs
 from .loop import train_model
 from .printed_progress import training_progress
 from .progress import Progress, Together
-from .settings import CONFIG_FIELDS, RECIPE_FIELDS, Settings
+from .settings import MODEL_OPTIONS, RECIPE_FIELDS, Settings
 from .state import EpochRecord, TrainingState, ValidationRecord
 
 Source = str | PathLike[str] | Iterable[tuple[str, str]]
-MODEL_OPTIONS = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
 
 
 @dataclass(frozen=True, kw_only=True)

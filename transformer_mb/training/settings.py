@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ..both_sides import on_both_sides
+from ..both_sides import BOTH_SIDES, on_both_sides
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..fields import check_names
-from ..option_words import BOTH_SIDES, DATA, DECODING, NONE_AS_ZERO, OF_VOCABULARIES, RUN
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
+from ..training_options import DATA, DECODING, NONE_AS_ZERO, OF_VOCABULARIES, RUN
 from .decoding_options import DecodingOptions
 from .recipe import TrainingRecipe
 
@@ -23,23 +23,21 @@ TABLES = ("model", "training", "data", "decoding")
 WHOLE_NUMBERS = ("save_every", "save_every_steps", "processes")
 CONFIG_FIELDS = tuple(item.name for item in dataclasses.fields(TransformerConfig))
 RECIPE_FIELDS = tuple(item.name for item in dataclasses.fields(TrainingRecipe))
-
-
+MODEL_OPTIONS = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
 TOP = "the top level, above the tables"
 
 
 def places(here: str) -> dict[str, str]:
     """Where each option belongs in a file, but for those of ``here``."""
-    model = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
-    tables = {"[model]": model, "[data]": DATA, TOP: RUN, "[training]": RECIPE_FIELDS, "[decoding]": DECODING}
+    tables = {"[model]": MODEL_OPTIONS, "[data]": DATA, TOP: RUN, "[training]": RECIPE_FIELDS, "[decoding]": DECODING}
     return {name: place for place, names in tables.items() if place != here for name in names}
 
 
 @dataclass
 class Settings:
     """Tables as a file has them: ``model`` (configuration fields; ``num_layers`` and ``num_heads`` of both sides),
-    ``training`` (recipe fields), ``data``, ``decoding`` and ``run`` (``option_words.DATA``, ``DECODING`` and ``RUN``; the last
-    at the top level)."""
+    ``training`` (recipe fields), ``data``, ``decoding`` and ``run`` (``DATA``, ``DECODING`` and ``RUN`` of
+    ``training_options``; the last at the top level)."""
 
     model: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
@@ -81,8 +79,7 @@ class Settings:
     def config(self, **from_data: Any) -> TransformerConfig:
         """The configuration for vocabularies of the sizes and special ids in ``from_data``."""
         given = set(self.model) - set(from_data)  # those are refused below
-        left_open = (name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES)
-        check_names("field(s) of [model]", given, (*BOTH_SIDES, *left_open), places("[model]"))
+        check_names("field(s) of [model]", given, MODEL_OPTIONS, places("[model]"))
         architecture = self.model.get("architecture", "encoder_decoder")
         if architecture != "encoder_decoder":
             raise ConfigError(f"architecture must be encoder_decoder to be trained on sentence pairs, got {architecture!r}.")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..config import TransformerConfig
-from ..option_words import DECODING, MODEL, NONE_AS_ZERO, TRAINING
+from ..training_options import DECODING, MODEL, NONE_AS_ZERO, TRAINING
 from .decoding_options import DecodingOptions
 from .recipe import TrainingRecipe
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from parity.sweeps.conftest import NARROW, made_up
-from transformer_mb.cli.parity_sweep import seeds_of
+from transformer_mb.cli.commands.parity.sweep import seeds_of
 from transformer_mb.errors import KilledError, ParityError, WorkerError
 from transformer_mb.parity.sweeping.sweep import collected, found_in, run_missing
 from transformer_mb.parity.sweeping.unit import units_of

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from . import options
-from .reporting import say
+from .. import options
+from ..reporting import say
 
 NAME = "average"
 FOLDERS = "One checkpoint folder that keeps several weights (train --keep-best), or several folders."
@@ -23,7 +23,7 @@ def command(
     force: options.Force = False,
 ) -> None:  # fmt: skip
     """Write a model whose weights are the mean of others'."""
-    from ..checkpoint import average
+    from ...checkpoint import average
 
     sources = average(folders, out, last=last, force=force)
     say(f"the mean of {len(sources)}: {', '.join(sources)}", f"saved in {out}")

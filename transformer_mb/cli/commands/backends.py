@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..processes.ending import IMPORT_TIMEOUT
-from . import options
-from .reporting import write_json
+from ...processes.ending import IMPORT_TIMEOUT
+from .. import options
+from ..reporting import write_json
 
 NAME = "backends"
 
@@ -16,8 +16,8 @@ def command(json_file: options.JsonFile = None, force: options.Force = False) ->
     """List the backends: versions, devices, dtypes, and why one is not usable."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from ..files.whole_file import check_result_file
-    from ..registry import entries
+    from ...files.whole_file import check_result_file
+    from ...registry import entries
 
     check_result_file(json_file, force)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -28,8 +28,8 @@ def command(json_file: options.JsonFile = None, force: options.Force = False) ->
 
 def examine(name: str) -> dict[str, Any]:
     """Ask one backend in a process of its own, since two frameworks in one process can crash it."""
-    from ..errors import WorkerError
-    from ..processes.one_shot import call
+    from ...errors import WorkerError
+    from ...processes.one_shot import call
 
     try:
         _, facts = call(f"{__name__}:describe", {}, {"name": name}, name=name, timeout=IMPORT_TIMEOUT)
@@ -40,7 +40,7 @@ def examine(name: str) -> dict[str, Any]:
 
 def describe(arrays: Any, facts: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a backend offers here; runs in that process."""
-    from ..registry import load_backend_class
+    from ...registry import load_backend_class
 
     backend = load_backend_class(facts["name"])
     return {}, {"version": backend.version(), "devices": backend.devices(), "dtypes": list(backend.dtypes)}

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options
-from .reporting import write_json
+from ...printable import printable
+from .. import options
+from ..reporting import write_json
 
 if TYPE_CHECKING:
-    from ..training import TrainingState
-    from ..translation import Translator
+    import numpy as np
+    from rich.table import Table
+
+    from ...training import TrainingState
+    from ...translation import Translator
 
 NAME = "demo"
 SHOWN = 5  # translations
+SHADES = " ░▒▓█"
 WIDEST = 8  # tokens of the sentence whose attention is shown, so that it fits a terminal
 
 # Found by trial on the built-in corpus, seeds 0 to 4. Tying is what counts: tied embeddings start at 1/sqrt(D), so that
@@ -38,10 +43,10 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Train on the built-in corpus, translate unseen sentences and show the attention."""
-    from ..data import demo_pairs
-    from ..files.whole_file import check_result_file
-    from ..registry import get_backend
-    from ..training.destination import check_folder
+    from ...data import demo_pairs
+    from ...files.whole_file import check_result_file
+    from ...registry import get_backend
+    from ...training.destination import check_folder
     from .evaluate import score
 
     check_result_file(json_file, force, never=(out,))
@@ -70,10 +75,10 @@ def learn(
     backend: Any, pairs: Sequence[tuple[str, str]], epochs: int, seed: int, out: Path | None = None, force: bool = False
 ) -> tuple[TrainingState, Translator]:
     """A model of the built-in corpus, saved where ``out`` says."""
-    from ..data import Pairs
-    from ..training.job import Given, prepare
-    from ..training.run import execute
-    from ..training.settings import Settings
+    from ...data import Pairs
+    from ...training.job import Given, prepare
+    from ...training.run import execute
+    from ...training.settings import Settings
 
     settings = Settings(
         model={**MODEL, "suppress_ids": []},
@@ -102,11 +107,31 @@ def show_attention(translator: Translator, sentences: Sequence[str]) -> None:
     """The longest of the sentences that still fits."""
     from rich.console import Console
 
-    from ..figures.sentences import attention_of
-    from .attention_table import attention_table
+    from ...figures.sentences import attention_of
 
     lengths = {one: len(translator.ids(one)) for one in sentences}
     sentence = max((one for one in sentences if lengths[one] <= WIDEST), key=lengths.__getitem__)
     attention = attention_of(translator, sentence, translator.translate([sentence])[0])
     last_layer = attention.weights["decoder_cross"][-1]
     Console().print(attention_table(attention.source, attention.target, last_layer.mean(axis=0)))
+
+
+def shade(weight: float) -> str:
+    """A weight from 0 to 1 as one of five steps of grey, which need no color."""
+    return SHADES[round(weight * (len(SHADES) - 1))] * 3
+
+
+def attention_table(source: Sequence[str], target: Sequence[str], weights: np.ndarray) -> Table:
+    """Cross-attention as shaded blocks: a row for each target token, a column for each source token. weights: [T, S]."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Where each word was looked up (last layer, mean of the heads)", show_lines=False, pad_edge=False)
+    table.add_column("")
+    for token in source:
+        table.add_column(Text(printable(token)), justify="center", overflow="fold")
+    for token, row in zip(target, weights, strict=True):
+        table.add_row(Text(printable(token)), *(Text(shade(weight)) for weight in row))
+    steps = (f"{block} {step / (len(SHADES) - 1):.2f}" for step, block in enumerate(SHADES) if step)
+    table.caption = f"weight, rounded: blank 0, {', '.join(steps)}"
+    return table

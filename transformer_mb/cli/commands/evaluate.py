@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import options
-from .length_penalty import chosen_length_penalty
-from .long_lines import tell_long_lines
-from .reporting import write_json
-from .told_bad_lines import tell_bad_lines
+from .. import decoding_options, options
+from ..decoding_options import chosen_length_penalty, tell_long_lines
+from ..reporting import tell_bad_lines, write_json
 
 if TYPE_CHECKING:
-    from ..evaluation import Evaluation
-    from ..translation import Translator
+    from ...evaluation import Evaluation
+    from ...translation import Translator
 
 NAME = "evaluate"
 
@@ -24,24 +22,24 @@ def command(
     fields: options.Fields = None,
     num_examples: options.NumExamples = None,
     bad_lines: options.BadLines = "stop",
-    beam: options.Beam = 1,
-    length_penalty: options.LengthPenalty = None,
-    coverage_penalty: options.CoveragePenalty = 0.0,
-    too_long: options.TooLong = "cut",
+    beam: decoding_options.Beam = 1,
+    length_penalty: decoding_options.LengthPenalty = None,
+    coverage_penalty: decoding_options.CoveragePenalty = 0.0,
+    too_long: decoding_options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: options.DecodingDtype = "float32",
-    max_steps: options.MaxSteps = None,
-    batch_size: options.BatchSize = 64,
+    dtype: decoding_options.DecodingDtype = "float32",
+    max_steps: decoding_options.MaxSteps = None,
+    batch_size: decoding_options.BatchSize = 64,
     json_file: options.JsonFile = None,
     force: options.Force = False,
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
-    from ..beam_search import check_search
-    from ..coverage import check_coverage_penalty
-    from ..data.readers import read_pairs
-    from ..files.whole_file import check_result_file
-    from ..translation import Translator
+    from ...beam_search import check_search
+    from ...coverage import check_coverage_penalty
+    from ...data.readers import read_pairs
+    from ...files.whole_file import check_result_file
+    from ...translation import Translator
 
     check_result_file(json_file, force, never=(folder, data, target))
     penalty = chosen_length_penalty(length_penalty, beam)
@@ -69,7 +67,7 @@ def score(
     coverage_penalty: float = 0.0,
 ) -> Evaluation:
     """Translate and compare in the form that the vocabularies leave, lower case for instance."""
-    from ..evaluation import evaluate, normalized
+    from ...evaluation import evaluate, normalized
 
     translations = translator.translate(
         [source for source, _ in pairs], beam, length_penalty, coverage_penalty=coverage_penalty

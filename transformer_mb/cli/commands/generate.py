@@ -7,12 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from . import options
-from .length_penalty import chosen_length_penalty
-from .n_best import hypotheses_asked_for, scored_row
-from .reporting import write_rows
-from .sampling import chosen_sampling
-from .streams import chunk_size, numbered_chunks, standard_input
+from .. import decoding_options, options
+from ..decoding_options import chosen_length_penalty, chosen_sampling, hypotheses_asked_for, scored_row
+from ..reporting import write_rows
+from ..streams import chunk_size, numbered_chunks, standard_input
 
 NAME = "generate"
 
@@ -22,24 +20,24 @@ def command(
     ids: Annotated[
         bool, typer.Option("--ids", help="Prompts are token ids with spaces between, and so is what follows.")
     ] = False,
-    beam: options.Beam = 1,
-    length_penalty: options.LengthPenalty = None,
-    n_best: options.NBest = None,
-    scores: options.Scores = False,
-    sample: options.Sample = False,
-    temperature: options.Temperature = None,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    seed: options.Seed = None,
+    beam: decoding_options.Beam = 1,
+    length_penalty: decoding_options.LengthPenalty = None,
+    n_best: decoding_options.NBest = None,
+    scores: decoding_options.Scores = False,
+    sample: decoding_options.Sample = False,
+    temperature: decoding_options.Temperature = None,
+    top_k: decoding_options.TopK = None,
+    top_p: decoding_options.TopP = None,
+    seed: decoding_options.Seed = None,
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: options.DecodingDtype = "float32",
+    dtype: decoding_options.DecodingDtype = "float32",
     max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="The most tokens that follow a prompt.")] = 100,
-    batch_size: options.BatchSize = 64,
+    batch_size: decoding_options.BatchSize = 64,
 ) -> None:
     """Continue standard input, line by line, with a model of architecture decoder; print what follows each line."""
-    from ..beam_search import check_search
-    from ..generation import Generator
+    from ...beam_search import check_search
+    from ...generation import Generator
 
     kept = hypotheses_asked_for(n_best, scores)
     sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
@@ -61,7 +59,7 @@ def command(
 
 
 def numbered_ids() -> Iterator[list[int]]:
-    from ..errors import DataError
+    from ...errors import DataError
 
     for number, line in standard_input():
         words = line.split()

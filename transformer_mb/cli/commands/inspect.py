@@ -7,30 +7,29 @@ from typing import Annotated
 
 import typer
 
-from ..printable import printable
-from . import options
-from .port import From, Settings
-from .reporting import write_json
+from ...printable import printable
+from .. import options
+from ..reporting import write_json
 
 NAME = "inspect"
 
 
 def command(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder.", show_default=False)],
-    from_: From = None,
-    config: Settings = None,
+    from_: options.SourceFormat = None,
+    config: options.ModelSettings = None,
     json_file: options.JsonFile = None,
     force: options.Force = False,
 ) -> None:
     """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
     from dataclasses import asdict
 
-    from ..files.whole_file import check_result_file
-    from ..porting.files.parts import inputs
-    from ..porting.inspection import inspect
-    from ..porting.origins import origin_lines
-    from ..porting.settings import read_settings
-    from .termination import ended_cleanly
+    from ...files.whole_file import check_result_file
+    from ...porting.files.parts import inputs
+    from ...porting.inspection import inspect
+    from ...porting.origins import origin_lines
+    from ...porting.settings import read_settings
+    from ..termination import ended_cleanly
 
     settings = read_settings(config)
     check_result_file(json_file, force, never=(*inputs(path, settings), config))

@@ -7,32 +7,27 @@ from typing import Annotated
 
 import typer
 
-from ..printable import printable
-from . import options
+from ...printable import printable
+from .. import options
 
 NAME = "port"
-Settings = Annotated[
-    Path | None,
-    typer.Option("--config", help="JSON or TOML: what no weight file holds, such as num_heads.", show_default=False),
-]
-From = Annotated[str | None, typer.Option("--from", help="Format or family; else recognized.", show_default=False)]
 
 
 def command(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A file or folder.", show_default=False)],
     destination: Annotated[Path, typer.Argument(metavar="DST", help="A new file or folder.", show_default=False)],
     to: Annotated[str, typer.Option("--to", help="Format, family or export, such as canonical, torch, onnx.")],
-    from_: From = None,
-    config: Settings = None,
+    from_: options.SourceFormat = None,
+    config: options.ModelSettings = None,
     force: Annotated[bool, typer.Option("--force", help="Replace DST.")] = False,
     json_file: options.JsonFile = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="List checksums, tokens and recorded fields too.")] = False,
 ) -> None:
     """Port a model to another format, and prove on a padded batch that it computes the same."""
-    from .termination import ended_cleanly
+    from ..termination import ended_cleanly
 
     with ended_cleanly():
-        from ..porting.port import port
+        from ...porting.port import port
 
         report = port(source, destination, to, from_, config=config, force=force, report_file=json_file)
     print("\n".join(map(printable, report.lines(verbose))))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
-from . import options
-from .reporting import write_json
+from .. import options
+from ..reporting import write_json
 
 NAME = "presets"
 WIDTH = 110  # characters of a line
@@ -25,7 +25,7 @@ SIZES = (
 
 def command(json_file: options.JsonFile = None, force: options.Force = False) -> None:
     """List the published variants that `train --preset` takes: their sizes and their documents' training recipes."""
-    from ..files.whole_file import check_result_file
+    from ...files.whole_file import check_result_file
 
     check_result_file(json_file, force)
     listed = [described(name) for name in names()]
@@ -37,14 +37,14 @@ def command(json_file: options.JsonFile = None, force: options.Force = False) ->
 
 
 def names() -> list[str]:
-    from ..presets import PRESETS
+    from ...presets import PRESETS
 
     return list(PRESETS)
 
 
 def described(name: str) -> dict[str, Any]:
     """A preset with the fields of TransformerConfig that are its sizes, and those of TrainingRecipe that its document sets."""
-    from ..presets import PRESETS, RECIPES
+    from ...presets import PRESETS, RECIPES
 
     config = PRESETS[name](100, 100).to_dict()
     document = str(PRESETS[name].__doc__).strip().splitlines()[0]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options
-from .reporting import tell, write_rows
-from .streams import CHUNK, STANDARD_INPUT, chunk_size, numbered_chunks, standard_input
+from .. import decoding_options, options
+from ..reporting import tell, write_rows
+from ..streams import CHUNK, STANDARD_INPUT, chunk_size, numbered_chunks, standard_input
 
 if TYPE_CHECKING:
-    from ..scoring import PairScore
-    from ..translation import Translator
+    from ...scoring import PairScore
+    from ...translation import Translator
 
 NAME = "score"
 
@@ -23,18 +23,18 @@ def command(
     data: options.OptionalData = None,
     target: options.Target = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Each token's log-probability too, and the tokens.")] = False,
-    too_long: options.TooLong = "cut",
+    too_long: decoding_options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: options.Dtype = "float32",
-    batch_size: options.BatchSize = 64,
+    batch_size: decoding_options.BatchSize = 64,
 ) -> None:
     """Print the log-probability of each pair's target given its source, and its mean per token: of --data, else of standard
     input, SOURCE TAB TARGET.
     """
-    from ..data.readers import each_pair, each_parallel_pair, numbered_lines
-    from ..errors import ConfigError
-    from ..translation import Translator
+    from ...data.readers import each_pair, each_parallel_pair, numbered_lines
+    from ...errors import ConfigError
+    from ...translation import Translator
 
     if target is not None and data is None:
         raise ConfigError(f"--target must be given with --data, which holds the sources, got {target} alone.")

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from . import options
-from .reporting import guarded
+from .. import options
+from ..reporting import guarded
 
 NAME = "tokenizer"
 app = typer.Typer(help="Train subword vocabularies.", no_args_is_help=True, rich_markup_mode=None)
@@ -34,10 +34,10 @@ def train(
     force: options.Force = False,
 ) -> None:
     """Train subword vocabularies on sentence pairs, for `train --tokenizer`: of bytes, so that no text loses anything."""
-    from ..data.readers import iterate_pairs
-    from ..data.subword_training import train_subwords
-    from ..errors import DestinationError
-    from ..files.whole_file import check_result_file, write_whole
+    from ...data.readers import iterate_pairs
+    from ...data.subword_training import train_subwords
+    from ...errors import DestinationError
+    from ...files.whole_file import check_result_file, write_whole
 
     sides = {"shared": slice(2)} if shared else {"source": slice(1), "target": slice(1, 2)}
     for name in ("shared", "source", "target"):

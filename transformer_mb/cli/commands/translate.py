@@ -9,48 +9,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options
-from .length_penalty import chosen_length_penalty
-from .long_lines import tell_long_lines
-from .n_best import hypotheses_asked_for, scored_row
-from .reporting import write_rows
-from .sampling import chosen_sampling
-from .streams import chunk_size, numbered_chunks, standard_input
-from .told_bad_lines import tell_bad_lines
+from .. import decoding_options, options
+from ..decoding_options import chosen_length_penalty, chosen_sampling, hypotheses_asked_for, scored_row, tell_long_lines
+from ..reporting import tell_bad_lines, write_rows
+from ..streams import chunk_size, numbered_chunks, standard_input
 
 if TYPE_CHECKING:
-    from ..translation import Translator
+    from ...translation import Translator
 
 NAME = "translate"
 
 
 def command(
     folder: options.Folder,
-    beam: options.Beam = 1,
-    length_penalty: options.LengthPenalty = None,
-    coverage_penalty: options.CoveragePenalty = 0.0,
-    n_best: options.NBest = None,
-    scores: options.Scores = False,
-    sample: options.Sample = False,
-    temperature: options.Temperature = None,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    seed: options.Seed = None,
+    beam: decoding_options.Beam = 1,
+    length_penalty: decoding_options.LengthPenalty = None,
+    coverage_penalty: decoding_options.CoveragePenalty = 0.0,
+    n_best: decoding_options.NBest = None,
+    scores: decoding_options.Scores = False,
+    sample: decoding_options.Sample = False,
+    temperature: decoding_options.Temperature = None,
+    top_k: decoding_options.TopK = None,
+    top_p: decoding_options.TopP = None,
+    seed: decoding_options.Seed = None,
     prefix_file: Annotated[
         Path | None,
         typer.Option("--prefix-file", help="What each translation begins with, line by line.", show_default=False),
     ] = None,
-    too_long: options.TooLong = "cut",
+    too_long: decoding_options.TooLong = "cut",
     bad_lines: options.BadLines = "stop",
     backend: options.Backend = None,
     device: options.Device = None,
-    dtype: options.DecodingDtype = "float32",
-    max_steps: options.MaxSteps = None,
+    dtype: decoding_options.DecodingDtype = "float32",
+    max_steps: decoding_options.MaxSteps = None,
     max_ratio: Annotated[
         float | None,
         typer.Option("--max-ratio", help="Longest translation: R times the source's tokens and 10.", show_default=False),
     ] = None,
-    batch_size: options.BatchSize = 64,
+    batch_size: decoding_options.BatchSize = 64,
     attention: Annotated[
         Path | None,
         typer.Option(
@@ -62,12 +58,12 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Translate standard input, line by line, to standard output."""
-    from ..beam_search import check_search
-    from ..coverage import check_coverage_penalty
-    from ..data import BadLines
-    from ..figures.attention_files import attention_file, check_attention_path
-    from ..search_options import LineOptions
-    from ..translation import Translator
+    from ...beam_search import check_search
+    from ...coverage import check_coverage_penalty
+    from ...data import BadLines
+    from ...figures.attention_files import attention_file, check_attention_path
+    from ...search_options import LineOptions
+    from ...translation import Translator
 
     seen = BadLines(bad_lines)
     check_attention_path(attention, force, never=(folder,))
@@ -113,8 +109,8 @@ def acceptable(translator: Translator, chunks: Iterator[tuple[int, list[str]]]) 
 
 def prefix_lines(path: Path | None, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str], Any]]:
     """The chunks with the prefixes of their lines, None without a file; raises DataError where they are not as many."""
-    from ..data.readers import numbered_lines
-    from ..errors import DataError
+    from ...data.readers import numbered_lines
+    from ...errors import DataError
 
     texts = (line for _, line in (() if path is None else numbered_lines(path)))
     count = 0

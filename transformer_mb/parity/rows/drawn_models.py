@@ -6,7 +6,7 @@ from typing import Any
 
 from ...config import CHOICES, TransformerConfig
 from ...errors import ConfigError
-from ...options import DEFAULTS
+from ...layer_options import DEFAULTS
 from .covering import CoveringArray, Row
 from .drawn_values import LENGTHS
 from .model_cases import ModelCase

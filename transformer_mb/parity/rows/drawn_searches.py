@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...config import CHOICES, TransformerConfig
-from ...options import DEFAULTS
+from ...layer_options import DEFAULTS
 from .covering import CoveringArray, Row
 from .drawn_models import CONFIG
 from .token_models import STEPS, Search

@@ -1,4 +1,4 @@
-"""``transformer-mb compare``: how the frameworks themselves differ."""
+"""``transformer-mb compare behaviours``: what each framework's own built-ins do by default."""
 
 from __future__ import annotations
 
@@ -7,60 +7,49 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..processes.ending import TIMEOUT
-from . import compare_effects, compare_runs, compare_versions, options
-from .reporting import guarded, write_json
-from .tables import table_console
+from ....processes.ending import TIMEOUT
+from ... import options
+from ...reporting import write_json
+from ...tables import table_console
 
 if TYPE_CHECKING:
-    from ..compare.expectations import Standing
+    from ....compare.expectations import Standing
 
-NAME = "compare"
-app = typer.Typer(help="Measure how the frameworks themselves differ.", no_args_is_help=True, rich_markup_mode=None)
-
-Names = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
-Only = Annotated[str, typer.Option("--only", help="Probes by name; * is any text; separate several with |.")]
+NAME = "behaviours"
 Against = Annotated[Path | None, typer.Option("--against", help="Compare with this earlier --json, not what is expected.")]
 Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME@LABEL=INTERPRETER adds a column.")]
 Accept = Annotated[bool, typer.Option("--accept", help="Expect from now on what is measured here.")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write every fact with its meaning as Markdown.")]
 
 
-@app.callback()
-def _compare() -> None:
-    """Measure how the frameworks themselves differ."""
-
-
-def behaviours(
-    backends: Names = None,
-    only: Only = "*",
+def command(
+    backends: options.Backends = None,
+    only: Annotated[str, options.only("Probes")] = "*",
     against: Against = None,
     python: Pythons = None,
     accept: Accept = False,
     json_file: options.JsonFile = None,
-    markdown: Markdown = None,
+    markdown: Annotated[Path | None, options.markdown("every fact with its meaning")] = None,
     force: options.Force = False,
-    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = TIMEOUT,
+    timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
 ) -> None:
     """Measure what each framework's own built-ins do by default: attention, norms, losses, optimizers, numbers.
 
     Exit status: 0 every fact is the expected one or new; 1 a fact changed, or a built-in is gone; 2 the call was wrong.
     """
-    from ..compare.document import document
-    from ..compare.expectations import accept as expect
-    from ..compare.expectations import earlier, standings
-    from ..compare.records import read_facts, record
-    from ..compare.survey import behaviours as measure
-    from ..compare.survey import chosen
-    from ..files.whole_file import check_result_file, write_whole
-    from .parity_columns import worker_specs
+    from ....compare.document import document
+    from ....compare.expectations import accept as expect
+    from ....compare.expectations import earlier, standings
+    from ....compare.records import read_facts, record
+    from ....compare.survey import behaviours, chosen
+    from ....files.whole_file import check_result_file, write_whole
+    from ...columns import worker_specs
 
     columns = worker_specs(backends, ("float32",), (), python or [], ())
     chosen(only)
     table = None if against is None else earlier(read_facts(against))
     check_result_file(json_file, force)
     check_result_file(markdown, force, never=(json_file,))
-    facts = measure(columns, only, timeout=timeout)
+    facts = behaviours(columns, only, timeout=timeout)
     stand = standings(facts, table)
     show(stand)
     write_json(json_file, record(facts))
@@ -72,17 +61,12 @@ def behaviours(
         raise typer.Exit(1)
 
 
-app.command("behaviours")(guarded(behaviours))
-for module in (compare_effects, compare_runs, compare_versions):
-    app.command(module.NAME)(guarded(module.command))
-
-
 def show(standings: list[Standing]) -> None:
     """A table of the probes, each value with those that have it; then what changed."""
     from rich import box
     from rich.table import Table
 
-    from ..compare.words import by_probe, by_value, complaint, counted
+    from ....compare.words import by_probe, by_value, complaint, counted
 
     table = Table("probe", "answers", box=box.SIMPLE)
     for name, facts in by_probe([one.fact for one in standings]).items():

@@ -7,36 +7,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options
-from .reporting import write_json
-from .tables import table_console
+from ... import options
+from ...reporting import write_json
+from ...tables import table_console
 
 if TYPE_CHECKING:
-    from ..compare.effects import Study
+    from ....compare.effects import Study
 
 SEEDS, FEWEST, STEPS = 12, 8, 100
 
 NAME = "effects"
-Only = Annotated[str, typer.Option("--only", help="Effects by name; * is any text; separate several with |.")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the tables as Markdown.", show_default=False)]
 
 
 def command(
     seeds: Annotated[int, typer.Option("--seeds", min=FEWEST, help="Of weights, order and dropout.")] = SEEDS,
-    only: Only = "*",
+    only: Annotated[str, options.only("Effects")] = "*",
     backend: options.Backend = None,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Of each training.")] = STEPS,
     json_file: options.JsonFile = None,
-    markdown: Markdown = None,
+    markdown: Annotated[Path | None, options.markdown("the tables")] = None,
     force: options.Force = False,
 ) -> None:
     """Swap each default that differs for another framework's, and train a small model with both: what bites comes first."""
-    from ..compare.effects.measuring import chosen, effects
-    from ..compare.effects.page import page
-    from ..compare.effects.records import record
-    from ..files.whole_file import check_result_file, write_whole
-    from ..registry import requested_name
-    from .counting import Counting
+    from ....compare.effects.measuring import chosen, effects
+    from ....compare.effects.page import page
+    from ....compare.effects.records import record
+    from ....files.whole_file import check_result_file, write_whole
+    from ....registry import requested_name
+    from ...counting import Counting
 
     chosen(only)
     check_result_file(json_file, force)
@@ -53,7 +51,7 @@ def show(study: Study) -> None:
     from rich import box
     from rich.table import Table
 
-    from ..compare.effects.page import interval, share, signed
+    from ....compare.effects.page import interval, share, signed
 
     table = Table(box=box.SIMPLE)
     for title in ("what is swapped", "loss moved", "95 % interval", "logits moved", "from", "to"):

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..processes.ending import TIMEOUT
-from . import options
-from .tables import table_console
+from ....processes.ending import TIMEOUT
+from ... import options
+from ...tables import table_console
 
 if TYPE_CHECKING:
-    from ..compare.training_runs.comparison import Comparison
+    from ....compare.training_runs.comparison import Comparison
 
 NAME = "runs"
 SEEDS = re.compile(r"(?P<count>\d{1,4})|(?P<first>\d{1,6})-(?P<last>\d{1,6})")
 
-Names = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
 Seeds = Annotated[str, typer.Option("--seeds", help="How many, or a range such as 0-11; 5 for a verdict, 30 to publish.")]
 Native = Annotated[
     bool, typer.Option("--native/--injected", help="Own initializers, dropout, Adam and epsilon; or ours in all of them.")
@@ -30,11 +29,10 @@ Reference = Annotated[str, typer.Option("--reference", help="What the others are
 Data = Annotated[
     Path | None, typer.Option("--data", help="SOURCE TAB TARGET lines; else the demo's corpus.", show_default=False)
 ]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the tables as Markdown.")]
 
 
 def command(
-    backends: Names = None,
+    backends: options.Backends = None,
     seeds: Seeds = "12",
     native: Native = False,
     attribute: Attribute = False,
@@ -42,21 +40,21 @@ def command(
     reference: Reference = "numpy",
     data: Data = None,
     json_file: options.JsonFile = None,
-    markdown: Markdown = None,
+    markdown: Annotated[Path | None, options.markdown("the tables")] = None,
     force: options.Force = False,
-    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one run may take.")] = TIMEOUT,
+    timeout: Annotated[float, options.timeout("run")] = TIMEOUT,
 ) -> None:
     """Train the same job on every backend over seeds, and judge the differences by the seeds' noise.
 
     Exit status: 0 nothing is different, or --native; 1 a backend is different; 2 the call was wrong.
     """
-    from ..compare.training_runs.comparing import runs
-    from ..compare.training_runs.document import document
-    from ..compare.training_runs.job import built_in_job, job_of_file
-    from ..compare.training_runs.verdicts import DIFFERENT
-    from ..files.whole_file import check_result_file, write_whole
-    from .parity_columns import worker_specs
-    from .reporting import write_json
+    from ....compare.training_runs.comparing import runs
+    from ....compare.training_runs.document import document
+    from ....compare.training_runs.job import built_in_job, job_of_file
+    from ....compare.training_runs.verdicts import DIFFERENT
+    from ....files.whole_file import check_result_file, write_whole
+    from ...columns import worker_specs
+    from ...reporting import write_json
 
     columns, chosen = worker_specs(backends, ("float32",)), parsed_seeds(seeds)
     check_result_file(json_file, force, never=(data,))
@@ -82,7 +80,7 @@ def command(
 
 def parsed_seeds(text: str) -> list[int]:
     """``12`` is 0 to 11, as ``0-11`` is. Raises ConfigError."""
-    from ..errors import ConfigError
+    from ....errors import ConfigError
 
     match = SEEDS.fullmatch(text.strip())
     if match is None:
@@ -97,7 +95,7 @@ def show(found: Comparison) -> None:
     from rich import box
     from rich.table import Table
 
-    from ..compare.training_runs.words import left_out, sentences, tables
+    from ....compare.training_runs.words import left_out, sentences, tables
 
     console = table_console()
     for one in tables(found):

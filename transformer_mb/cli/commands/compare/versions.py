@@ -7,41 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..processes.ending import TIMEOUT
-from . import options
-from .reporting import write_json
-from .tables import table_console
+from ....processes.ending import TIMEOUT
+from ... import options
+from ...reporting import write_json
+from ...tables import table_console
 
 if TYPE_CHECKING:
-    from ..compare.versions import Comparison
+    from ....compare.versions import Comparison
 
 NAME = "versions"
 Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="NAME, or NAME@LABEL=INTERPRETER.", show_default=False)]
-Only = Annotated[str, typer.Option("--only", help="Probes by name; * is any text; separate several with |.")]
 Cases = Annotated[str | None, typer.Option("--cases", help="Cells of the parity matrix by id.", show_default=False)]
-Markdown = Annotated[Path | None, typer.Option("--markdown", help="Write the tables as Markdown.", show_default=False)]
 
 
 def command(
     columns: Columns,
-    only: Only = "*",
+    only: Annotated[str, options.only("Probes")] = "*",
     cases: Cases = None,
     json_file: options.JsonFile = None,
-    markdown: Markdown = None,
+    markdown: Annotated[Path | None, options.markdown("the tables")] = None,
     force: options.Force = False,
-    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = TIMEOUT,
+    timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
 ) -> None:
     """Compare installed versions of one framework: what their built-ins do, how fast they are, and whether parity holds.
 
     Such as `compare versions torch@old=/path/to/python torch`. That interpreter needs this package too.
     Exit status: 0 measured, whatever differs; 1 a process could not begin, or ended; 2 the call was wrong.
     """
-    from ..compare.versions.measuring import CELLS, check_columns, versions
-    from ..compare.versions.page import page
-    from ..compare.versions.records import record
-    from ..files.whole_file import check_result_file, write_whole
-    from .counting import Counting
-    from .parity_columns import worker_specs
+    from ....compare.versions.measuring import CELLS, check_columns, versions
+    from ....compare.versions.page import page
+    from ....compare.versions.records import record
+    from ....files.whole_file import check_result_file, write_whole
+    from ...columns import worker_specs
+    from ...counting import Counting
 
     labels = [column.partition("=")[0] for column in columns]
     specs = worker_specs(labels, ("float32",), (), [column for column in columns if "=" in column])
@@ -61,7 +59,7 @@ def show(comparison: Comparison) -> None:
     from rich import box
     from rich.table import Table
 
-    from ..compare.versions import tables
+    from ....compare.versions import tables
 
     table = Table(box=box.SIMPLE)
     for title in tables.heading(comparison):

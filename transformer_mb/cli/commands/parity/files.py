@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .reporting import write_json
+from ...reporting import write_json
 
 if TYPE_CHECKING:
-    from ..parity.outcome import Outcome
-    from ..parity.plan import Plan
+    from ....parity.outcome import Outcome
+    from ....parity.plan import Plan
 
 TABLE, CURVES = "matrix.md", "free-running-{}.png"
 # How what this command writes begins.
@@ -46,9 +46,9 @@ class Files:
 
     def check(self, plan: Plan, force: bool) -> None:
         """Make the folders. Raises ParityError where nothing can be written, or where somebody's file is."""
-        from ..errors import ParityError
-        from ..figures.style import require_matplotlib
-        from ..files.whole_file import check_apart, check_writable
+        from ....errors import ParityError
+        from ....figures.style import require_matplotlib
+        from ....files.whole_file import check_apart, check_writable
 
         self._check_names()
         for path in self.by_option.values():
@@ -77,7 +77,7 @@ class Files:
         return found
 
     def _check_names(self) -> None:
-        from ..errors import ParityError
+        from ....errors import ParityError
 
         places: dict[Path, str] = {}
         for option, path in (*self.by_option.items(), *([("--dump", self.dump)] if self.dump else [])):
@@ -86,22 +86,22 @@ class Files:
                 raise ParityError(f"{other} and {option} must be two places, got {path} for both.")
 
     def write(self, outcome: Outcome, plan: Plan, settings: Mapping[str, Any]) -> None:
-        from ..parity.report import markdown, to_json, write_junit
+        from ....parity.report import markdown, to_json, write_junit
 
         run = to_json(outcome, settings)
         write_json(self.json_file, run)
         if self.junit is not None:
             write_junit(self.junit, outcome)
         if self.report is not None:
-            from ..files.whole_file import write_whole
+            from ....files.whole_file import write_whole
 
             write_whole(self.report / TABLE, markdown(run))
             self._draw(outcome, plan, self.report)
 
     def _draw(self, outcome: Outcome, plan: Plan, report: Path) -> None:
-        from ..figures.curves import divergence_figure
-        from ..figures.files import save_figure
-        from ..parity.verdict.bands import TIMES
+        from ....figures.curves import divergence_figure
+        from ....figures.files import save_figure
+        from ....parity.verdict.bands import TIMES
 
         for dtype in plan.draws:
             if curves := dict(plan.free[dtype].curves):

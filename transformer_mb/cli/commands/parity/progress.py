@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..parity.outcome import Watcher
-from .counting import Counting
+from ....parity.outcome import Watcher
+from ...counting import Counting
 
 if TYPE_CHECKING:
-    from ..parity.cells import Result
+    from ....parity.cells import Result
 
 
 class Progress(Counting, Watcher):

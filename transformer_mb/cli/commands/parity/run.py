@@ -8,14 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ..processes.ending import TIMEOUT
-from . import options
-from .parity_sweep import HERE, Address, Collect, Needs, On, Out, Seeds, Sweeping, WithoutToken
+from ....processes.ending import TIMEOUT
+from ... import options
+from .sweep import HERE, Address, Collect, Needs, On, Out, Seeds, Sweeping, WithoutToken
 
 NAME = "parity"
 
-
-Names = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
 Cases = Annotated[
     list[str] | None,
     typer.Option("--cases", help="Ids of cells, as --list prints them; * is any text; separate several with |."),
@@ -36,7 +34,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that are no 
 
 
 def command(
-    backends: Names = None,
+    backends: options.Backends = None,
     cases: Cases = None,
     list_ids: ListIds = False,
     dtype: Dtypes = None,
@@ -52,7 +50,7 @@ def command(
     dump: Dump = None,
     force: Force = False,
     every_case: Annotated[bool, typer.Option("--every-case", help="One line per case.")] = False,
-    timeout: Annotated[float, typer.Option("--timeout", min=1.0, help="Seconds that one answer may take.")] = TIMEOUT,
+    timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; default: one per core.")] = None,
     seeds: Seeds = None,
     out: Out = None,
@@ -73,20 +71,20 @@ def command(
 
     Files of earlier results are replaced; a file that holds anything else is not, without --force.
     """
-    from ..processes.environment import SETTINGS
+    from ....processes.environment import SETTINGS
 
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    from ..parity.matrix import plan_of, run_plan
-    from ..parity.plan import Selection
-    from ..processes.gateway import require_execnet
-    from ..registry import EVERY_DTYPE, entries
-    from .parity_columns import names, worker_specs
-    from .parity_files import Files
-    from .parity_progress import Progress
-    from .parity_screen import show
-    from .parity_sweep import check_json, read_sweep, run_sweep, tell_findings
-    from .termination import ended_cleanly
+    from ....parity.matrix import plan_of, run_plan
+    from ....parity.plan import Selection
+    from ....processes.gateway import require_execnet
+    from ....registry import EVERY_DTYPE, entries
+    from ...columns import names, worker_specs
+    from ...termination import ended_cleanly
+    from .files import Files
+    from .progress import Progress
+    from .screen import show
+    from .sweep import check_json, read_sweep, run_sweep, tell_findings
 
     sweeping = Sweeping(seeds, out, collect, on, address, tuple(needs or ()), without_token)
     if sweeping.wanted:

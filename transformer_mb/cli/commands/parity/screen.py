@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..printable import printable
+from ....printable import printable
+from ...tables import matrix_console
 
 if TYPE_CHECKING:
-    from ..parity.cells import Result
-    from ..parity.outcome import Difference, Outcome
+    from ....parity.cells import Result
+    from ....parity.outcome import Difference, Outcome
 
 SHOWN = 25  # failures in full; the JSON file has all
 
 
 def show(outcome: Outcome, labels: Sequence[str], every_case: bool) -> None:
-    from rich.console import Console
+    from ....parity.closest import sentence
+    from ....parity.report import interruption, table
 
-    from ..parity.closest import sentence
-    from ..parity.report import interruption, table
-
-    console = Console(width=None if Console().is_terminal else 160)
+    console = matrix_console()
     console.print(table(outcome.results, labels, every_case))
     lines = _failures(outcome)
     for (backend, _), differences in outcome.causes().items():
@@ -61,7 +60,7 @@ def _where(backend: str, differences: Sequence[Difference]) -> list[str]:
 
 
 def _counts(outcome: Outcome) -> str:
-    from ..parity.cells import EXPECTED, PASSED
+    from ....parity.cells import EXPECTED, PASSED
 
     near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
     caught = len(outcome.controls) - len(outcome.missed)

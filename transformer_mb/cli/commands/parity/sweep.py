@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..printable import printable
-from .reporting import write_json
+from ....printable import printable
+from ...reporting import write_json
+from ...tables import matrix_console
 
 if TYPE_CHECKING:
-    from ..parity.selection import Selection
-    from ..parity.sweeping.findings import Findings
-    from ..parity.sweeping.sweep import Engine
-    from ..parity.workers import WorkerSpec
+    from ....parity.selection import Selection
+    from ....parity.sweeping.findings import Findings
+    from ....parity.sweeping.sweep import Engine
+    from ....parity.workers import WorkerSpec
 
 HERE, RAY = "local", "ray"
 SHOWN = 25  # failures and nearest results; --json has all
@@ -70,7 +71,7 @@ class Sweeping:
             given: options of a single run that were given. only_here: those of them that a sweep has no place for.
         Raises: ParityError.
         """
-        from ..errors import ParityError
+        from ....errors import ParityError
 
         if self.collect is not None:
             if others := [*given, *self._named("out", "on", "address", "needs", "without_token")]:
@@ -94,7 +95,7 @@ class Sweeping:
 
 def seeds_of(text: str) -> list[int]:
     """``0-3,7`` as 0, 1, 2, 3, 7. Raises ParityError."""
-    from ..errors import ParityError
+    from ....errors import ParityError
 
     found: dict[int, None] = {}
     for part in text.split(","):
@@ -108,9 +109,9 @@ def seeds_of(text: str) -> list[int]:
 
 def check_json(path: Path | None, force: bool, never: Sequence[Path | None]) -> None:
     """Raises ParityError for a file that is no earlier result of a sweep, OSError for one that cannot be written."""
-    from ..errors import ParityError
-    from ..files.whole_file import check_apart, check_writable
-    from .parity_files import is_missed
+    from ....errors import ParityError
+    from ....files.whole_file import check_apart, check_writable
+    from .files import is_missed
 
     check_apart(path, never)
     check_writable(path)
@@ -121,9 +122,9 @@ def check_json(path: Path | None, force: bool, never: Sequence[Path | None]) -> 
 
 
 def read_sweep(folder: Path, seeds: str | None) -> Findings:
-    from ..errors import ParityError
-    from ..parity.sweeping.folder import SweepFolder
-    from ..parity.sweeping.sweep import collected
+    from ....errors import ParityError
+    from ....parity.sweeping.folder import SweepFolder
+    from ....parity.sweeping.sweep import collected
 
     findings = collected(SweepFolder(folder), seeds_of(seeds) if seeds else ())
     if not findings.units:
@@ -135,12 +136,12 @@ def run_sweep(
     asked: Sweeping, workers: Sequence[WorkerSpec], selection: Selection, timeout: float, jobs: int | None
 ) -> Findings:
     """Run what ``--out`` does not hold yet, and read it all."""
-    from ..files.whole_file import check_writable
-    from ..parity.matrix import plan_of
-    from ..parity.sweeping.folder import SweepFolder
-    from ..parity.sweeping.sweep import found_in, missing, run_missing
-    from ..parity.sweeping.unit import units_of
-    from .termination import ended_cleanly
+    from ....files.whole_file import check_writable
+    from ....parity.matrix import plan_of
+    from ....parity.sweeping.folder import SweepFolder
+    from ....parity.sweeping.sweep import found_in, missing, run_missing
+    from ....parity.sweeping.unit import units_of
+    from ...termination import ended_cleanly
 
     assert asked.out is not None and asked.seeds is not None
     check_writable(asked.out / "units" / "a file")
@@ -158,17 +159,17 @@ def run_sweep(
 
 def _engine(asked: Sweeping, workers: Sequence[WorkerSpec], jobs: int | None) -> AbstractContextManager[Engine]:
     if asked.on == HERE:
-        from ..parity.sweeping.sweep import in_turn
+        from ....parity.sweeping.sweep import in_turn
 
         return nullcontext(in_turn(jobs))
-    from ..parity.sweeping.on_ray import on_ray
+    from ....parity.sweeping.on_ray import on_ray
 
     return on_ray(asked.address, _needs(asked.needs, workers), jobs, asked.without_token)
 
 
 def _needs(given: Sequence[str], workers: Sequence[WorkerSpec]) -> dict[str, float]:
     """By resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
-    from ..errors import ParityError
+    from ....errors import ParityError
 
     needs: dict[str, float] = {"GPU": 1.0} if any(spec.on_gpu for spec in workers) else {}
     for one in given:
@@ -185,11 +186,9 @@ def _tell(line: str) -> None:
 
 def tell_findings(findings: Findings, json_file: Path | None) -> None:
     """The report, and an exit status of 1 where it is not all well."""
-    from rich.console import Console
-
     write_json(json_file, findings.to_json())
     if findings.nearest:
-        console = Console(width=None if Console().is_terminal else 160)
+        console = matrix_console()
         console.print(_table(findings))
     print("\n".join(map(printable, _lines(findings))))
     if not findings.holds:
@@ -200,7 +199,7 @@ def _table(findings: Findings) -> Any:
     """Rows of the ladder; columns with their versions; in each cell the share of the limit, its seed, and the least."""
     from rich.table import Table
 
-    from ..parity.ladder import LADDER
+    from ....parity.ladder import LADDER
 
     labels = list(findings.versions)
     headings = [f"{label} {findings.versions[label][0]}" for label in labels]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .reporting import tell
+from ...reporting import tell
 
 if TYPE_CHECKING:
-    from ..distributed import Place
+    from ....distributed import Place
 
 
 def started(arguments: Sequence[str], size: int) -> None:
     """Run the same command as so many processes, each of which is told that it is one of them."""
-    from ..training.launch import launch
+    from ....training.launch import launch
 
     status, words = launch([*map(str, arguments), "--distributed"], size)
     if words:
@@ -27,8 +27,8 @@ def started(arguments: Sequence[str], size: int) -> None:
 
 def of_several(expected: int | None) -> Place:
     """Which process this is; raises DistributedError, or ConfigError where there are not as many as ``--processes`` says."""
-    from ..distributed import Place
-    from ..errors import ConfigError
+    from ....distributed import Place
+    from ....errors import ConfigError
 
     place = Place.from_environment()
     if expected is not None and expected != place.size:

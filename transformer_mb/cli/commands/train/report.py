@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..evaluation import Evaluation
-    from ..training import Trained
-    from ..training.job import Job
+    from ....evaluation import Evaluation
+    from ....training import Trained
+    from ....training.job import Job
 
 
 def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
     """The loss, the speed of what was trained now, and what the validation measured."""
-    from ..training.state import perplexity
+    from ....training.state import perplexity
 
     state, recipe = trained.state, job.recipe
     # Of a mean over steps, or of a smoothed one, exp is no perplexity.
@@ -56,7 +56,7 @@ def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, 
 
 def _where_it_ran(job: Job) -> dict[str, Any]:
     if job.is_finished and job.resume is not None:
-        from ..training.begun import begun_run
+        from ....training.begun import begun_run
 
         return begun_run(job.resume)
     return {**job.described["run"], "device": job.backend.device_name}

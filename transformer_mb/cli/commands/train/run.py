@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ..option_words import DATA, FILES, MODEL, RUN, RUN_DEFAULTS, TRAINING
-from ..presets import PRESETS
-from . import options
-from .counting import Counting
-from .left_out_values import ALONE
-from .several import of_several, said_by, started
+from ....presets import PRESETS
+from ....training_options import DATA, FILES, MODEL, RUN, RUN_DEFAULTS, TRAINING
+from ... import options
+from ...counting import Counting
+from ...options import ALONE
+from .processes import of_several, said_by, started
 
 NAME = "train"
 
@@ -111,9 +111,9 @@ def command(
 
 
 def run(given: dict[str, Any], resume: bool | Literal["auto"], force: bool, print_config: bool) -> None:
-    from ..errors import ConfigError
-    from ..training.configuration_file import configuration_text
-    from ..training.settings import read_toml
+    from ....errors import ConfigError
+    from ....training.configuration_file import configuration_text
+    from ....training.settings import read_toml
 
     if given.get("resume") not in (None, ALONE, "auto"):
         raise ConfigError(f"--resume must stand alone or be auto, got {given['resume']!r}.")
@@ -138,9 +138,9 @@ def run(given: dict[str, Any], resume: bool | Literal["auto"], force: bool, prin
 
 def prepared(settings: Any, given: dict[str, Any], *, force: bool, **how: Any) -> None:
     """Look at all files that are named, prepare and train."""
-    from ..figures.files import check_figure_path
-    from ..files.whole_file import check_apart, check_result_file
-    from ..training.job import prepare
+    from ....figures.files import check_figure_path
+    from ....files.whole_file import check_apart, check_result_file
+    from ....training.job import prepare
 
     curve, json_file = given.get("loss_curve"), given.get("json_file")
     others = [settings.run["out"], given.get("config_file"), *data_files(settings.data)]
@@ -161,12 +161,12 @@ def data_files(data: Mapping[str, Any]) -> list[str]:
 
 def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None:
     """Train, and tell what came of it."""
-    from ..figures.curves import draw_losses
-    from ..training import Progress, TrainingInterrupted, TrainingState
-    from ..training.interruption import ENDINGS
-    from ..training.run import execute
-    from .reporting import say, write_json
-    from .train_report import closing_lines, results
+    from ....figures.curves import draw_losses
+    from ....training import Progress, TrainingInterrupted, TrainingState
+    from ....training.interruption import ENDINGS
+    from ....training.run import execute
+    from ...reporting import say, write_json
+    from .report import closing_lines, results
 
     def draw(state: TrainingState) -> None:
         draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization)
@@ -185,7 +185,7 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     scores = None
     if not job.is_finished:
         if job.validation is not None:
-            from .evaluate import described, score
+            from ..evaluate import described, score
 
             decoding = job.decoding
             search = decoding.beam, decoding.length_penalty, decoding.coverage_penalty
@@ -201,7 +201,7 @@ def validation_lines(job: Any) -> list[str]:
     """What the loss is measured on, if anything."""
     if job.validation is None:
         return []
-    from ..data.bad_lines import described
+    from ....data.bad_lines import described
 
     found = job.validation.bad_lines
     skipped = f" ({job.validation.skipped:,} lines with a blank side were skipped)" if job.validation.skipped else ""
@@ -211,8 +211,7 @@ def validation_lines(job: Any) -> list[str]:
 
 def _flags(given: dict[str, Any]) -> Any:
     """The flags in the tables of a configuration file."""
-    from ..training.run import MODEL_OPTIONS
-    from ..training.settings import RECIPE_FIELDS, Settings
+    from ....training.settings import MODEL_OPTIONS, RECIPE_FIELDS, Settings
 
     renamed = {"data": "source"}
     values = {renamed.get(name, name): str(value) if isinstance(value, Path) else value for name, value in given.items()}
