@@ -63,7 +63,7 @@ def _where(backend: str, differences: Sequence[Difference]) -> list[str]:
 def _counts(outcome: Outcome) -> str:
     from ..parity.cells import EXPECTED, PASSED
 
-    near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
+    near_ties = sum(result.near_ties for result in outcome.results)
     caught = len(outcome.controls) - len(outcome.missed)
     return (
         f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "

@@ -99,9 +99,9 @@ class Job:
             together += ", the weights in parts" if self.processes.sharded else ""
             return f"training {epochs:,} epoch{'s' if epochs > 1 else ''} with {self.place}{together}"
         if state.epoch >= epochs:
-            return f"already at epoch {state.epoch}: give --epochs more than {state.epoch} to go on"
+            return f"already at epoch {state.epoch}: epochs must be more than {state.epoch} to go on"
         if self.is_finished:
-            return f"stopped early at epoch {state.begun_epochs}: give a larger --early-stopping N, or 0, to go on"
+            return f"stopped early at epoch {state.begun_epochs}: early_stopping must be larger, or 0, to go on"
         changed = begun_otherwise(self.resume, self.recipe, self.described["run"])
         batch = f", batch {state.batch + 1} of {len(self.batches)}," if state.batch else ""
         how = f"which began with {listed(changed)}" if changed else "as it began"

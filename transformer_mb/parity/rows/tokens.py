@@ -111,7 +111,7 @@ class Decoding:
         verdict = judge_by_draws(self.row, self.dtype, _errors(got, expected), self.baseline)
         off = np.abs(got["logits"].astype(np.float64) - expected["logits"]).max(axis=-1)
         text = f"{_identical(got, expected).sum()} of {self.search.rows} rows identical; logits and scores {verdict.reason}"
-        every = True
+        near_ties = clear = 0
         for name in _searched(expected):
             for row in np.flatnonzero((got[name] != expected[name]).any(axis=1)).tolist():
                 margin, excused = self._margin(row, got[name][row], off)
@@ -119,8 +119,9 @@ class Decoding:
                 # are equal the lowest id wins.
                 near = 0.0 < abs(margin) <= excused
                 text += f"; row {row}: {'near-tie' if near else 'differs though clear'}, margin {margin:.1e}"
-                every &= near
-        return [replace(verdict, passed=verdict.passed and every, reason=text).of(self.cells(backend)[0], backend)]
+                near_ties, clear = near_ties + near, clear + (not near)
+        result = replace(verdict, passed=verdict.passed and not clear, reason=text).of(self.cells(backend)[0], backend)
+        return [replace(result, near_ties=near_ties)]
 
     def _margin(self, row: int, tokens: np.ndarray, off: np.ndarray) -> tuple[float, float]:
         """By how much the reference prefers its own answer: at the first other token, or over the whole hypothesis.
