@@ -140,15 +140,6 @@ def test_to_another_dtype_and_back():
     assert table.dtype == paddle.float64 and float(table[1, 0]) == np.sin(1.0)
 
 
-def test_a_compiled_block_computes_the_same():
-    block = EncoderBlock(8, 8, 8, 8, 8, 8, 16, 2, 0.1)
-    block.eval()
-    X, valid_lens = paddle.randn([2, 5, 8]), paddle.to_tensor([5, 2])
-    expected = block(X, valid_lens).numpy()
-    compiled = paddle.jit.to_static(block, full_graph=True)
-    np.testing.assert_allclose(compiled(X, valid_lens).numpy(), expected, atol=1e-6)
-
-
 def test_paddles_own_training_leaves_the_pad_row_zero():
     config = CONFIG.replace(source_vocab_size=13, share_embeddings=True, tie_output=True, padding_vector_zero=True)
     model = PaddleBackend().build(config)
