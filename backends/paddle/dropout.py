@@ -64,7 +64,7 @@ def seeded_dropout(model: nn.Layer, seed: int, step: int, batch: Any) -> Iterato
 
 @contextmanager
 def kept_random_state() -> Iterator[None]:
-    """Inside, paddle.seed may be called: it seeds the generators of all devices, whichever is used, and here they are put back."""
+    """Inside, paddle.seed may be called: it seeds the generators of all devices, and here they are put back."""
     devices = ["cpu", "gpu"] if paddle.device.cuda.device_count() else ["cpu"]  # of "gpu" the states are those of all GPUs
     states = {device: paddle.get_rng_state(device) for device in devices}
     try:

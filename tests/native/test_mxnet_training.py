@@ -23,7 +23,7 @@ def batch_of(batch, source_steps, target_steps, seed=0):
 
 
 def test_compiled_steps_are_the_imperative_ones(monkeypatch):
-    """Bit by bit, of two rounds over six shapes: four keep their memory and inputs, two are given others in the second round."""
+    """Bit by bit, of two rounds over six shapes: four keep their memory and inputs, two are then given others."""
     from transformer_mb.backends.mxnet import trainer as module
 
     shapes = [(2, 3, 4), (3, 3, 4), (2, 5, 4), (2, 3, 2), (1, 1, 1), (2, 4, 4)]
