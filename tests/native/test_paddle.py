@@ -19,6 +19,7 @@ from transformer_mb.backends.paddle import (
     PositionWiseFFN,
     TransformerEncoder,
 )
+from transformer_mb.backends.paddle.distributed import PaddleProcesses
 from transformer_mb.backends.paddle.prepared_layers import is_plain
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding import DecodingInputs
@@ -192,6 +193,12 @@ def test_a_large_models_gradients_come_in_several_vectors(monkeypatch):
     assert max(states) > 20 and 1 in states and len(one) == len(many)
     for name, array in one.items():
         np.testing.assert_allclose(many[name], array, rtol=1e-10, atol=1e-15, err_msg=name)
+
+
+def test_every_vector_of_gradients_is_summed(monkeypatch):
+    monkeypatch.setattr("paddle.distributed.all_reduce", lambda vector, op: vector.scale_(2.0))
+    summed = PaddleProcesses.reduce(None, [paddle.full([size], float(size)) for size in (1, 2, 3)])
+    assert [vector.tolist() for vector in summed] == [[2.0], [4.0] * 2, [6.0] * 3]
 
 
 SOURCE, LENS = np.array([[4, 5, 6, 7], [8, 9, 0, 0], [7, 0, 0, 0]]), np.array([4, 2, 0])
