@@ -55,6 +55,7 @@ FURTHER = TransformerConfig(
     eos_id=7,
 )
 TIED = CONFIGS["d2l"].replace(suppress_ids=(5,))  # it ties with 6
+REPEATED = ("ties", "decoder alone", "forced prefixes")
 # Of another token than the reference's: its margin is clear when it exceeds so many times the largest error of that step's
 # logits. Each of the two may be off by that much, and once more where a step by itself is computed in another order.
 CLEAR_STEP = 4.0
@@ -184,7 +185,7 @@ def _errors(got: Arrays, expected: Arrays) -> Errors:
 
 def special_searches(beam: int | None) -> dict[str, Search]:
     """Forced prefixes, and a coverage penalty where hypotheses are compared; a sharp attention leaves words nothing."""
-    searches = {"forced prefixes": Search(CASES["d2l"], beam, prefixed=True)}
+    searches = {"forced prefixes": Search(TIED, beam, prefixed=True)}
     if beam is not None:
         searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
         searches["coverage penalty, sharp attention"] = replace(searches["coverage penalty"], sharpness=60.0)
@@ -201,6 +202,6 @@ def token_experiments(dtype: str, seed: int) -> list[Decoding]:
         searches |= special_searches(BEAMS[row])
         searches |= {"ties": Search(TIED, BEAMS[row], ties=True), **drawn_searches(seed, BEAMS[row] is not None)}
         if dtype == "float32":  # what is asked for again is compiled anew, and is the same program in every dtype
-            searches |= {case: replace(searches[case], repeats=REPEATS) for case in ("d2l", "decoder alone")}
+            searches |= {case: replace(searches[case], repeats=REPEATS) for case in REPEATED}
         experiments += [Decoding(row, case, dtype, seed, search) for case, search in searches.items()]
     return experiments
