@@ -215,7 +215,7 @@ class Backend(Searches, ABC):
         return model
 
     def set_weights(self, module: Any, weights: Weights) -> None:
-        """Copy weights into a model or a layer; raises WeightsError, listing all that does not fit."""
+        """Copy weights into a model or a layer; raises WeightsError, which names what does not fit."""
         check_weights(weights, self.parameter_shapes(module), f"This {type(module).__name__}")
         self.assign_weights(module, weights)
 

@@ -32,8 +32,8 @@ def _shape(name: str, X: Any, form: str) -> Sizes:
     shape = getattr(X, "shape", None)
     if shape is None:
         raise ShapeError(f"{name} must be a tensor of shape {form}, got {_named(X)}.")
-    if tuple(shape[:1]) == (0,):  # of which few frameworks make an empty answer; no steps are an empty cache
-        raise ShapeError(f"{name} must have at least one row, got shape {list(shape)}.")
+    if 0 in shape:  # of which few frameworks make an empty answer, and MXNet ends the process
+        raise ShapeError(f"{name} must have at least one element, got shape {list(shape)}.")
     return shape
 
 
@@ -75,12 +75,7 @@ def check_trailing(name: str, X: Any, norm_shape: Sequence[int]) -> None:
 def check_residual(X: Any, Y: Any, norm_shape: Sequence[int]) -> None:
     """Refuse what AddNorm cannot add or normalize."""
     shape = getattr(X, "shape", None)
-    if (
-        shape is None
-        or tuple(shape[:1]) == (0,)
-        or shape != getattr(Y, "shape", None)
-        or shape[-len(norm_shape) :] != norm_shape
-    ):
+    if shape is None or 0 in shape or shape != getattr(Y, "shape", None) or shape[-len(norm_shape) :] != norm_shape:
         check_trailing("X", X, norm_shape)
         check_trailing("Y", Y, norm_shape)
         check_same("X", X.shape, "Y", Y.shape)

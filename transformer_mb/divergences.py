@@ -14,7 +14,8 @@ class Divergence:
 
     Args:
         backend: its name in the registry.
-        case: the test or parity case, as its id ends: ``test_model.py::test_logits[std norm]``.
+        case: a cell's whole id, ``model forward: std norm [float32]``, or a test's from its
+            file on: ``test_model.py::test_logits[std norm]``.
         kind: ``not yet ours`` (to be written), ``not yet theirs`` (the framework's bug or gap), ``never`` (by design).
         reason: what happens, with the measured figure. link: where the framework's source or issue says so.
     """

@@ -22,7 +22,7 @@ class ShapeError(TransformerMBError, ValueError):
 
 
 class DtypeError(TransformerMBError, TypeError):
-    """A dtype that a backend does not offer."""
+    """A dtype that a backend does not offer, or that an argument must not have."""
 
 
 class DeviceError(TransformerMBError, ValueError):
@@ -54,7 +54,7 @@ class DataError(TransformerMBError, ValueError):
 
 
 class NotFiniteError(TransformerMBError, ArithmeticError):
-    """A loss that is no longer a number."""
+    """A loss, a weight or a log-probability that is no number."""
 
     exit_status = 1
 

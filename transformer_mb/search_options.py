@@ -13,6 +13,7 @@ from .call_checks import check_between
 from .config import check_count
 from .coverage import check_coverage_penalty
 from .errors import ConfigError, DataError, TokenError
+from .fields import did_you_mean
 from .sampling import Sampling
 
 EXTRA_STEPS = 10  # a translation's limit is so many tokens above a multiple of the source's
@@ -80,7 +81,9 @@ def checked_search(
     """Raises ConfigError, DataError or TokenError for what cannot be; ``lines`` as given, ``listed`` as a list."""
     check_search(beam, length_penalty, n_best)
     if unknown := sorted(set(options) - set(LineOptions.__annotations__)):
-        raise TypeError(f"The options must be among {', '.join(LineOptions.__annotations__)}, got {', '.join(unknown)}.")
+        known = "beam", "length_penalty", *LineOptions.__annotations__
+        hints = "".join(did_you_mean(name, known) for name in unknown)
+        raise TypeError(f"The options must be among {', '.join(known)}, got {', '.join(unknown)}.{hints}")
     given = LineSearch(**{name: value for name, value in options.items() if name != "prefixes"})
     check_coverage_penalty(given.coverage_penalty)
     check_count("first", given.first)

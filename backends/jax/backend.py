@@ -73,7 +73,7 @@ class JAXBackend(NativeBackend):
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         super().__init__(device, dtype)
         compiled.keep_programs()
-        if dtype == "float64":
+        if self.dtype == "float64":
             jax.config.update("jax_enable_x64", True)
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -77,9 +78,10 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: 
     if inputs.prompt is not None:
         _, state = decoder(inputs.prompt, state)
         return _reordered(state, rows)
-    no_step = decoder.embed(inputs.tokens[rows, None])[:, :0]
+    step = decoder.embed(inputs.tokens[rows, None])
     for i, block in enumerate(decoder.blks):
-        own = state[2][i].self_attention.append(*block.attention1.project_keys_values(no_step, no_step))
+        own = state[2][i].self_attention.append(*block.attention1.project_keys_values(step, step))
+        own = replace(own, length=0)  # only its buffers are wanted
         crossing = enc_outputs is not None and block.attention2 is not None
         cross = block.attention2.project_keys_values(enc_outputs, enc_outputs) if crossing else None
         state[2][i] = BlockCache(own, cross)

@@ -28,7 +28,6 @@ class NumPyTrainer(Trainer):
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.rounded_to = {"bf16": "bfloat16", "tf32": "tf32"}.get(options.precision)
         self.optimizer = build_optimizer([parameter.holder for parameter in self.parameters.values()], options)
-        _keep_freed_memory()
 
     def run_batch(self, share: Share, part: int, last: bool) -> np.floating:
         batch = share.batch
@@ -65,13 +64,3 @@ class NumPyTrainer(Trainer):
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
         self.optimizer.slots[slot][...] = np.concatenate([np.ravel(moments[name]) for name in self.parameters])
-
-
-def _keep_freed_memory() -> None:
-    """Let each step reuse the memory of the one before.
-
-    glibc returns freed memory to the system and pays a page fault for every 4 KiB that it asks for again: 1,300 in a
-    float32 step of the D2L model, a fifth of its time. Freeing one block of just under 32 MiB raises its threshold to
-    64 MiB (mallopt(3), M_MMAP_THRESHOLD). The block is never touched, so it takes no memory; elsewhere it does nothing.
-    """
-    np.empty(31 * 2**20, np.uint8)

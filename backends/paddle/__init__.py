@@ -1,13 +1,13 @@
 """The PaddlePaddle backend: ``nn.Layer`` layers, run as dynamic graph; CPU and CUDA."""
 
 import contextlib
-import ctypes
 import io
 import os
 import sys
 import warnings
 
 from transformer_mb.errors import BackendError
+from transformer_mb.freed_memory import keep_freed_memory
 from transformer_mb.processes.cores import cores
 from transformer_mb.processor import tell_mkl
 
@@ -71,8 +71,5 @@ tell_mkl()
 if not chosen:
     weights._threads = cores()
     paddle.base.core.set_num_threads(weights._threads)
-# glibc gives arrays of megabytes back to the system and has them zeroed anew, which takes longer than to compute them: below
-# 32 MB they are to be kept (M_MMAP_THRESHOLD), and up to 256 MB of what is free (M_TRIM_THRESHOLD).
-if hasattr(ctypes.CDLL(None), "mallopt"):
-    ctypes.CDLL(None).mallopt(-3, 2**25)
-    ctypes.CDLL(None).mallopt(-1, 2**28)
+# glibc gives arrays of megabytes back to the system and has them zeroed anew, which takes longer than to compute them.
+keep_freed_memory(2**28)

@@ -113,16 +113,11 @@ class SequenceEmbedding(nn.Layer):
 def _without_row(table: Tensor, row: int | None) -> Tensor:
     """The table, one of whose rows gets no gradient.
 
-    nn.Embedding's padding_idx would also give zeros for a pad row that holds others, and knows no projection.
+    nn.Embedding's padding_idx would also give zeros for a pad row that holds others, and knows no projection; a hook on the
+    gradient is refused in a static graph.
     """
     if row is None or not paddle.is_grad_enabled() or table.stop_gradient:
         return table
-    copy = table.clone()  # because paddle.grad does not call the hooks of a parameter itself
-
-    def clear(gradient: Tensor) -> Tensor:
-        kept = paddle.ones([gradient.shape[0], 1], gradient.dtype)
-        kept[row] = 0.0
-        return gradient * kept
-
-    copy.register_hook(clear)
+    copy = table.clone()
+    copy[row] = table[row].detach()
     return copy

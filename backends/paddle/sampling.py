@@ -8,19 +8,17 @@ from paddle import Tensor
 
 from transformer_mb.sampling import Truncation
 
+from .dropout import _kept_random_state
+
 
 def uniforms(seeds: np.ndarray, steps: int) -> Tensor:
     """[B, steps] float32 below 1, each row by its own seed [B, 2]; the caller's random numbers stay as they were."""
-    states = {device: paddle.get_rng_state(device) for device in {"cpu", paddle.get_device()}}
-    try:
-        rows = []
+    rows = []
+    with _kept_random_state():
         for high, low in seeds.tolist():
             paddle.seed(high << 31 | low)
             rows.append(paddle.rand([steps], "float32"))
-        return paddle.stack(rows)
-    finally:
-        for device, state in states.items():
-            paddle.set_rng_state(state, device)
+    return paddle.stack(rows)
 
 
 def drawn(logits: Tensor, uniform: Tensor, truncation: Truncation) -> Tensor:

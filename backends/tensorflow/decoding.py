@@ -177,11 +177,11 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int | tf.Te
 def _complete(model: EncoderDecoder, inputs: DecodingInputs, state: list[Any]) -> list[Any]:
     """With nothing left to allocate or to project, as a loop wants its state: a first step outside would be traced too."""
     enc_outputs, valid_lens, caches = state
-    sizes = tf.shape(inputs.tokens)[0], 0, model.decoder.embedding.output_dim
-    no_step = tf.zeros(sizes, model.decoder.compute_dtype)
+    sizes = tf.shape(inputs.tokens)[0], 1, model.decoder.embedding.output_dim
+    step = tf.zeros(sizes, model.decoder.compute_dtype)  # of any numbers: only its form is looked at
     complete = []
     for block, cache in zip(model.decoder.blks, caches, strict=True):
-        own = cache.self_attention._allocated(block.attention1.project_keys_values(no_step, no_step)[0])
+        own = cache.self_attention._allocated(block.attention1.project_keys_values(step, step)[0])
         crossing = enc_outputs is not None and block.attention2 is not None
         cross = block.attention2.project_keys_values(enc_outputs, enc_outputs) if crossing else None
         complete.append(BlockCache(own, cross))

@@ -29,4 +29,4 @@ def test_frameworks_differ_on_it_and_the_document_says_why_it_surprises(name):
 
 
 def test_a_document_of_other_probes_has_no_such_section():
-    assert "Ten facts" not in document([fact for fact in FACTS if fact.probe == "layer norm epsilon"])
+    assert "Facts that surprise" not in document([fact for fact in FACTS if fact.probe == "layer norm epsilon"])

@@ -1,4 +1,4 @@
-"""Features that are none: no rows, whole numbers, another dtype than the weights'; and lengths given by way of ``apply``."""
+"""Features that are none: no rows, no steps, whole numbers, another dtype than the weights'; and lengths given by way of ``apply``."""
 
 import numpy as np
 import pytest
@@ -22,15 +22,28 @@ EMPTY = {
     "heads": ("transpose_qkv", None, (NONE, 2), "X", [0, 3, 8]),
     "parted heads": ("transpose_output", None, (HEADS[:0], 2), "X", [0, 2, 3, 4]),
     "loss": ("MaskedSoftmaxCELoss", (), (LOGITS[:0], IDS[:0], LENS[:0]), "pred", [0, 3, 9]),
+    "no steps, block": ("EncoderBlock", BLOCK, (X[:, :0], LENS * 0), "X", [2, 0, 8]),
+    "no queries": ("MultiHeadAttention", ATTENTION, (X[:, :0], X, X), "queries", [2, 0, 8]),
+    "no keys": ("MultiHeadAttention", ATTENTION, (X, X[:, :0], X[:, :0]), "keys", [2, 0, 8]),
+    "no queries, scores": ("DotProductAttention", (0.0,), (HEADS[:, :, :0], HEADS, HEADS), "queries", [2, 2, 0, 4]),
+    "no keys, scores": ("DotProductAttention", (0.0,), (X, X[:, :0], X[:, :0], LENS * 0), "keys", [2, 0, 8]),
+    "no values, scores": ("DotProductAttention", (0.0,), (X, X, X[:, :0]), "values", [2, 0, 8]),
+    "no keys, softmax": ("masked_softmax", None, (X[..., :0], LENS * 0), "X", [2, 3, 0]),
+    "no steps, mask": ("sequence_mask", None, (X[:, :0], LENS * 0), "X", [2, 0, 8]),
+    "no steps, heads": ("transpose_qkv", None, (X[:, :0], 2), "X", [2, 0, 8]),
+    "no steps, parted heads": ("transpose_output", None, (HEADS[:, :, :0], 2), "X", [2, 2, 0, 4]),
+    "no steps, ffn": ("PositionWiseFFN", (8, 5, 8), (X[:, :0],), "The input of PositionWiseFFN", [2, 0, 8]),
+    "no steps, add and norm": ("AddNorm", ([8], 0.0), (X[:, :0], X[:, :0]), "X", [2, 0, 8]),
+    "no encoder's outputs": ("DecoderBlock", (*BLOCK, 0), (X, [X[:, :0], None, [None]]), "keys", [2, 0, 8]),
 }
 
 
 @cases(EMPTY)
-def test_C8_a_batch_of_no_rows_is_refused(case, backend):
+def test_C8_no_rows_and_no_steps_are_refused(case, backend):
     name, arguments, inputs, refused, shape = case
     with pytest.raises(ShapeError) as raised:
         called(backend, name, arguments, inputs, {})
-    assert str(raised.value) == f"{refused} must have at least one row, got shape {shape}."
+    assert str(raised.value) == f"{refused} must have at least one element, got shape {shape}."
 
 
 def test_C8_a_model_refuses_no_rows(backend):

@@ -27,6 +27,13 @@ def test_positions_are_exact_again_after_a_narrower_dtype(backend, backend_name)
                 np.testing.assert_array_equal(backend.apply(layer, X)[0], exact)
 
 
+def test_a_dtype_of_numpy_is_the_one_of_its_name(backend_name):
+    for dtype in (np.float64, np.float32):
+        chosen = get_backend(backend_name, dtype=dtype)
+        weights = chosen.get_weights(chosen.layer("LayerNorm", WIDTH))
+        assert {array.dtype for array in weights.values()} == {np.dtype(dtype)} and chosen.dtype == np.dtype(dtype).name
+
+
 @pytest.fixture
 def backend16(backend_name):
     if backend_name not in BUILT_IN or "float16" not in BUILT_IN[backend_name].dtypes:

@@ -170,6 +170,17 @@ def test_tensors_that_do_not_fit_are_all_listed(folder):
     )
 
 
+@pytest.mark.parametrize("trained", [False, True])
+def test_one_bit_of_a_weight_is_noticed(tmp_path, trained):
+    """Such as a disk or a copy loses: every number is finite, and safetensors has no checksum."""
+    folder = tmp_path / "model"
+    write_checkpoint(folder, checkpoint(trained=trained))
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-2] ^= 1
+    (folder / "model.safetensors").write_bytes(content)
+    refused(folder, "model.safetensors is damaged", "the numbers that were saved", "Restore the file")
+
+
 def test_optimizer_tensors_that_do_not_fit_are_all_listed(folder):
     tensors = load_file(folder / "optimizer.safetensors")
     del tensors["step"], tensors["m.decoder.dense.bias"]

@@ -37,7 +37,11 @@ def comparing(cases, mistakes):
     return {**tasks, **{name: ["compared", arguments] for name, arguments in wrong.items()}}
 
 
-BRIEF = {"same bits": ["same_bits", {"place": "several-several"}], "not finite": ["not_finite", {}]}
+BRIEF = {
+    "same bits": ["same_bits", {"place": "several-several"}],
+    "not finite": ["not_finite", {}],
+    "rows alike": ["rows_alike", {}],
+}
 TRAININGS = {
     **BRIEF,
     "several, then one: first half": ["interrupted", {"place": "several-one"}],
@@ -76,6 +80,11 @@ class InBrief:
 
     def test_a_resumed_training_has_the_bits_of_one_that_was_not_interrupted(self, results):
         assert results["same bits"] == [True, True]
+
+    def test_each_process_drops_others(self, results):
+        """Of equal rows the shares of the loss differ by what is dropped, and by nothing else."""
+        (one, whole), (other, other_whole) = results["rows alike"]
+        assert abs(one / other - 1.0) > 1e-3 and abs(whole / other_whole - 1.0) <= 1e-10
 
     def test_a_loss_that_is_no_number_ends_both_at_the_same_step(self, results):
         (said, step), (other, other_step) = results["not finite"]

@@ -44,13 +44,8 @@ def batch_of(step, rows):
 def options_of(optimizer, normalization, label_smoothing):
     rates = {"adam": {"learning_rate": 0.01, "eps": 1e-6}, "sgd": {"learning_rate": 0.1, "momentum": 0.5}}[optimizer]
     # Norms are from 0.3 to 3: some steps are clipped, and the share of one process at others than the sum.
-    return {
-        "optimizer": optimizer,
-        "normalization": normalization,
-        "label_smoothing": label_smoothing,
-        "clip_norm": mistakes.CLIP_NORM,
-        **rates,
-    }
+    asked = {"optimizer": optimizer, "normalization": normalization, "label_smoothing": label_smoothing}
+    return {**asked, "clip_norm": mistakes.CLIP_NORM, **rates}
 
 
 def trained(backend, processes, options, injected, rows=(5,), steps=STEPS):
@@ -100,6 +95,17 @@ def own_dropout(name, processes, folder):
     again = all(np.array_equal(first[key], second[key]) for key in first)
     alone = None if processes.rank else apart(first, trained(backend, Alone(), options, False, [4], steps=4)[1])
     return {"again": again, "alone": alone}
+
+
+def rows_alike(name, processes, folder):
+    """This process's share of the loss of four equal rows: with the framework's own dropout, and without any."""
+    backend, shares = get_backend(name, dtype="float64"), []
+    batch = Batch(*(np.repeat(array[:1], 4, axis=0) for array in batch_of(0, 4)))
+    for dropout in (CONFIG.dropout, 0.0):
+        trainer = backend.trainer(backend.build(CONFIG.replace(dropout=dropout), seed=3))
+        trainer.join(processes)
+        shares.append(float(trainer.step(batch)))
+    return shares
 
 
 # Whole trainings, with checkpoints.

@@ -19,6 +19,7 @@ from transformer_mb.backends.paddle import (
     PositionWiseFFN,
     TransformerEncoder,
 )
+from transformer_mb.backends.paddle.distributed import PaddleProcesses
 from transformer_mb.backends.paddle.prepared_layers import is_plain
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding import DecodingInputs
@@ -140,15 +141,6 @@ def test_to_another_dtype_and_back():
     assert table.dtype == paddle.float64 and float(table[1, 0]) == np.sin(1.0)
 
 
-def test_a_compiled_block_computes_the_same():
-    block = EncoderBlock(8, 8, 8, 8, 8, 8, 16, 2, 0.1)
-    block.eval()
-    X, valid_lens = paddle.randn([2, 5, 8]), paddle.to_tensor([5, 2])
-    expected = block(X, valid_lens).numpy()
-    compiled = paddle.jit.to_static(block, full_graph=True)
-    np.testing.assert_allclose(compiled(X, valid_lens).numpy(), expected, atol=1e-6)
-
-
 def test_paddles_own_training_leaves_the_pad_row_zero():
     config = CONFIG.replace(source_vocab_size=13, share_embeddings=True, tie_output=True, padding_vector_zero=True)
     model = PaddleBackend().build(config)
@@ -174,9 +166,13 @@ def test_the_process_stays_as_it_was():
     trainer = backend.trainer(model)
     paddle.seed(8)
     expected = paddle.rand([4]).numpy()
-    paddle.seed(8)
-    trainer.step(Batch(tokens, lens, tokens, tokens, lens))
-    np.testing.assert_array_equal(paddle.rand([4]).numpy(), expected)
+    for work in (
+        lambda: trainer.step(Batch(tokens, lens, tokens, tokens, lens)),
+        lambda: backend.sample(model, tokens, lens, 3),
+    ):
+        paddle.seed(8)
+        work()
+        np.testing.assert_array_equal(paddle.rand([4]).numpy(), expected)
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
@@ -197,6 +193,12 @@ def test_a_large_models_gradients_come_in_several_vectors(monkeypatch):
     assert max(states) > 20 and 1 in states and len(one) == len(many)
     for name, array in one.items():
         np.testing.assert_allclose(many[name], array, rtol=1e-10, atol=1e-15, err_msg=name)
+
+
+def test_every_vector_of_gradients_is_summed(monkeypatch):
+    monkeypatch.setattr("paddle.distributed.all_reduce", lambda vector, op: vector.scale_(2.0))
+    summed = PaddleProcesses.reduce(None, [paddle.full([size], float(size)) for size in (1, 2, 3)])
+    assert [vector.tolist() for vector in summed] == [[2.0], [4.0] * 2, [6.0] * 3]
 
 
 SOURCE, LENS = np.array([[4, 5, 6, 7], [8, 9, 0, 0], [7, 0, 0, 0]]), np.array([4, 2, 0])

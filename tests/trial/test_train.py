@@ -60,7 +60,7 @@ def test_W13_a_preset_is_recorded(cli, data, tmp_path):
 def test_W14_a_finished_training_says_so_and_stays(cli, checkpoint):
     before = files(checkpoint)
     outcome = cli("train", "--resume", "--out", checkpoint)
-    assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: give --epochs more than 60 to go on\n")
+    assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: epochs must be more than 60 to go on\n")
     assert "tokens/s" not in outcome.out and "saved" not in outcome.out and files(checkpoint) == before
 
 
@@ -95,7 +95,7 @@ def test_a_resume_names_all_that_is_not_as_it_began(cli, checkpoint):
 
 def test_epochs_that_are_over_are_not_asked_for_again(cli, checkpoint):
     outcome = cli("train", "--resume", "--out", checkpoint, "--epochs", 1)
-    assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: give --epochs more than 60 to go on\n")
+    assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: epochs must be more than 60 to go on\n")
 
 
 def test_W15_what_the_model_sees_of_the_corpus_is_said_before_training(cli, tmp_path):

@@ -55,7 +55,7 @@ from .files import (
     write_text,
     write_vocabularies,
 )
-from .ties import Ties, check_ties
+from .ties import Ties, check_ties, digests_of
 
 if TYPE_CHECKING:
     from ..backend import Backend
@@ -273,11 +273,14 @@ def _check_parts(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def _fill(folder: Path, checkpoint: Checkpoint) -> None:
-    texts, saved_with = {CONFIG: described_config(checkpoint.config)}, Ties.of_weights(checkpoint).metadata()
-    tensors = {name: (weights, saved_with) for name, weights in checkpoint.all_weights.items()}
+    texts, digests = {CONFIG: described_config(checkpoint.config)}, digests_of(checkpoint)
+    tensors = {
+        name: (weights, Ties.of_weights(checkpoint, digests[name]).metadata())
+        for name, weights in checkpoint.all_weights.items()
+    }
     write_vocabularies(folder, source=checkpoint.source_vocabulary, target=checkpoint.target_vocabulary)
     if checkpoint.optimizer is not None:
-        tensors[OPTIMIZER] = checkpoint.optimizer, Ties.of_optimizer(checkpoint).metadata()
+        tensors[OPTIMIZER] = checkpoint.optimizer, Ties(digests).metadata()
         texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
     for name, text in texts.items():
         write_text(folder / name, text)

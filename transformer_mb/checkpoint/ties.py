@@ -1,8 +1,8 @@
 """What ties the files of a checkpoint to each other: each file of tensors says in its metadata what it was saved with.
 
 ``model.safetensors``, ``last.safetensors`` and ``kept-*.safetensors`` say the configuration that their numbers were made for,
-and a digest of each vocabulary; ``optimizer.safetensors`` says a digest of the weights of all of these. A file without such
-metadata (of an older checkpoint, or by another tool) is taken as it is.
+a digest of each vocabulary, and one of the numbers themselves: safetensors has no checksum; ``optimizer.safetensors`` says
+one of the weights of all of these. A file without such metadata (of an older checkpoint, or by another tool) is taken as it is.
 
 The fields of ``EDITABLE`` may be edited in config.json: they say how the model decodes, how long a sentence may be and what
 training drops, not which model the numbers are of.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 KEY = "transformer_mb.saved_with"  # one alone: the library writes several in an order that changes
 EDITABLE = {"decoder_start_id", "suppress_ids", "compat_decode", "max_len", *RATES}
+NUMBERS = "numbers"  # beside the names of the other files: those of the file itself
 SHOWN = 3  # fields of a configuration that an error names
 RESTORE = "Restore the file that was changed or is from elsewhere"
 MEANT = (
@@ -43,14 +44,11 @@ class Ties:
     of: Mapping[str, Any]
 
     @classmethod
-    def of_weights(cls, checkpoint: Checkpoint) -> Ties:
+    def of_weights(cls, checkpoint: Checkpoint, digest: str) -> Ties:
         fields = {name: value for name, value in checkpoint.config.to_dict().items() if name not in EDITABLE}
         vocabularies = {name: getattr(checkpoint, f"{side}_vocabulary") for side, name in VOCABULARIES.items()}
-        return cls({CONFIG: fields, **{name: _digest(words) for name, words in vocabularies.items() if words is not None}})
-
-    @classmethod
-    def of_optimizer(cls, checkpoint: Checkpoint) -> Ties:
-        return cls({name: digest(tensors).hex() for name, tensors in checkpoint.all_weights.items()})
+        words = {name: _digest(words) for name, words in vocabularies.items() if words is not None}
+        return cls({CONFIG: fields, **words, NUMBERS: digest})
 
     @classmethod
     def recorded(cls, metadata: Mapping[str, str], name: str) -> Ties | None:
@@ -69,7 +67,7 @@ class Ties:
         return {KEY: json.dumps(self.of, sort_keys=True)}
 
     def check_weights(self, name: str, found: Ties) -> None:
-        """Refuse a configuration or a vocabulary other than those that ``name`` was saved with."""
+        """Refuse a configuration, a vocabulary or numbers other than those that ``name`` was saved with."""
         saved, now = self.of.get(CONFIG, {}), found.of[CONFIG]
         # A version that knows more fields, or fewer, knows nothing against the others.
         if wrong := [field for field in now if field in saved and now[field] != saved[field]]:
@@ -79,6 +77,8 @@ class Ties:
         for vocabulary in VOCABULARIES.values():
             if vocabulary in self.of and vocabulary in found.of and self.of[vocabulary] != found.of[vocabulary]:
                 raise CheckpointError(f"{vocabulary} must be the one that {name} was saved with, got another. {MEANT}")
+        if NUMBERS in self.of and self.of[NUMBERS] != found.of[NUMBERS]:
+            raise CheckpointError(f"{name} is damaged: it must hold the numbers that were saved, got others. Restore the file.")
 
     def check_optimizer(self, found: Ties) -> None:
         """Refuse weights other than those that the state of the optimizer was saved with."""
@@ -99,11 +99,19 @@ def check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]
         metadata: of each file of tensors that was read, by its name.
     """
     recorded = {name: ties for name, one in metadata.items() if (ties := Ties.recorded(one, name)) is not None}
-    for name in checkpoint.all_weights:
+    if not recorded:
+        return
+    digests = digests_of(checkpoint)
+    for name, found in digests.items():
         if name in recorded:
-            recorded[name].check_weights(name, Ties.of_weights(checkpoint))
+            recorded[name].check_weights(name, Ties.of_weights(checkpoint, found))
     if OPTIMIZER in recorded:
-        recorded[OPTIMIZER].check_optimizer(Ties.of_optimizer(checkpoint))
+        recorded[OPTIMIZER].check_optimizer(Ties(digests))
+
+
+def digests_of(checkpoint: Checkpoint) -> dict[str, str]:
+    """Of the weights, by the names of their files."""
+    return {name: digest(tensors).hex() for name, tensors in checkpoint.all_weights.items()}
 
 
 def _digest(vocabulary: Vocabulary) -> str:

@@ -55,7 +55,7 @@ def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
     for number, name in enumerate((name for name in SURPRISES if name in found), 1):
         sources = ", ".join(every_probe()[name][1].sources)
         rows.append(f"| {number} | {name} | {_answers(found[name])} | {_cell(SURPRISES[name])} | {sources} |")
-    heading = ["## Ten facts that surprise\n", "| | fact | who does it how | why it surprises | sources |"]
+    heading = ["## Facts that surprise\n", "| | fact | who does it how | why it surprises | sources |"]
     return ["\n".join([*heading, "| --- | --- | --- | --- | --- |", *rows, ""])] if rows else []
 
 

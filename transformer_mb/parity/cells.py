@@ -39,10 +39,15 @@ class Result:
     error: float | None = None
     limit: float | None = None
     seconds: float = 0.0
+    near_ties: int = 0  # rows of tokens that differ where the reference's own choice is one
 
     @property
     def cell(self) -> Cell:
         return Cell(self.row, self.case, self.dtype)
+
+    @property
+    def has_failed(self) -> bool:
+        return self.status in (FAILED, SURPRISING)
 
     @property
     def share(self) -> float | None:

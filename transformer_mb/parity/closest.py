@@ -27,6 +27,9 @@ def as_json(result: Result) -> dict[str, Any]:
 def sentence(results: Iterable[Result]) -> str:
     """The nearest of all in a line; empty where nothing was measured."""
     first = next(iter(closest(results)), None)
-    if first is None:
+    if first is None or first.share is None:
         return ""
-    return f"Closest to its limit: {first.backend}, {first.cell.id}, at {first.share:.2g} of it: {first.reason}"
+    where = f"{first.backend}, {first.cell.id}, at {first.share:.2g}"
+    if first.share > 1.0:
+        return f"Farthest beyond its limit: {where} times it: {first.reason}"
+    return f"Closest to its limit: {where} of it: {first.reason}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .cells import FAILED, SURPRISING, ControlResult, Result
+from .cells import ControlResult, Result
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def failed(self) -> list[Result]:
-        return [result for result in self.results if result.status in (FAILED, SURPRISING)]
+        return [result for result in self.results if result.has_failed]
 
     @property
     def missed(self) -> list[ControlResult]:

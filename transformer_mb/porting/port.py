@@ -116,9 +116,8 @@ def _ported(
     """``destinations``: as the user calls it, and where that is."""
     named, destination = destinations
     with system_errors(f"{destination} cannot be written"):
-        dropped = write_target(source.model, target, place, settings)
+        kept, dropped = write_target(source.model, target, place, settings)
     proof = prove(source, target, place, settings)
-    kept = source.model.optimizer is not None and not any("optimizer's state was dropped" in note for note in dropped)
     return PortReport(
         source=source.path,
         destination=destination,

@@ -16,7 +16,7 @@ from ..data import Batches, Pairs, TokenizedPairs, read_pairs, tokenized
 from ..data.padding import check_limits
 from ..data.subwords import read_tokenizers_of
 from ..distributed import Alone, Place, Processes
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from ..parameters import parameter_shapes
 from ..registry import BUILT_IN, get_backend, join_processes, requested_name
 from ..trainer import check_offered
@@ -99,9 +99,9 @@ class Job:
             together += ", the weights in parts" if self.processes.sharded else ""
             return f"training {epochs:,} epoch{'s' if epochs > 1 else ''} with {self.place}{together}"
         if state.epoch >= epochs:
-            return f"already at epoch {state.epoch}: give --epochs more than {state.epoch} to go on"
+            return f"already at epoch {state.epoch}: epochs must be more than {state.epoch} to go on"
         if self.is_finished:
-            return f"stopped early at epoch {state.begun_epochs}: give a larger --early-stopping N, or 0, to go on"
+            return f"stopped early at epoch {state.begun_epochs}: early_stopping must be larger, or 0, to go on"
         changed = begun_otherwise(self.resume, self.recipe, self.described["run"])
         batch = f", batch {state.batch + 1} of {len(self.batches)}," if state.batch else ""
         how = f"which began with {listed(changed)}" if changed else "as it began"
@@ -141,6 +141,7 @@ def prepare(
     logs: dict[str, Any] = {name: settings.run.get(name) for name in ("log", "tensorboard")}
     files = [settings.data[name] for name in FILES if settings.data.get(name)]
     check_logs(**logs, replace=force or bool(resume), never=(out, *files))
+    _check_places(before.data, asked.data, given)
     run = _where(asked.run, before.run, given.backend)
     place = place or Place.of_one()
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
@@ -193,6 +194,19 @@ def prepare(
         decoding=decoding,
         **logs,
     )
+
+
+def _check_places(begun: Mapping[str, Any], asked: Mapping[str, Any], given: Given) -> None:
+    """A training that goes on finds the files that it began with, or is told where they are now."""
+    named = {*asked, *(FILES[:2] if given.pairs is not None else ()), *(FILES[2:] if given.validation is not None else ())}
+    for name in FILES:
+        path = begun.get(name)
+        if path and name not in named and not Path(path).exists():
+            option = "data" if name == "source" else name
+            raise DataError(
+                f"There is no file {path}, which this training began with: {option} (--{option.replace('_', '-')}) names it "
+                "where it is now."
+            )
 
 
 def _validation(data: Mapping[str, Any]) -> Pairs | None:

@@ -10,7 +10,8 @@ import importlib
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -28,26 +29,48 @@ RECORD_WRITER = "tensorboard.summary.writer.record_writer"
 
 
 class Logged(Progress):
-    """Gives every reading and every validation to ``write`` as figures by name, None where one was not measured."""
+    """Gives every reading and every validation to ``write`` as figures by name, None where one was not measured.
+
+    The first error of the system, such as a full disk, is told to ``warn``, and ends the log: the training goes on without it.
+    """
+
+    def __init__(self, file: IO[Any], warn: Callable[[str], None]):
+        self.file, self.warn = file, warn
+        self.has_ended = False
 
     def write(self, step: int, epoch: int, figures: Mapping[str, float | None]) -> None:
         raise NotImplementedError
 
     def reading(self, reading: Reading) -> None:
         figures = reading._asdict()
-        self.write(figures.pop("step"), figures.pop("epoch"), figures)
+        self._write(figures.pop("step"), figures.pop("epoch"), figures)
 
     def validated(self, record: ValidationRecord) -> None:
         finite = record.perplexity if math.isfinite(record.perplexity) else None  # JSON knows no infinity
         figures = {"loss": record.validation_loss, "perplexity": finite, "bleu": record.bleu, "chrf": record.chrf}
-        self.write(record.step, record.epoch, {f"validation_{name}": value for name, value in figures.items()})
+        self._write(record.step, record.epoch, {f"validation_{name}": value for name, value in figures.items()})
+
+    def close(self) -> None:
+        with self._attempt():
+            self.file.close()
+
+    def _write(self, step: int, epoch: int, figures: Mapping[str, float | None]) -> None:
+        if not self.has_ended:
+            with self._attempt():
+                self.write(step, epoch, figures)
+
+    @contextmanager
+    def _attempt(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not self.has_ended:
+                self.warn(f"{self.file.name} cannot be written to any more: {error.strerror}. The training goes on without it.")
+            self.has_ended = True
 
 
 class JsonLines(Logged):
     """One JSON object per line."""
-
-    def __init__(self, file: IO[str]):
-        self.file = file
 
     def write(self, step: int, epoch: int, figures: Mapping[str, float | None]) -> None:
         measured = {name: value for name, value in figures.items() if value is not None}
@@ -58,9 +81,10 @@ class JsonLines(Logged):
 class TensorBoard(Logged):
     """Scalars in an event file of TensorBoard's own, written without TensorFlow."""
 
-    def __init__(self, folder: Path, file: IO[bytes], step: int):
+    def __init__(self, file: IO[bytes], warn: Callable[[str], None], step: int):
         from tensorboard.compat.proto import event_pb2, summary_pb2
 
+        super().__init__(file, warn)
         self._records = importlib.import_module(RECORD_WRITER).RecordWriter(file)
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
         self._add(file_version="brain.Event:2")
@@ -110,21 +134,25 @@ def _check_folder(folder: Path) -> None:
 
 
 @contextmanager
-def opened_logs(log: str | None, tensorboard: str | None, step: int) -> Iterator[list[Progress]]:
-    """What writes them, of a training that begins or goes on after ``step`` steps. Raises OSError."""
+def opened_logs(
+    log: str | None, tensorboard: str | None, step: int, warn: Callable[[str], None] = warnings.warn
+) -> Iterator[list[Progress]]:
+    """What writes them, of a training that begins or goes on after ``step`` steps. Raises OSError where one cannot begin."""
     with ExitStack() as files:
-        logs: list[Progress] = []
+        logs: list[Logged] = []
         if log is not None:
             path = Path(log)
             write_whole(path, "".join(_until(path, step)))
-            logs.append(JsonLines(files.enter_context(path.open("a", encoding="utf-8"))))
+            logs.append(JsonLines(path.open("a", encoding="utf-8"), warn))
+            files.callback(logs[-1].close)
         if tensorboard is not None:
             folder = Path(tensorboard)
             folder.mkdir(parents=True, exist_ok=True)
             # TensorBoard reads a folder's files in the order of their names.
             name = f"events.out.tfevents.{time.time_ns() // 1000:017d}.{uuid4().hex[:8]}"
-            logs.append(TensorBoard(folder, files.enter_context((folder / name).open("xb")), step))
-        yield logs
+            logs.append(TensorBoard((folder / name).open("xb"), warn, step))
+            files.callback(logs[-1].close)
+        yield list(logs)
 
 
 def _until(path: Path, step: int) -> Iterator[str]:

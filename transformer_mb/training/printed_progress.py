@@ -58,6 +58,9 @@ class Lines(Progress):
     def interrupted(self) -> None:
         self.tell("Interrupted: this step is finished and saved first; a second interruption stops at once.")
 
+    def warned(self, sentence: str) -> None:
+        self.tell(f"Warning: {sentence}")
+
     def tell(self, text: str) -> None:
         # A terminal that has gone must not stop the work; nor must a signal that comes amid another line, which Python refuses.
         with suppress(OSError, RuntimeError):

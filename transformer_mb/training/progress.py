@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,6 +44,10 @@ class Progress:
     def interrupted(self) -> None:
         """At Ctrl-C, or another signal that ends the training, while the step in progress still runs."""
 
+    def warned(self, sentence: str) -> None:
+        """When something failed that the training does not need, such as the writing of its log."""
+        warnings.warn(sentence, stacklevel=2)
+
 
 class Together(Progress):
     """Tells several."""
@@ -73,3 +78,7 @@ class Together(Progress):
     def interrupted(self) -> None:
         for one in self.told:
             one.interrupted()
+
+    def warned(self, sentence: str) -> None:
+        for one in self.told:
+            one.warned(sentence)

@@ -174,7 +174,7 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
     with ExitStack() as stack:
         shown = stack.enter_context(_shown(job, progress))
         if not job.processes.rank and not job.is_finished:  # the first of several processes writes
-            shown = Together(shown, *stack.enter_context(opened_logs(job.log, job.tensorboard, job.state.step)))
+            shown = Together(shown, *stack.enter_context(opened_logs(job.log, job.tensorboard, job.state.step, shown.warned)))
         state = train_model(
             job.backend,
             model,

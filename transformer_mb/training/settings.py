@@ -95,7 +95,7 @@ def read_toml(path: Path) -> Settings:
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} must be TOML, but it is not: {error}.") from None
+        raise ConfigError(f"{path} must be TOML, but it is not: {error}. A file of sentence pairs goes to --data.") from None
     check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN), places(TOP))
     for name in TABLES:
         if not isinstance(tables.setdefault(name, {}), dict):

@@ -13,7 +13,7 @@ from ...interface import FUNCTIONS
 from ...trainer import Batch
 from .decoding import cached, decode
 from .left_behind import check_mode, check_unchanged, kept_unasked, kept_weights
-from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_of
+from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_for, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .native_dtypes import recorded_dtypes, with_dtypes
 
@@ -109,9 +109,10 @@ def _part(native: Any, path: str) -> Any:
 
 
 def update(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """Optimizer steps from given weights, moments and gradients: the new ``weights`` and moments (``slots``)."""
+    """Optimizer steps from given weights, moments and gradients, at a rate that falls: the new ``weights`` and ``slots``."""
     trainer, native = trainer_of(backend, spec, arrays)
-    for _ in range(spec["updates"]):
+    for count in range(spec["updates"]):
+        trainer.learning_rate = trainer.options.learning_rate / (count + 1)
         trainer.update(under("gradients", arrays))
     return named("weights", backend.get_weights(native)) | named("slots", trainer.slots())
 
@@ -178,11 +179,13 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments.
 
-    Where the framework keeps a mode, as PyTorch does, it is then that of evaluation. The learning rate falls at every step.
-    A step takes the next ``accumulate`` of the batches, which may differ in their widths. Before the steps in ``set_before``,
-    counted from 0, the model is given its first weights again; the moments stay.
+    Another trainer of the same model is made first, and takes no step. Where the framework keeps a mode, as PyTorch does, it is
+    then that of evaluation. The learning rate falls with the trainer's own count of steps. A step takes the next
+    ``accumulate`` of the batches, which may differ in their widths. Before the steps in ``set_before``, counted from 0, the
+    model is given its first weights again; the moments stay.
     """
     trainer, native = trainer_of(backend, spec, arrays)
+    trainer_for(backend, native, spec)
     each = spec["accumulate"]
     batches = [batch_of(under(f"batches.{number}", arrays)) for number in range(spec["steps"] * each)]
     backend.logits(native, batches[0].source, batches[0].target_in, batches[0].source_valid_lens)
@@ -193,7 +196,7 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     for count in range(spec["steps"]):
         if count in spec["set_before"]:
             backend.set_weights(native, under("weights", arrays))
-        trainer.learning_rate = trainer.options.learning_rate / (count + 1)
+        trainer.learning_rate = trainer.options.learning_rate / (trainer.step_count + 1)
         own = slice(count * each, (count + 1) * each)
         losses.append(float(trainer.accumulated_step(batches[own], masks[own])))
     return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}

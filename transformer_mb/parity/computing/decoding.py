@@ -16,8 +16,8 @@ from .messages import Arrays, under
 from .mistaken_searches import mistaken
 from .native_dtypes import made_of
 
-# Whatever the temperature: of one token alone it is drawn.
-LIKE_GREEDY = Sampling(temperature=100.0, top_k=1)
+# Whatever the temperature and the numbers: of two tokens the likelier has half by itself, of equal ones the lower.
+LIKE_GREEDY = Sampling(temperature=100.0, top_k=2, top_p=0.5)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
 
     Also the best hypothesis as a search gives it that tells scores (greedily of one hypothesis): its ``scored tokens``, and
     ``scores`` [B, 2], after the penalties and before. ``prefixes`` are forced, -1 after their end. With ``repeats`` what
-    ``_again`` gives too. A ``mistake`` is a negative control: see ``mistaken_searches``; one of a prefix is made here.
+    ``_again`` gives too, and greedily ``tokens of fewer steps``. A ``mistake`` is a negative control: see
+    ``mistaken_searches``; one of a prefix is made here.
     """
     native = model_of(backend, spec["config"], arrays)
     source, lens, steps = arrays["source"], arrays["source_valid_lens"], spec["max_steps"]
@@ -74,6 +75,9 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     unread = mistake in ("no prefix", "prefix not read")
     searching = mistaken(backend, None if unread else mistake)
     search = _Search(searching, native, spec, source, lens, [] if unread else prefixes)
+    fewer = {}
+    if spec["repeats"] and spec["beam"] is None:  # before more steps are asked for
+        fewer["tokens of fewer steps"] = _in_rows(search.rows(steps // 2), steps // 2)
     # First what is asked for alone, as a user asks. Mistakes are made in the search that tells scores.
     rows = search.rows(steps) if searching is backend or spec["beam"] is not None else []
     best = search.scored(steps)
@@ -85,7 +89,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     answer = {"tokens": tokens, "scored tokens": _in_rows(scored, steps)}
     answer["scores"] = np.array([[found.score, found.log_probability] for found in best])
     if spec["repeats"]:
-        answer |= _again(search, steps, spec["repeats"]) if mistake is None else _as_once(tokens, spec["beam"] is None)
+        answer |= fewer | _again(search, steps, spec["repeats"]) if mistake is None else _as_once(tokens, spec["beam"] is None)
     if "target" in arrays:
         answer["logits"] = _logits_of_steps(backend, native, source, lens, arrays["target"])
     check_mode(native)
@@ -95,21 +99,20 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
 def _again(search: _Search, steps: int, repeats: int) -> dict[str, np.ndarray]:
     """``tokens again``: of the same sources in other rows, ``repeats`` times, so that what is compiled is run for others too.
 
-    Greedily also ``sampled tokens``, each drawn from the most probable one alone, and ``tokens of fewer steps``.
+    Greedily also ``sampled tokens``, drawn as ``LIKE_GREEDY`` says.
     """
     for number in range(1, repeats + 1):
         again = search.rolled(number).rows(steps)
     answer = {"tokens again": np.roll(_in_rows(again, steps), -repeats, axis=0)}
     if search.spec["beam"] is None:
         answer["sampled tokens"] = _in_rows(search.sampled(steps), steps)
-        answer["tokens of fewer steps"] = _in_rows(search.rows(steps - 1), steps - 1)
     return answer
 
 
 def _as_once(tokens: np.ndarray, greedily: bool) -> dict[str, np.ndarray]:
     """What ``_again`` gives where nothing depends on what came before."""
     answer = {"tokens again": tokens}
-    return answer | ({"sampled tokens": tokens, "tokens of fewer steps": tokens[:, :-1]} if greedily else {})
+    return answer | ({"sampled tokens": tokens, "tokens of fewer steps": tokens[:, : tokens.shape[1] // 2]} if greedily else {})
 
 
 def _in_rows(hypotheses: list[list[int]], steps: int) -> np.ndarray:
@@ -121,7 +124,10 @@ def _in_rows(hypotheses: list[list[int]], steps: int) -> np.ndarray:
 
 
 def cached(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
-    """The ``logits`` of a target that is fed to the decoder in pieces; those of left padding, which nothing says, are 0."""
+    """The ``logits`` of a target that is fed to the decoder in pieces; those of left padding, which nothing says, are 0.
+
+    At the last piece but one attention weights are asked for, of which the last one may leave none.
+    """
     native = model_of(backend, spec["config"], arrays)
     batch, padding = under("batch", arrays), arrays.get("left_padding")
     states, lens = None, batch.get("source_valid_lens")
@@ -129,8 +135,8 @@ def cached(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
         states = backend.encode(native, batch["source"], lens)
     state = backend.apply(native.decoder.init_state, states, lens, spec["max_steps"], padding)
     logits = []
-    for piece in np.split(batch["target_in"], np.cumsum(spec["pieces"])[:-1], axis=1):
-        output, state = backend.apply(native.decoder, piece, state)
+    for count, piece in enumerate(np.split(batch["target_in"], np.cumsum(spec["pieces"])[:-1], axis=1), 2):
+        output, state = backend.apply(native.decoder, piece, state, need_weights=count == len(spec["pieces"]))
         logits.append(output)
     whole = made_of(logits, np.concatenate(logits, axis=1))
     if padding is not None:

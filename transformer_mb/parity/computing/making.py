@@ -35,10 +35,14 @@ def _empty(backend: Backend, config: TransformerConfig) -> Any:
 def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
     """With its model."""
     native = model_of(backend, spec["config"], arrays)
-    trainer = backend.trainer(native, **_options(spec["options"]))
+    trainer = trainer_for(backend, native, spec)
     if under("slots", arrays):
         _put(trainer, spec, arrays)
     return trainer, native
+
+
+def trainer_for(backend: Backend, native: Any, spec: Spec) -> Trainer:
+    return backend.trainer(native, **_options(spec["options"]))
 
 
 def continued_trainer(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:

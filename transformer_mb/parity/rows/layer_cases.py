@@ -90,6 +90,8 @@ def build_input(spec, rng):
         return spec
     if spec == "small variance":
         return 100.0 + 1e-3 * rng.standard_normal((B, T, D))
+    if spec == "far logits":  # few labels have a probability that float64 could hold
+        return 1000.0 * rng.standard_normal((B, T, V))
     if spec == "many":  # vectors about one, so that sums of their products grow with each of them
         return 2.0 * rng.standard_normal(D) + rng.standard_normal((MANY, MANY, D))
     if spec == "many ids":  # every other one is the same, as a full stop or an article is in a text
@@ -197,7 +199,7 @@ CASES = [
     Case("layer norm, small variance", "LayerNorm", ([D],), ("small variance",), ill_conditioned=True),
     Case("std norm, small variance", "LayerNorm", ([D],), ("small variance",), {"kind": "std_norm"}, ill_conditioned=True),
     Case("std norm as wide as it is deep", "AddNorm", ([D], 0.0), ("X", "Y"), {"norm_kind": "std_norm", "norm_position": "pre"}),
-    attention("self-attention, 512 steps", "long", "long", "long", "long lens", causal=True, **MHA),
+    attention("self-attention, 512 steps", "long", "long", "long", "long lens", causal=True, every_dtype=True, **MHA),
     Case("encoder block, 512 steps", "EncoderBlock", BLOCK, ("long", "long lens")),
     Case("layer norm, 4,096 rows", "LayerNorm", ([D],), ("many",), long_sums=True),
     Case("rms norm, 4,096 rows", "LayerNorm", ([D],), ("many",), {"kind": "rms_norm"}, long_sums=True),
@@ -222,6 +224,7 @@ CASES = [
     Case("split into heads", "transpose_qkv", (), ("X", H)),
     Case("join heads", "transpose_output", (), ("Q heads", H)),
     Case("loss", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), every_dtype=True),
+    Case("loss of improbable labels", "MaskedSoftmaxCELoss", (), ("far logits", "labels", "label lens")),
     Case("loss per token", "MaskedSoftmaxCELoss", (), ("logits", "labels", "label lens"), {"normalization": "tokens"}),
     Case("loss per token, no tokens", "MaskedSoftmaxCELoss", (), ("logits", "labels", "no lens"), {"normalization": "tokens"}),
     Case("loss per token, lens of one byte", "MaskedSoftmaxCELoss", (), ("300 steps of logits", "300 labels", "lens of one byte"), {"normalization": "tokens"}),

@@ -154,7 +154,7 @@ OPTIMIZERS = [
     OptimizerCase("adam, tiny gradients, tenth step", ADAM, step_count=9, scale=1e-7),
     OptimizerCase("adam, clipped", {**ADAM, "clip_norm": 1.0}, step_count=9, every_dtype=True),
     OptimizerCase("adam, other betas and epsilon", {**ADAM, "betas": [0.8, 0.98], "eps": 1e-3}, step_count=2),
-    OptimizerCase("adam, tied tables", ADAM, step_count=2, config=CONFIGS["shared and tied, padding"]),
+    OptimizerCase("adam, tied, beta 0", {**ADAM, "betas": [0.0, 0.98]}, 2, config=CONFIGS["shared and tied, padding"]),
     OptimizerCase("adamw, first step", ADAMW),
     OptimizerCase("adamw, clipped, tenth step", {**ADAMW, "clip_norm": 1.0}, step_count=9, every_dtype=True),
     OptimizerCase("adamw, tied tables", ADAMW, step_count=2, config=CONFIGS["shared and tied, padding"]),

@@ -46,26 +46,9 @@ class Family:
 
 HUGGING_FACE = (
     *("config.json", "generation_config.json", "adapter_config.json", "adapter_model.*", "*processor_config.json"),
-    *(
-        "*.safetensors",
-        "*.safetensors.index.json",
-        "pytorch_model*",
-        "tf_model*",
-        "flax_model*",
-        "model.ckpt*",
-        "rust_model.ot",
-    ),
-    *(
-        "rust_model.ot",
-        "tokenizer*.json",
-        "special_tokens_map.json",
-        "added_tokens.json",
-        "chat_template.*",
-        "merges.txt",
-        "*vocab*",
-        "*.spm",
-    ),
-    *("*.model", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
+    *("*.safetensors", "*.safetensors.index.json", "pytorch_model*", "tf_model*", "flax_model*", "model.ckpt*"),
+    *("rust_model.ot", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "chat_template.*", "merges.txt"),
+    *("*vocab*", "*.spm", "*.model", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json"),
 )
 FAMILIES = {
     row.name: row

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import PortError
 from ..exports import EXPORTS
@@ -57,8 +57,15 @@ def check_names(settings: Mapping[str, Any], target: Target) -> None:
         d2l.check_block_names(target.format, settings)
 
 
-def write_target(model: PortedModel, target: Target, place: Path, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Write at ``place``, a name in an empty folder; returns notes of what the target does not hold."""
+class Written(NamedTuple):
+    """Whether the optimizer's state came along, and notes of what the target does not hold."""
+
+    optimizer: bool
+    notes: tuple[str, ...]
+
+
+def write_target(model: PortedModel, target: Target, place: Path, settings: Mapping[str, Any]) -> Written:
+    """Write at ``place``, a name in an empty folder."""
     if target.format is None:
         place.mkdir()
         target.family.module.write(model, place)
@@ -75,7 +82,7 @@ def native_file(model: PortedModel, target: Target, settings: Mapping[str, Any])
     return native if FORMATS[target.format].optimizer else replace(native, optimizer=None)
 
 
-def _dropped(model: PortedModel, target: Target, optimizer: bool, vocabularies: bool) -> tuple[str, ...]:
+def _dropped(model: PortedModel, target: Target, optimizer: bool, vocabularies: bool) -> Written:
     notes = []
     if model.optimizer is not None and not optimizer:
         notes.append(f"The optimizer's state was dropped: it travels in {', '.join(CARRYING)}, not in {target.name}.")
@@ -94,4 +101,4 @@ def _dropped(model: PortedModel, target: Target, optimizer: bool, vocabularies: 
         )
     if model.source_vocabulary is not None and not vocabularies:
         notes.append("The vocabularies stay behind: this file holds tensors alone.")
-    return tuple(notes)
+    return Written(optimizer and model.optimizer is not None, tuple(notes))

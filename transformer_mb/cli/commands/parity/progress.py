@@ -32,7 +32,7 @@ class Progress(Counting, Watcher):
         label = result.backend
         with self.lock:
             self.done[label] = self.done.get(label, 0) + 1
-            self.failed[label] = self.failed.get(label, 0) + (result.status == "failed")
+            self.failed[label] = self.failed.get(label, 0) + result.has_failed
             self.tell(f"{self._counts()}; {label}: {result.cell.id}")
 
     def column_ends(self, label: str) -> None:

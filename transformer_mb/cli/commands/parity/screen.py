@@ -62,10 +62,11 @@ def _where(backend: str, differences: Sequence[Difference]) -> list[str]:
 def _counts(outcome: Outcome) -> str:
     from ....parity.cells import EXPECTED, PASSED
 
-    near_ties = sum(result.reason.count("near-tie") for result in outcome.results)
-    caught = len(outcome.controls) - len(outcome.missed)
+    near_ties = sum(result.near_ties for result in outcome.results)
+    planted = len(outcome.controls)
+    controls = f"{planted - len(outcome.missed)} of {planted} negative controls caught" if planted else "no negative controls"
     return (
         f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "
         f"failed, {outcome.count(EXPECTED)} expected failures; {near_ties} near-ties; "
-        f"{caught} of {len(outcome.controls)} negative controls caught; TF32 off; {outcome.seconds:.0f} s"
+        f"{controls}; TF32 off; {outcome.seconds:.0f} s"
     )
