@@ -1,4 +1,4 @@
-# `make demo` and `make test` do all the set-up on a machine that has Python 3.11 or 3.12 and make.
+# `make demo` and `make test` do all the set-up on a machine that has make and Python 3.11 or 3.12, for which constraints.txt is.
 PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data/tatoeba/eng-fra.tsv
