@@ -1,4 +1,4 @@
-# `make demo` and `make test` do all the set-up on a machine that has Python 3.11 or 3.12 and make.
+# `make demo` and `make test` do all the set-up on a machine that has make and Python 3.11 or 3.12, for which constraints.txt is.
 PYTHON ?= python3
 VENV := .venv
 DATA ?= ../shared/data/tatoeba/eng-fra.tsv
@@ -63,7 +63,7 @@ bench-gpu:
 versions: $(VENV)/all
 	$(RUN)/python benchmarks/environments.py --json benchmarks/results/environments.json --page docs/ENVIRONMENTS.md
 
-# Keep what `make parity` measured, and show it in the README.
+# Keep what `make parity` measured: benchmarks/results, docs/PARITY.md, its picture, and the README's counts.
 parity-results:
 	$(RUN)/python benchmarks/parity_results.py build/parity/parity.json
 
@@ -72,7 +72,7 @@ parity-results:
 mutants: $(VENV)/all
 	$(RUN)/python -m tests.mutation $(MUTANTS)
 
-# Keep what `make mutants` measured: benchmarks/results, docs/MUTANTS.md and the README's table of scores.
+# Keep what `make mutants` measured: benchmarks/results, docs/MUTANTS.md and the scores in docs/PARITY.md.
 mutants-results:
 	$(RUN)/python benchmarks/mutants_results.py build/mutants/mutants.json
 

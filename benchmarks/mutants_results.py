@@ -1,4 +1,4 @@
-"""Keeps what ``make mutants`` measured under results/, the page docs/MUTANTS.md, and the score's table in the README."""
+"""Keeps what ``make mutants`` measured under results/, the page docs/MUTANTS.md, and the scores in docs/PARITY.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main(source: str) -> None:
         shutil.copyfile(source, target)
     run = json.loads(target.read_text())
     (ROOT / "docs" / "MUTANTS.md").write_text(page(run))
-    fill(ROOT / "README.md", "mutants", score_table(run))
+    fill(ROOT / "docs" / "PARITY.md", "mutants", score_table(run))
 
 
 if __name__ == "__main__":

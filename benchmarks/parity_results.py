@@ -1,4 +1,4 @@
-"""Keeps what ``transformer-mb parity --json`` wrote under results/, its table into the README, and docs/parity.png.
+"""Keeps what ``transformer-mb parity --json`` wrote under results/, docs/PARITY.md, docs/parity.png and the README's counts.
 
 A run with a GPU in it is kept under the GPU's name, and has a table of its own.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from pages import fill
 from parity_picture import draw
 
-from transformer_mb.parity.report import markdown
+from transformer_mb.parity.report import counts, markdown
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,9 +29,11 @@ def main(source: str) -> None:
         lines = ",\n".join(json.dumps(entry) for entry in entries)
         text += f',\n "{name}": [\n{lines}\n ]'
     target.write_text(text + "\n}\n")
+    run = json.loads(target.read_text())
+    fill(ROOT / "docs" / "PARITY.md", "parity-gpu" if gpus else "parity", markdown(run))
     if not gpus:
         draw(target, ROOT / "docs" / "parity.png")
-    fill(ROOT / "README.md", "parity-gpu" if gpus else "parity", markdown(json.loads(target.read_text())))
+        fill(ROOT / "README.md", "parity", counts(run))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def score_table(run: dict[str, Any]) -> str:
-    """As the README shows it."""
+    """As docs/PARITY.md shows it."""
     return table(HEAD, summary(run))
 
 

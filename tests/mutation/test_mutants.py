@@ -9,7 +9,7 @@ from mutation.engine import Engine
 from mutation.equivalent import EQUIVALENT
 from mutation.mutants import all_mutants, mutants_of, sample
 from mutation.planted import PLANTED, SEEDS, planted_mutant
-from mutation.report import page
+from mutation.report import page, score_table
 from mutation.results import KILLED, SURVIVED, records
 from mutation.sources import BACKENDS, ROOT, Source
 from mutation.survivors import SURVIVORS
@@ -104,6 +104,7 @@ def test_what_is_equivalent_is_killed_by_no_cell():
 
 def test_the_page_is_that_of_the_results():
     assert (ROOT / "docs" / "MUTANTS.md").read_text() == page(RUN), "run `make mutants-results`"
+    assert score_table(RUN) in (ROOT / "docs" / "PARITY.md").read_text(), "run `make mutants-results`"
 
 
 @pytest.mark.further

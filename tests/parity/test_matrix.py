@@ -17,7 +17,7 @@ from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.report import markdown
+from transformer_mb.parity.report import counts, markdown
 from transformer_mb.parity.selection import matches
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.registry import BUILT_IN, PLAIN_DTYPES
@@ -88,8 +88,11 @@ def test_the_committed_run_caught_every_mistake_in_every_backend(plan, committed
     assert expected <= caught, f"{MEASURED} must hold the negative controls: measure it anew with `make parity parity-results`"
 
 
-def test_the_readme_shows_the_committed_run(committed):
-    assert markdown(committed) in (ROOT / "README.md").read_text(), "README.md must show it: run `make parity-results`"
+def test_the_pages_show_the_committed_run(committed):
+    for page, part in (("docs/PARITY.md", markdown(committed)), ("README.md", counts(committed))):
+        assert f"<!-- parity: begin -->\n{part}<!-- parity: end -->\n" in (ROOT / page).read_text(), (
+            f"{page} must show it: run `make parity-results`"
+        )
 
 
 def test_float64_runs_last(plan):

@@ -1,4 +1,4 @@
-"""The results of a run, as a table, as JSON, as JUnit XML, as Markdown for the README."""
+"""The results of a run, as a table, as JSON, as JUnit XML, as Markdown for docs/PARITY.md."""
 
 from __future__ import annotations
 
@@ -138,11 +138,16 @@ def _columns(cells: Sequence[Mapping[str, Any]], backends: Sequence[str]) -> lis
 
 
 def markdown(run: Mapping[str, Any]) -> str:
-    """The README's matrix, from what ``to_json`` wrote."""
+    """The table of docs/PARITY.md, from what ``to_json`` wrote."""
     backends = list(run["versions"])
     lines = [f"| row | dtype | {' | '.join(backends)} |", f"|---|---|{'---|' * len(backends)}"]
     for (row, dtype), cells in _grouped(run["results"]).items():
         lines.append(f"| {row} | {dtype} | {' | '.join(_columns(cells, backends))} |")
+    return "\n".join([*lines, "", counts(run)])
+
+
+def counts(run: Mapping[str, Any]) -> str:
+    """How many cells passed, and in which versions: what stands below the table, and in the README."""
     controls = run["controls"]
     versions = ", ".join(
         f"{name} {version} on {run['devices'][name]}" if version else f"{name} did not start"
@@ -150,9 +155,9 @@ def markdown(run: Mapping[str, Any]) -> str:
     )
     versions = table_cell(versions)
     of = "" if run["cells"] == run["planned"] else f" of {run['planned']:,}"
-    counts = f"{run['cells']:,}{of} cells, {run['passed']:,} passed, {run['failed']} failed"
+    cells = f"{run['cells']:,}{of} cells, {run['passed']:,} passed, {run['failed']} failed"
     caught = f"{controls['caught']} of {controls['planted']} negative controls caught"
-    summary = f"{counts}, {run['expected_failures']} expected failures; {caught}; {run['seconds']:.0f} s."
+    summary = f"{cells}, {run['expected_failures']} expected failures; {caught}; {run['seconds']:.0f} s."
     if run.get("interrupted"):
         summary += f" {table_cell(run['interrupted'])}."
-    return "\n".join([*lines, "", summary, f"Versions: {versions}.", ""])
+    return f"{summary}\nVersions: {versions}.\n"

@@ -1,4 +1,4 @@
-"""The README's tables of formats, families and settings, made from the tables that the code reads."""
+"""The tables of formats and families (README) and of settings (docs/PORTING.md), made from those that the code reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .formats import FORMATS
 from .loading import EXPORT_ROWS, ROWS
 from .settings import EXTRA
 
-BEGIN, END = "<!-- formats: made from transformer_mb/porting -->\n", "<!-- end -->"
+BEGIN, END = "<!-- {}: made from transformer_mb/porting -->\n", "<!-- end -->\n"
 
 
 def formats_table() -> str:
@@ -41,7 +41,11 @@ def settings_table() -> str:
 
 
 def readme_part() -> str:
-    return f"{BEGIN}{formats_table()}\n{settings_table()}{END}"
+    return f"{BEGIN.format('formats')}{formats_table()}{END}"
+
+
+def page_part() -> str:
+    return f"{BEGIN.format('settings')}{settings_table()}{END}"
 
 
 def _yes(value: bool) -> str:
@@ -55,3 +59,4 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 if __name__ == "__main__":
     print(readme_part())
+    print(page_part())
