@@ -134,7 +134,7 @@ def within(valid_lens: np.ndarray, steps: int) -> np.ndarray | None:
 def added(allowed: np.ndarray | None, dtype: np.dtype) -> np.ndarray | None:
     """A mask to be added: 0 where a key may be attended to, else a number far below all scores.
 
-    The squares of 2^34 such numbers have a sum, or NumPy would warn of an overflow in ``attend``. Scores added to it are rounded
-    off, so that a row of such alone attends to all keys alike.
+    The squares of 2^34 such numbers have a sum, or NumPy would warn of an overflow in ``attend``. Scores added to it are
+    rounded off, so that a row of such alone attends to all keys alike.
     """
     return None if allowed is None else np.where(allowed, 0.0, -np.sqrt(np.finfo(dtype).max) / 2**17).astype(dtype)
