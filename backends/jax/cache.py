@@ -19,7 +19,7 @@ class KeyValueCache:
 
     With ``max_steps`` they live in buffers [B, H, max_steps, D/H], allocated at the first append. A compiled loop
     needs shapes that stay: in it ``length`` is traced, ``keys`` and ``values`` are the whole buffers, and ``visible``
-    hides what is not filled.
+    hides what is not filled. Steps beyond them, which nothing refuses there, give NaN.
 
     ``left_padding`` [B]: how many steps at a row's start are no tokens; ``visible`` hides them.
     """
@@ -55,6 +55,9 @@ class KeyValueCache:
         if key_buffer is None:
             key_buffer = jnp.zeros((*keys.shape[:2], self.max_steps, keys.shape[3]), keys.dtype)
             value_buffer = jnp.zeros_like(key_buffer)
+        if self._traced:
+            # An update beyond the end goes over what is there, as if nothing were wrong: keys that are no numbers show it.
+            keys = jnp.where(length <= self.max_steps, keys, jnp.nan)
         key_buffer = jax.lax.dynamic_update_slice_in_dim(key_buffer, keys, self.length, axis=2)
         value_buffer = jax.lax.dynamic_update_slice_in_dim(value_buffer, values, self.length, axis=2)
         return replace(self, length=length, key_buffer=key_buffer, value_buffer=value_buffer)

@@ -63,12 +63,16 @@ def _check_positions(offset: Any, steps: int, max_len: int) -> None:
         check_positions(int(offset), steps, max_len)
 
 
+def _places(start: Array, count: int) -> Array:
+    """[count] from ``start`` on, or [B, count] of each row where that is [B]. Below 0 is padding."""
+    return jnp.maximum(start[..., None] + jnp.arange(count), 0)
+
+
 def _rows(table: Any, start: Any, count: int, dtype: Any) -> Array:
-    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
-    if jnp.ndim(start) == 1:
-        return jnp.asarray(table, dtype)[jnp.maximum(start[:, None] + jnp.arange(count), 0)]
-    if isinstance(start, jax.core.Tracer):
-        return jax.lax.dynamic_slice_in_dim(jnp.asarray(table, dtype), start, count)
+    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]."""
+    if isinstance(start, jax.core.Tracer) or jnp.ndim(start) == 1:
+        # A traced number may be no position: beyond the last JAX' own lookup gives NaN, where a slice would begin earlier.
+        return jnp.take(jnp.asarray(table, dtype), _places(jnp.asarray(start), count), axis=0)
     return jnp.asarray(table[int(start) : int(start) + count], dtype)
 
 
@@ -141,8 +145,10 @@ class SequenceEmbedding(nnx.Module):
         X = X * self.scale
         if self.pos_embedding is None:
             X = self.pos_encoding(X, start)
-        else:
+        elif left_padding is None:
             X = X + broadcast(_rows(self.pos_embedding.embedding[...], start, T, X.dtype), X)
+        else:
+            X = X + self.pos_embedding(_places(start, T))
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

@@ -62,9 +62,12 @@ class DeviceMesh:
         return jax.tree.map(lambda array: array.addressable_data(0), tree)
 
     def compiled(self, step: Callable[..., Any], *results: Any) -> Callable[..., Any]:
-        """A compiled step that gives a number and trees of arrays like ``results``, laid as these are, which come in third."""
+        """A compiled step that gives a number and trees of arrays like ``results``, laid as these are.
+
+        What it is given third is gone afterwards.
+        """
         layouts, structure = jax.tree.flatten((self._same, *jax.tree.map(lambda array: self.layout(array.shape), results)))
-        return _compiled(step, tuple(layouts), structure, len(results))
+        return _compiled(step, tuple(layouts), structure)
 
 
 @lru_cache
@@ -73,7 +76,7 @@ def _copied(layout: NamedSharding) -> Callable[..., Any]:
 
 
 @lru_cache
-def _compiled(step: Callable[..., Any], layouts: Layouts, structure: Any, donated: int) -> Callable[..., Any]:
+def _compiled(step: Callable[..., Any], layouts: Layouts, structure: Any) -> Callable[..., Any]:
     plain: Any = step
-    options = partial(jax.jit, static_argnums=(0, 1), donate_argnums=tuple(range(2, 2 + donated)))
+    options = partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
     return options(plain.__wrapped__, out_shardings=jax.tree.unflatten(structure, layouts))

@@ -49,7 +49,11 @@ class _Inputs(NamedTuple):
 
 
 class JAXTrainer(Trainer):
-    """The model's variables hold the current weights after every step; arrays read from them before it are gone."""
+    """The model's variables hold the current weights after every step.
+
+    A step is given the memory of the moments alone. That of the weights may be somebody else's too: ``nnx.clone`` copies
+    variables, and shares their arrays.
+    """
 
     precisions = ("full", "bf16", "tf32")
     compiles = True
@@ -86,7 +90,7 @@ class JAXTrainer(Trainer):
         inputs = _Inputs(arrays, masks, self.key, self.dropout_step(part), share.of_step)
         if last:
             step = _step if mesh is None else mesh.compiled(_step, values, self.optimizer_state)
-            state, rest = (values, self.optimizer_state), (self.learning_rate, self._sums)
+            state, rest = (self.optimizer_state, values), (self.learning_rate, self._sums)
             loss, values, self.optimizer_state = step(structure, self.static, *state, inputs, *rest)
             self._sums = None
             self._store(values if mesh is None or mesh.in_parts else mesh.whole(values))
@@ -136,12 +140,12 @@ def _key(seed: int) -> Array:
     return jax.random.fold_in(key, high) if high else key
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
 def _step(
     structure: Structure,
     options: TrainerOptions,
-    values: dict[str, Array],
     optimizer_state: Any,
+    values: dict[str, Array],
     inputs: _Inputs,
     learning_rate: Array,
     sums: dict[str, Array] | None,

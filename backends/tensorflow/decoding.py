@@ -23,8 +23,11 @@ from .model import EncoderDecoder
 from .sampling import drawn, uniforms
 from .weights import named_layers
 
-# Of a layer: "call" is there where somebody patched it.
-SETTINGS = "call", "activation", "lora_enabled"
+# Of a layer what a trace keeps and somebody may assign: "call" is there where it was patched.
+SETTINGS = (
+    *("call", "activation", "lora_enabled", "eps", "kind", "num_heads", "pre"),
+    *("scale", "padding_id", "position_offset", "compat_decode"),
+)
 
 
 class _Programs:

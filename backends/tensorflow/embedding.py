@@ -41,9 +41,11 @@ class PositionalEncoding(keras.layers.Layer):
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
         T = keras.ops.shape(X)[1]
-        _check_static(offset, T, self.max_len)
+        _check(offset, T, self.max_len)
         self._match(X)
-        return self.dropout(X + _rows(self.P, offset, T), training=training)
+        of_rows = isinstance(offset, tf.Tensor) and offset.shape.rank == 1
+        vectors = tf.gather(self.P, _places(offset, T)) if of_rows else self.P[offset : offset + T]
+        return self.dropout(X + vectors, training=training)
 
     def _match(self, X: tf.Tensor) -> None:
         if self.P.dtype != X.dtype:
@@ -52,18 +54,19 @@ class PositionalEncoding(keras.layers.Layer):
                 self.P = tf.cast(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype)
 
 
-def _check_static(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int | tf.Tensor, limit: str = "max_len") -> None:
-    """Within a graph the numbers of steps may not be known yet."""
+def _check(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int | tf.Tensor, limit: str = "max_len") -> None:
+    """Within a graph, where the numbers of steps may not be known yet, the graph itself checks them."""
     first, count, most = map(tf.get_static_value, (offset, steps, max_len))
     if first is not None and count is not None and most is not None:
         check_positions(first, int(count), int(most), limit)
+    else:
+        start, steps, most = (tf.cast(number, tf.int64) for number in (offset, steps, max_len))
+        tf.debugging.assert_less_equal(start + steps, most, f"A sequence must be at most {limit} tokens long.")
 
 
-def _rows(table: tf.Tensor, start: int | tf.Tensor, count: int | tf.Tensor) -> tf.Tensor:
-    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
-    if isinstance(start, tf.Tensor) and start.shape.rank == 1:
-        return tf.gather(table, tf.maximum(start[:, None] + tf.range(count, dtype=start.dtype), 0))
-    return table[start : start + count]
+def _places(start: tf.Tensor, count: int | tf.Tensor) -> tf.Tensor:
+    """[B, count]: of each row the positions from ``start`` [B] on. Below 0 is padding."""
+    return tf.maximum(tf.cast(start, tf.int32)[:, None] + tf.range(count), 0)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
@@ -147,7 +150,7 @@ class SequenceEmbedding(keras.layers.Layer):
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, self.embedding.embeddings)
         T = keras.ops.shape(tokens)[1]
-        _check_static(offset, T, self.max_len)
+        _check(offset, T, self.max_len)
         start = offset + self.position_offset
         start = start if left_padding is None else start - left_padding
         X = look_up(name, self.embedding, tokens)
@@ -156,7 +159,10 @@ class SequenceEmbedding(keras.layers.Layer):
             X = tf.where((tokens == self.padding_id)[..., None], tf.stop_gradient(X), X)
         X = X * self.scale
         table = self.pos_embedding
-        X = self.pos_encoding(X, start) if table is None else plus(X, _rows(table.embeddings, start, T))
+        if table is None:
+            X = self.pos_encoding(X, start)
+        else:
+            X = plus(X, table.embeddings[start : start + T]) if left_padding is None else X + table(_places(start, T))
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, X)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

@@ -19,11 +19,9 @@ from .given import floats, look_up, token_ids
 from .normalization import HALF, LayerNorm
 
 
-def _rows(table: Tensor, start: int | Tensor, count: int) -> Tensor:
-    """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]. Below 0 is padding."""
-    if isinstance(start, Tensor):
-        return table[(start[:, None] + torch.arange(count, device=start.device)).clamp(min=0)]
-    return table[start : start + count]
+def _places(start: Tensor, count: int) -> Tensor:
+    """[B, count]: of each row the positions from ``start`` [B] on. Below 0 is padding."""
+    return (start[:, None] + torch.arange(count, device=start.device)).clamp(min=0)
 
 
 class PositionalEncoding(nn.Module):
@@ -45,7 +43,8 @@ class PositionalEncoding(nn.Module):
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
         self._match(X)
-        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
+        T = X.shape[1]
+        return self.dropout(X + self.P[_places(offset, T) if isinstance(offset, Tensor) else slice(offset, offset + T)])
 
     def _match(self, X: Tensor) -> None:
         if self.P.dtype != X.dtype or self.P.device != X.device:
@@ -100,7 +99,10 @@ class SequenceEmbedding(nn.Module):
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         X = look_up(name, self.embedding, tokens) * self.scale
         table = self.pos_embedding
-        X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight, start, T)
+        if table is None:
+            X = self.pos_encoding(X, start)
+        else:
+            X = X + (table.weight[start : start + T] if left_padding is None else table(_places(start, T)))
         if token_types is not None:
             token_types = token_ids("token_types", token_types, None, self.embedding.weight)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)

@@ -6,7 +6,7 @@ from scipy.stats import chisquare
 
 from transformer_mb.errors import ConfigError, ShapeError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
-from transformer_mb.registry import get_backend
+from transformer_mb.registry import BUILT_IN, get_backend
 from transformer_mb.sampling import Sampling
 
 SOURCE, LENS, STEPS = BATCH["source"], BATCH["source_valid_lens"], 7
@@ -100,6 +100,25 @@ def test_of_equal_logits_the_lowest_ids_are_kept(backend):
     for options in ({"top_k": 3}, {"top_p": 0.25}):  # ten are left, each with a tenth
         drawn = draws(backend, model, 1, **options)
         assert set(drawn.ravel().tolist()) == {3, 4, 5}
+
+
+@pytest.mark.two_bytes
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_in_two_bytes_a_share_of_many_tokens_is_summed_in_more(dtype, backend_name):
+    """Of 5,000 nearly equal parts bfloat16 itself adds up no more than 256, and float16 2,048; half of them is 2,500."""
+    if backend_name not in BUILT_IN or dtype not in BUILT_IN[backend_name].dtypes:
+        pytest.skip("the backend does not compute in this dtype")
+    narrow, vocab = get_backend(backend_name, dtype=dtype), 5000
+    model = narrow.build(CONFIGS["d2l"].replace(target_vocab_size=vocab, suppress_ids=()), seed=0)
+    weights = narrow.get_weights(model)
+    weights["decoder.dense.weight"] = np.zeros_like(weights["decoder.dense.weight"])
+    # The likeliest half comes last.
+    weights["decoder.dense.bias"] = np.where(np.arange(vocab) < vocab // 2, 0.0, 2.0**-7)
+    narrow.set_weights(model, weights)
+    ids = draws(narrow, model, 1, top_p=0.5)[:, 0]
+    within = ids[ids != 3]
+    assert within.min() >= vocab // 2 and within.max() <= vocab - 10
+    assert len(set(within.tolist())) > 1500  # of 2,480 in 3,000 draws, which leave a third out
 
 
 def test_a_row_is_drawn_by_its_number_and_the_seed_alone(model, backend):

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import transformer_mb as tmb
 from transformer_mb.backends.jax import LayerNorm
@@ -45,3 +46,17 @@ def test_a_subclass_without_a_constructor_of_its_own_is_made():
 
     layer = tmb.get_backend("jax", dtype="bfloat16").make(Norm, 8)
     assert type(layer) is Norm and layer.scale[...].dtype == jnp.bfloat16
+
+
+@pytest.mark.parametrize("position", ["learned", "sinusoidal"])
+@pytest.mark.parametrize("limit", ["max_len", "max_steps"])
+def test_a_compiled_decoder_gives_nan_beyond_the_last_step(limit, position):
+    """There the number of steps is traced, and JAX has no errors; a slice beyond the end would begin earlier."""
+    sizes = {"max_len": 60, "max_steps": 60, limit: 3}
+    decoder = tmb.get_backend("jax").build(tmb.presets.d2l(9, 9, max_len=sizes["max_len"], position=position)).decoder
+    decoder.eval()
+    state = decoder.init_state(jnp.zeros((2, 3, 32)), None, sizes["max_steps"])
+    step, token = nnx.jit(lambda decoder, token, state: decoder(token, state)), jnp.array([[5], [6]])
+    for beyond in (False, False, False, True, True):
+        logits, state = step(decoder, token, state)
+        assert np.isnan(logits).all() if beyond else np.isfinite(logits).all()

@@ -126,3 +126,18 @@ assert keys[:3] == [jax.random.key_data(jax.random.key(seed)).tolist() for seed 
 assert jax.random.key_data(_key(-1)).tolist() == keys[-1] and not jax.config.jax_enable_x64
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_clone_keeps_its_weights_while_the_model_is_trained():
+    """A teacher, or an average over steps: nnx.clone shares arrays, and a step must leave those alone."""
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(9, 9), seed=0)
+    ids, lens = np.array([[4, 8, 6]]), np.array([3])
+    ours, batch, clones = backend.trainer(model), Batch(ids, lens, ids, ids, lens), []
+    for step in (ours.step, lambda batch: ours.accumulated_step([batch, batch])):
+        clones.append((nnx.clone(model), backend.get_weights(model)))
+        step(batch)
+    for clone, before in clones:
+        kept, now = backend.get_weights(clone), backend.get_weights(model)
+        assert all(np.array_equal(kept[name], before[name]) for name in before)
+        assert any((kept[name] != now[name]).any() for name in before)

@@ -141,6 +141,27 @@ def test_decoding_follows_a_model_that_somebody_changed(backend, change):
     assert after != before and decoded() == (after, after, after)
 
 
+NUMBERS = {
+    "eps": lambda block: setattr(block.addnorm1.ln, "eps", 0.5),
+    "kind": lambda block: setattr(block.addnorm1.ln, "kind", "rms_norm"),
+    "num_heads": lambda block: setattr(block.attention1, "num_heads", 1),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_decoding_follows_numbers_that_somebody_changed(backend, name):
+    """By the scores, which differ where tokens may not."""
+    source, scores = np.random.default_rng(0).integers(4, 20, (2, 5)), {}
+    for changed in ("before", "after", "never"):
+        model = backend.build(TransformerConfig(**SIZES, decoder_num_layers=1), seed=11)
+        for now in (changed == "before", changed == "after"):
+            if now:
+                NUMBERS[name](model.decoder.blks[0])
+            rows = backend.hypotheses(model, source, max_steps=3, beam=2)
+            scores[changed] = [row[0].log_probability for row in rows]
+    assert scores["after"] == scores["before"] != scores["never"]
+
+
 @pytest.mark.two_bytes
 def test_other_dtypes_go_through_the_layers():
     config = TransformerConfig(**SIZES)

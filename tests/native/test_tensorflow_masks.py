@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import transformer_mb as tmb
 from transformer_mb.backends.tensorflow import EncoderBlock, MultiHeadAttention
+from transformer_mb.presets import d2l
 
 # Five rows of five steps: a padding mask [B, T] could be taken for a mask [T, S] here.
 TOKENS = np.array([[5, 6, 7, 0, 0], [3, 4, 5, 6, 0], [1, 2, 3, 4, 5], [9, 8, 0, 0, 0], [7, 7, 0, 0, 0]])
@@ -49,3 +51,17 @@ def test_cross_attention_with_padding_on_both_sides(mask):
     found = attention(queries, keys, keys, mask=mask)
     np.testing.assert_allclose(found, expected, atol=1e-6)
     np.testing.assert_array_equal(found._keras_mask, TOKENS != 0)
+
+
+@pytest.mark.parametrize("limit", ["max_len", "max_steps"])
+def test_a_compiled_decoder_refuses_steps_beyond_the_last(limit):
+    """There the number of steps is a tensor: the graph checks it as it runs."""
+    sizes = {"max_len": 60, "max_steps": 60, limit: 3}
+    decoder = tmb.get_backend("tensorflow").build(d2l(9, 9, max_len=sizes["max_len"])).decoder
+    state = decoder.init_state(tf.zeros((2, 3, 32)), None, sizes["max_steps"])
+    step, token = tf.function(lambda token, state: decoder(token, state)), tf.constant([[5], [6]])
+    for _ in range(3):
+        logits, state = step(token, state)
+    assert logits.shape == (2, 1, 9)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"A sequence must be at most {limit} tokens long"):
+        step(token, state)

@@ -1,0 +1,36 @@
+"""Positions of left-padded rows, whatever the padding's dtype and the table's."""
+
+import numpy as np
+import pytest
+
+from transformer_mb.parity.rows.model_cases import DECODER
+from transformer_mb.registry import BUILT_IN, get_backend
+
+STEPS = 300  # more than a byte counts
+
+
+@pytest.mark.parametrize("position", ["learned", "sinusoidal"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_left_padding_of_one_byte(dtype, position, backend):
+    config = DECODER.replace(position=position, max_len=STEPS)
+    model, tokens, found = backend.build(config, seed=1), np.full((2, STEPS), 5), []
+    for of in (dtype, "int64"):
+        state = backend.apply(model.decoder.init_state, None, None, STEPS, np.array([3, 0], of))
+        found.append(backend.apply(model.decoder, tokens, state)[0])
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.two_bytes
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_gradient_of_a_position_is_a_long_sum(dtype, backend_name):
+    """Of equal parts bfloat16 itself adds up no more than 256, and float16 2,048; without padding nothing is looked up."""
+    if backend_name not in BUILT_IN or dtype not in BUILT_IN[backend_name].dtypes or backend_name == "numpy":
+        pytest.skip("the backend does not differentiate in this dtype")
+    backend, rows, found = get_backend(backend_name, dtype=dtype), 4096, []
+    decoder = backend.build(DECODER.replace(position="learned", decoder_num_layers=1), seed=1).decoder
+    cotangent = np.tile(np.linspace(-0.5, 1.0, DECODER.target_vocab_size), (rows, 1, 1))
+    for padding in (None, np.zeros(rows, np.int64)):
+        inputs = [np.full((rows, 1), 5), backend.apply(decoder.init_state, None, None, None, padding)]
+        found.append(backend.gradients(decoder, inputs, cotangent)[2]["pos_embedding.weight"])
+    expected, gradient = found
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=0.02 * np.abs(expected).max())
