@@ -124,6 +124,8 @@ class TransformerDecoder(SequenceEmbedding):
         max_steps: int | None = None,
         left_padding: Tensor | None = None,
     ) -> list[Any]:
+        # Few bits hold no difference of positions.
+        left_padding = None if left_padding is None else left_padding.astype("int64")
         start = BlockCache(KeyValueCache(max_steps=max_steps, left_padding=left_padding))
         fresh = max_steps is None and left_padding is None
         return [enc_outputs, enc_valid_lens, [None if fresh else start] * len(self.blks)]
