@@ -161,7 +161,7 @@ def test_a_results_file_that_cannot_be_written(fails, trained, data, tmp_path):
 
 
 @pytest.mark.parametrize("command", [("backends",), ("demo",), ("inspect", "MODEL"), ("evaluate", "MODEL", "--data", "DATA")])
-def test_S5_10_a_results_file_is_looked_at_before_the_work(cli, trained, data, tmp_path, command):
+def test_a_results_file_is_looked_at_before_the_work(cli, trained, data, tmp_path, command):
     named = {"MODEL": trained, "DATA": data}
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
@@ -184,6 +184,6 @@ def test_a_full_disk_while_saving(fails, train_fails, checkpoint, monkeypatch):
     assert sorted(os.listdir(checkpoint.parent)) == ["model", "runs"]
 
 
-def test_S5_4_an_error_does_not_move_the_cursor(fails, tmp_path):
+def test_an_error_does_not_move_the_cursor(fails, tmp_path):
     message = fails("inspect", tmp_path / "\x1b[2J\x07name")
     assert "\x1b" not in message and "\x07" not in message and r"\x1b[2J\x07name" in message

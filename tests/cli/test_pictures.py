@@ -85,6 +85,6 @@ def test_a_curve_that_cannot_be_drawn_is_refused_before_training(fails, settings
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_F2_pictures_without_matplotlib_say_what_to_install(fails, trained, tmp_path, monkeypatch):
+def test_pictures_without_matplotlib_say_what_to_install(fails, trained, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "Install it with: pip install 'matplotlib>=" in fails("translate", trained, "--attention", tmp_path / "a.png")

@@ -44,7 +44,7 @@ def test_the_axes_carry_the_tokens():
 ODD = ["a\x00b", "\x1b[2J", "\ufffe", "\udc80", "]]>", "<script>", "$x$", "\n"]
 
 
-def test_S5_6_tokens_that_no_document_holds_are_escaped(tmp_path, capfd):
+def test_tokens_that_no_document_holds_are_escaped(tmp_path, capfd):
     kind = Attention("cross-attention", ODD, ODD, [np.full((1, 8, 8), 0.5)])
     figure = attention_figure([kind], "\x07 title")
     for ending in (".svg", ".html", ".png"):

@@ -166,7 +166,7 @@ HOSTILE = hostile_files()
 
 @pytest.mark.some(12)
 @pytest.mark.parametrize(("kind", "name"), HOSTILE, ids=[f"{kind}: {name}" for kind, name in HOSTILE])
-def test_D2_D3_D6_a_hostile_file_takes_seconds_and_little_memory(tmp_path, figures, kind, name):
+def test_a_hostile_file_takes_seconds_and_little_memory(tmp_path, figures, kind, name):
     content = HOSTILE[kind, name]
     assert len(content) < 1 << 20
     ended = read_limited(tmp_path / "file", kind, name, content, figures, SECONDS, MEGABYTES)
@@ -174,7 +174,7 @@ def test_D2_D3_D6_a_hostile_file_takes_seconds_and_little_memory(tmp_path, figur
 
 
 @pytest.mark.long
-def test_D6_large_hostile_files(tmp_path, figures):
+def test_large_hostile_files_are_not_read(tmp_path, figures):
     """Those that took gigabytes or minutes."""
     for (kind, name), make in large_files().items():
         assert read_limited(tmp_path / "file", kind, name, make(), figures, 30, MEGABYTES) != "read"

@@ -99,7 +99,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize(("code", "words"), BESIDE.values(), ids=BESIDE)
-def test_D3_what_unpickling_would_carry_out_beside_good_tensors(good, tmp_path, code, words):
+def test_what_unpickling_would_carry_out_beside_good_tensors(good, tmp_path, code, words):
     """It stays on the stack, so that no tensor shows it: whatever else unpickles the file takes its memory, or worse."""
     path = tmp_path / "model.pdparams"
     content = (good / "paddle").read_bytes()

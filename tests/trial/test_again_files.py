@@ -36,7 +36,7 @@ def best_before_last(checkpoint) -> Path:
 
 
 @pytest.mark.parametrize("command", ["inspect", "presets", "port", "backends"])
-def test_W20_a_result_replaces_no_file_without_force(checkpoint, own_data, tmp_path, fails, command):
+def test_a_result_replaces_no_file_without_force(checkpoint, own_data, tmp_path, fails, command):
     arguments = {"inspect": [checkpoint], "port": [checkpoint, tmp_path / "p.npz", "--to", "npz"]}.get(command, [])
     before = own_data.read_bytes()
     assert f"{own_data} must be a new file, but there is one already" in fails(command, *arguments, "--json", own_data)
@@ -44,7 +44,7 @@ def test_W20_a_result_replaces_no_file_without_force(checkpoint, own_data, tmp_p
 
 
 @pytest.mark.parametrize("command", ["inspect", "presets"])
-def test_W20_force_replaces_an_earlier_result(checkpoint, tmp_path, cli, command):
+def test_force_replaces_an_earlier_result(checkpoint, tmp_path, cli, command):
     (tmp_path / "result.json").write_text("an earlier one")
     arguments = [checkpoint] if command == "inspect" else []
     assert cli(command, *arguments, "--json", tmp_path / "result.json", "--force").status == 0
@@ -52,7 +52,7 @@ def test_W20_force_replaces_an_earlier_result(checkpoint, tmp_path, cli, command
 
 
 @pytest.mark.parametrize("place", ["model.safetensors", "config.json", "new.json"])
-def test_W20_no_result_goes_into_the_model_that_is_looked_at(checkpoint, tmp_path, fails, place):
+def test_no_result_goes_into_the_model_that_is_looked_at(checkpoint, tmp_path, fails, place):
     before = contents(checkpoint)
     port = ("port", checkpoint, tmp_path / "p.npz", "--to", "npz")
     for command in (("inspect", checkpoint), port):
@@ -61,14 +61,14 @@ def test_W20_no_result_goes_into_the_model_that_is_looked_at(checkpoint, tmp_pat
     assert contents(checkpoint) == before and not (tmp_path / "p.npz").exists()
 
 
-def test_W20_no_report_replaces_what_lies_beside_a_source_or_the_result_itself(checkpoint, tmp_path, cli, fails):
+def test_no_report_replaces_what_lies_beside_a_source_or_the_result_itself(checkpoint, tmp_path, cli, fails):
     assert cli("port", checkpoint, tmp_path / "p.pdparams", "--to", "paddle").status == 0
     for name in ("p.pdparams", "p.pdopt", "p.pdparams.config.json", "q.npz"):
         arguments = ("port", tmp_path / "p.pdparams", tmp_path / "q.npz", "--to", "npz", "--force")
         assert f"which is {tmp_path / name}" in fails(*arguments, "--json", tmp_path / name)
 
 
-def test_W21_training_replaces_neither_its_data_nor_its_checkpoint(own_data, tmp_path, fails):
+def test_training_replaces_neither_its_data_nor_its_checkpoint(own_data, tmp_path, fails):
     before = own_data.read_bytes()
     linked = tmp_path / "link.tsv"
     linked.symlink_to(own_data)
@@ -79,7 +79,7 @@ def test_W21_training_replaces_neither_its_data_nor_its_checkpoint(own_data, tmp
     assert NOT_EVEN_FORCE in fails(*train, "--json", tmp_path / "x.svg", "--loss-curve", tmp_path / "x.svg")
 
 
-def test_W21_a_training_that_is_resumed_knows_its_data_by_itself(checkpoint, own_data, fails):
+def test_a_training_that_is_resumed_knows_its_data_by_itself(checkpoint, own_data, fails):
     state = json.loads((checkpoint / "trainer.json").read_text())
     state["data"]["source"] = str(own_data)
     (checkpoint / "trainer.json").write_text(json.dumps(state))
@@ -88,7 +88,7 @@ def test_W21_a_training_that_is_resumed_knows_its_data_by_itself(checkpoint, own
     assert own_data.read_bytes() == before
 
 
-def test_W21_evaluating_and_translating_replace_no_input(checkpoint, own_data, fails):
+def test_evaluating_and_translating_replace_no_input(checkpoint, own_data, fails):
     before = contents(checkpoint)
     for place in (own_data, checkpoint / "config.json"):
         assert NOT_EVEN_FORCE in fails("evaluate", checkpoint, "--data", own_data, "--json", place, "--force")
@@ -97,14 +97,14 @@ def test_W21_evaluating_and_translating_replace_no_input(checkpoint, own_data, f
     assert contents(checkpoint) == before
 
 
-def test_W21_parity_does_not_replace_its_data(own_data, fails):
+def test_parity_does_not_replace_its_data(own_data, fails):
     before = own_data.read_bytes()
     cells = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
     assert NOT_EVEN_FORCE in fails(*cells, "--data", own_data, "--json", own_data, "--force")
     assert own_data.read_bytes() == before
 
 
-def test_W22_a_port_says_why_the_optimizer_stays_behind(best_before_last, tmp_path, cli):
+def test_a_port_says_why_the_optimizer_stays_behind(best_before_last, tmp_path, cli):
     done = cli("port", best_before_last, tmp_path / "p.npz", "--to", "npz")
     sentence = (
         "The model is the best, of epoch 2; the optimizer's state belongs to the last (last.safetensors) and stays behind."
@@ -113,7 +113,7 @@ def test_W22_a_port_says_why_the_optimizer_stays_behind(best_before_last, tmp_pa
     assert sentence in cli("inspect", best_before_last).out
 
 
-def test_W22_a_port_does_not_replace_its_source(best_before_last, tmp_path, fails, monkeypatch):
+def test_a_port_does_not_replace_its_source(best_before_last, tmp_path, fails, monkeypatch):
     before = contents(best_before_last)
     (tmp_path / "link").symlink_to(best_before_last)
     inside = best_before_last / "model.safetensors"
@@ -131,7 +131,7 @@ def test_W22_a_port_does_not_replace_its_source(best_before_last, tmp_path, fail
     assert contents(best_before_last) == before
 
 
-def test_M22_the_optimizers_own_file_is_called_what_it_is():
+def test_the_optimizers_own_file_is_called_what_it_is():
     """As torch.optim.Adam describes itself; read where torch itself would be, which takes seconds to import."""
     from transformer_mb.porting.formats.native_loaders.torch import parts
 
@@ -139,7 +139,7 @@ def test_M22_the_optimizers_own_file_is_called_what_it_is():
         parts(None, {"state": {}, "param_groups": [{"lr": 1e-3}], "transformer_mb.of": "0"}, Path("m.optimizer.pt"))
 
 
-def test_M23_cells_of_a_device_that_is_not_there_are_failed_and_not_executed(cli, tmp_path):
+def test_cells_of_a_device_that_is_not_there_are_failed_and_not_executed(cli, tmp_path):
     cells = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer forward: ffn*")
     done = cli(*cells, "--json", tmp_path / "run.json", "--report", tmp_path / "report")
     run = json.loads((tmp_path / "run.json").read_text())
@@ -149,7 +149,7 @@ def test_M23_cells_of_a_device_that_is_not_there_are_failed_and_not_executed(cli
     assert "judged" not in done.err
 
 
-def test_F10_folders_above_a_result_are_made(checkpoint, own_data, tmp_path, cli):
+def test_folders_above_a_result_are_made(checkpoint, own_data, tmp_path, cli):
     new = tmp_path / "a" / "b"
     assert cli("evaluate", checkpoint, "--data", own_data, "--num-examples", 1, "--json", new / "e.json").status == 0
     assert cli("translate", checkpoint, "--attention", new / "c" / "t.jsonl", stdin="go .\n").status == 0
@@ -158,7 +158,7 @@ def test_F10_folders_above_a_result_are_made(checkpoint, own_data, tmp_path, cli
     assert all((new / name).is_file() for name in ("e.json", "c/t.jsonl", "d/l.svg", "e/t.json"))
 
 
-def test_F10_no_folder_is_left_where_nothing_comes_of_it(checkpoint, tmp_path, fails):
+def test_no_folder_is_left_where_nothing_comes_of_it(checkpoint, tmp_path, fails):
     tensors = read_tensors(checkpoint / "model.safetensors")
     write_tensors(checkpoint / "model.safetensors", dict(list(tensors.items())[1:]))
     fails("translate", checkpoint, "--attention", tmp_path / "a" / "t.jsonl")

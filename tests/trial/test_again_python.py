@@ -41,7 +41,7 @@ def translator(trained):
 
 
 @pytest.mark.parametrize("wrong", NOT_FROM_0_TO_10, ids=str)
-def test_W25_a_length_penalty_is_finite_and_bounded(backend, model, translator, wrong):
+def test_a_length_penalty_is_finite_and_bounded(backend, model, translator, wrong):
     said = rf"length_penalty must be from 0 to 10, got {wrong!r}\."
     for search in (backend.beam, backend.hypotheses):
         with pytest.raises(ConfigError, match=said):
@@ -51,18 +51,18 @@ def test_W25_a_length_penalty_is_finite_and_bounded(backend, model, translator, 
             search(LINE, beam=2, length_penalty=wrong)
 
 
-def test_W25_the_largest_length_penalty_gives_finite_scores(backend, model):
+def test_the_largest_length_penalty_gives_finite_scores(backend, model):
     for found in backend.hypotheses(model, SOURCE, length_penalty=np.float32(10)):
         assert np.isfinite([one.score for one in found]).all() and all(one.score < 0.0 for one in found)
 
 
 @pytest.mark.parametrize("wrong", ["1e9", "inf", "10.1"])
-def test_C6_a_length_penalty_out_of_bounds_is_a_wrong_call(fails, trained, data, wrong):
+def test_a_length_penalty_out_of_bounds_is_a_wrong_call(fails, trained, data, wrong):
     for command in (("translate", trained, "--scores"), ("evaluate", trained, "--data", data)):
         assert "length_penalty must be from 0 to 10" in fails(*command, "--beam", 2, "--length-penalty", wrong, stdin=LINE)
 
 
-def test_C9_numbers_of_a_search_are_whole(backend, model, decoder, translator, trained):
+def test_numbers_of_a_search_are_whole(backend, model, decoder, translator, trained):
     for search in (backend.beam, backend.hypotheses):
         with pytest.raises(ConfigError, match=r"beam must be a whole number, got 1\.5\."):
             search(model, SOURCE, beam=1.5)
@@ -83,13 +83,13 @@ def test_C9_numbers_of_a_search_are_whole(backend, model, decoder, translator, t
 
 
 @pytest.mark.parametrize("wrong", [None, 3, b"model"], ids=str)
-def test_C9_a_folder_is_a_path(model, wrong):
+def test_a_folder_is_a_path(model, wrong):
     for call in (tmb.Translator.load, tmb.load, lambda folder: tmb.save(model, folder)):
         with pytest.raises(ConfigError, match=rf"The folder of a checkpoint must be a path, got {wrong!r}\."):
             call(wrong)
 
 
-def test_C9_vocabularies_are_two(backend, tmp_path):
+def test_vocabularies_to_save_are_two(backend, tmp_path):
     vocabulary = tmb.Vocabulary(["<unk>", "<pad>", "<bos>", "<eos>", *"abcdef"])
     model = backend.build(tmb.presets.d2l(10, 10, **SMALL))
     for wrong in (vocabulary, (vocabulary,), ("source.json", "target.json"), ()):
@@ -107,14 +107,14 @@ def test_C9_vocabularies_are_two(backend, tmp_path):
     ],
     ids=str,
 )
-def test_C9_an_unknown_field_of_a_preset_has_the_nearest_known(given, said):
+def test_an_unknown_field_of_a_preset_has_the_nearest_known(given, said):
     for name, preset in PRESETS.items():
         with pytest.raises(ConfigError) as caught:
             preset(10, 10, **given)
         assert str(caught.value).startswith(f"Unknown field(s) of {name}: {said} There are: ")
 
 
-def test_C9_an_unknown_field_is_a_config_error(backend, model):
+def test_an_unknown_field_is_a_config_error(backend, model):
     with pytest.raises(ConfigError, match=r"Unknown field\(s\) of TrainerOptions: foo\. There are: optimizer, .*, seed\."):
         backend.trainer(model, foo=1)
     with pytest.raises(ConfigError, match=r"TrainerOptions: learning_rates\. Did you mean learning_rate\?"):
@@ -124,7 +124,7 @@ def test_C9_an_unknown_field_is_a_config_error(backend, model):
             make(num_hidden=8)
 
 
-def test_M20_a_length_penalty_without_a_beam_is_said(cli, trained, data):
+def test_a_length_penalty_without_a_beam_is_warned_of(cli, trained, data):
     said = "Warning: --length-penalty changes nothing without --beam N: a greedy search compares no hypotheses.\n"
     for command in (("translate", trained), ("evaluate", trained, "--data", data)):
         greedy, warned = cli(*command, stdin=LINE), cli(*command, "--length-penalty", 0.6, stdin=LINE)
@@ -135,7 +135,7 @@ def test_M20_a_length_penalty_without_a_beam_is_said(cli, trained, data):
 
 
 @pytest.mark.parametrize(("command", "unbuffered"), [("translate", ""), ("translate", "1"), ("presets", "")])
-def test_M21_standard_output_is_named(trained, command, unbuffered):
+def test_a_full_standard_output_is_named(trained, command, unbuffered):
     line = [sys.executable, "-m", "transformer_mb", command, *([trained] if command == "translate" else [])]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:
@@ -146,18 +146,18 @@ def test_M21_standard_output_is_named(trained, command, unbuffered):
 @pytest.mark.parametrize(
     ("wrong", "got"), [([], "got no token"), ("abc", "got a str"), (None, "got a NoneType"), (3, "got a int")], ids=str
 )
-def test_M21_a_vocabulary_without_tokens(wrong, got):
+def test_a_vocabulary_without_tokens_is_refused(wrong, got):
     with pytest.raises(DataError, match=f"vocabulary must .*{got}"):
         tmb.Vocabulary(wrong)
 
 
-def test_M21_the_empty_name_is_no_folder(model):
+def test_the_empty_name_is_no_folder(model):
     for call in (tmb.load, lambda folder: tmb.save(model, folder)):
         with pytest.raises(ConfigError, match="The folder of a checkpoint must be a path, got ''"):
             call("")
 
 
-def test_X8_lengths_and_steps_may_be_left_out(backend, model, decoder):
+def test_searches_may_leave_out_lengths_and_steps(backend, model, decoder):
     for native, ids, steps in ((model, SOURCE, 7), (decoder, [[4, 5, 6], [7, 8, 9]], 5)):
         lens = [3, 3]
         assert backend.greedy(native, ids) == backend.greedy(native, ids, lens, steps)
@@ -168,7 +168,7 @@ def test_X8_lengths_and_steps_may_be_left_out(backend, model, decoder):
         assert backend.greedy(native, ids, max_steps=2) == [row[:2] for row in backend.greedy(native, ids)]
 
 
-def test_X8_the_number_of_hypotheses_has_one_name(backend, model):
+def test_n_best_is_the_number_of_hypotheses(backend, model):
     all_of_them = backend.hypotheses(model, SOURCE, beam=3)
     assert backend.hypotheses(model, SOURCE, beam=3, n_best=2) == [found[:2] for found in all_of_them]
     assert [len(found) for found in all_of_them] == [3, 3]
@@ -177,7 +177,7 @@ def test_X8_the_number_of_hypotheses_has_one_name(backend, model):
 @pytest.mark.parametrize(
     ("architecture", "said"), [("decoder", "continues ids: backend.greedy"), ("encoder", "reads ids: backend.encode")]
 )
-def test_X9_it_says_what_a_model_of_one_side_does(backend, fails, tmp_path, architecture, said):
+def test_a_translator_of_one_side_is_told_what_that_side_does(backend, fails, tmp_path, architecture, said):
     sizes = {"decoder": (None, 5), "encoder": (5, None)}[architecture]
     vocabulary = tmb.Vocabulary(["<unk>", "<pad>", "<bos>", "<eos>", "go"])
     model = backend.build(tmb.presets.d2l(*sizes, architecture=architecture, **SMALL))
@@ -189,7 +189,7 @@ def test_X9_it_says_what_a_model_of_one_side_does(backend, fails, tmp_path, arch
         tmb.Translator(backend, model, vocabulary, vocabulary)
 
 
-def test_F7_num_heads_and_num_layers_are_of_both_sides():
+def test_num_heads_and_num_layers_are_of_both_sides():
     for preset in PRESETS.values():
         config = preset(10, 10, num_heads=2, num_layers=3, num_hiddens=8)
         assert (config.encoder_num_heads, config.decoder_num_heads) == (2, 2)
@@ -198,7 +198,7 @@ def test_F7_num_heads_and_num_layers_are_of_both_sides():
         tmb.presets.d2l(10, 12, num_heads=2, decoder_num_heads=4)
 
 
-def test_F7_things_say_what_they_are(backend, model, translator):
+def test_backend_translator_batches_and_vocabulary_say_what_they_are(backend, model, translator):
     source, target = len(translator.source_vocabulary), len(translator.target_vocabulary)
     assert repr(backend) == "NumPyBackend(device='cpu', dtype='float32')"
     assert repr(translator) == (
@@ -210,7 +210,7 @@ def test_F7_things_say_what_they_are(backend, model, translator):
 
 
 @pytest.mark.parametrize(("translation", "explained"), [("non !", False), ("va !", True)], ids=["wrong", "right"])
-def test_F9_a_model_that_learned_little_needs_no_word_on_bleu(cli, data, tmp_path, monkeypatch, translation, explained):
+def test_a_model_that_learned_little_needs_no_word_on_bleu(cli, data, tmp_path, monkeypatch, translation, explained):
     monkeypatch.setattr("transformer_mb.cli.evaluate.score", lambda *_: evaluate([("go .", "va !")], [translation]))
     run = ("--validation", data, "--num-hiddens", 8, "--num-layers", 1, "--num-heads", 1, "--epochs", 1, "--num-examples", 8)
     done = cli("train", "--data", data, *run, "--out", tmp_path / "little")

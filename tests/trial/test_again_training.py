@@ -25,7 +25,7 @@ def files(folder) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_W23_a_training_that_is_ended_from_outside_is_saved_to_the_step(cli, data, tmp_path, number, status):
+def test_a_training_that_is_ended_from_outside_is_saved_to_the_step(cli, data, tmp_path, number, status):
     parts, whole = tmp_path / "parts", tmp_path / "whole"
     train = ("train", "--data", data, *FLAGS, "--backend", "numpy")
     command = [sys.executable, "-m", "transformer_mb", *map(str, train), "--epochs", "100000", "--out", str(parts)]
@@ -44,7 +44,7 @@ def test_W23_a_training_that_is_ended_from_outside_is_saved_to_the_step(cli, dat
     assert files(parts) == files(whole)
 
 
-def test_W23_python_takes_the_signals_that_it_is_told(pairs, tmp_path):
+def test_python_takes_the_signals_that_it_is_told(pairs, tmp_path):
     own, calls = lambda number, frame: calls.append(number), []
     with pytest.raises(TrainingInterrupted) as caught:
         tmb.train(pairs, tmp_path / "model", epochs=3, progress=InterruptAt(2, signal.SIGTERM), signals=ENDINGS, **TINY)
@@ -59,7 +59,7 @@ def test_W23_python_takes_the_signals_that_it_is_told(pairs, tmp_path):
     assert calls == [signal.SIGTERM] * 2
 
 
-def test_W23_a_second_one_ends_at_once(monkeypatch):
+def test_a_second_signal_ends_at_once(monkeypatch):
     told, clock = [], [100.0]
     monkeypatch.setattr(interruption, "monotonic", lambda: clock[0])
     with pytest.raises(SystemExit) as caught, Interruption(lambda: told.append(1), ENDINGS) as interrupted:
@@ -74,7 +74,7 @@ def test_W23_a_second_one_ends_at_once(monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
 
-def test_W23_a_terminal_that_has_gone_does_not_stop_the_saving(monkeypatch):
+def test_a_terminal_that_has_gone_does_not_stop_the_saving(monkeypatch):
     class Gone:
         def write(self, text):
             raise OSError(5, "Input/output error")
@@ -99,35 +99,35 @@ def test_W23_a_terminal_that_has_gone_does_not_stop_the_saving(monkeypatch):
         ((4, 5), DataError, r"Pair 2 must be \(source ids, target ids\), got \(4, 5\)"),
     ],
 )
-def test_W26_batches_hold_whole_ids_on_both_sides(pair, error, words):
+def test_batches_hold_whole_ids_on_both_sides(pair, error, words):
     with pytest.raises(error, match=words):
         tmb.Batches([([5], [6]), pair], batch_size=1)
 
 
-def test_W26_ids_of_numpy_are_ids():
+def test_batches_take_ids_of_numpy():
     (batch,) = tmb.Batches([(np.array([5, 6], np.int32), (np.int64(7),))], batch_size=1, num_steps=3).epoch(0)
     assert batch.source.tolist() == [[5, 6, 3]] and batch.target_out.tolist() == [[7, 3, 1]]
 
 
 @pytest.mark.parametrize("data", [["ab", "cd"], [b"ab"], [("a", "b"), "cd"], [(b"a", b"b")], [("a", 1)], {"ab": 1}, [("a",)]])
-def test_W27_a_text_is_no_pair(data):
+def test_a_text_is_no_pair(data):
     with pytest.raises(DataError, match=r"Sentence pairs must be \(source, target\) texts, but pair [12] is "):
         tmb.train(data, epochs=1, **TINY)
 
 
-def test_W27_what_holds_no_pairs():
+def test_a_number_is_no_pairs():
     with pytest.raises(DataError, match=r"Sentence pairs must be \(source, target\) texts, or the path of a file, got 5\."):
         tmb.train(5, epochs=1, **TINY)
 
 
 @pytest.mark.parametrize("width", [10**8, 10**12])
-def test_C7_a_model_that_cannot_fit_is_refused_with_its_size(fails, data, tmp_path, width):
+def test_a_model_that_cannot_fit_is_refused_with_its_size(fails, data, tmp_path, width):
     message = fails("train", "--data", data, "--out", tmp_path / "model", "--num-hiddens", width, "--num-heads", 1)
     assert "The model must fit into memory, but its " in message and " parameters take " in message and " GiB " in message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_M13_other_pairs_of_the_same_number_are_said_to_be_so(fails, pairs, tmp_path):
+def test_a_resume_with_other_pairs_says_how_they_differ(fails, pairs, tmp_path):
     tmb.train(pairs, tmp_path / "model", epochs=1, **TINY)
     other = [*pairs[:-1], ("a", "b")]
     with pytest.raises(DataError, match=r"it began with, got others: 40 as before, but of other content or in another order\."):
@@ -140,7 +140,7 @@ def test_M13_other_pairs_of_the_same_number_are_said_to_be_so(fails, pairs, tmp_
     assert f"got others from {file}: 40 as before, but of other content" in message
 
 
-def test_M14_numbers_of_numpy_are_numbers_and_stay_plain():
+def test_numbers_of_numpy_are_numbers_and_stay_plain():
     recipe = TrainingRecipe(epochs=np.int64(1), learning_rate=np.float32(0.5), betas=(np.float64(0.5), 0.9))
     assert (recipe.epochs, recipe.learning_rate, recipe.betas) == (1, 0.5, (0.5, 0.9))
     config = tmb.presets.d2l(np.int64(9), 9, dropout=np.float32(0.25), suppress_ids=[np.int64(1)], num_hiddens=np.int32(8))
@@ -156,7 +156,7 @@ def test_M14_numbers_of_numpy_are_numbers_and_stay_plain():
         tmb.presets.d2l(9, 9, suppress_ids=[True])
 
 
-def test_M14_a_dtype_of_numpy_is_a_dtype(pairs, tmp_path):
+def test_a_dtype_of_numpy_is_a_dtype(pairs, tmp_path):
     assert tmb.get_backend("numpy", dtype=np.float64).dtype == tmb.get_backend("numpy", dtype=np.dtype("float64")).dtype
     tmb.train(pairs, tmp_path / "model", epochs=1, dtype=np.float64, **TINY)
     assert json.loads((tmp_path / "model" / "trainer.json").read_text())["data"]["run"]["dtype"] == "float64"
@@ -176,7 +176,7 @@ def test_M14_a_dtype_of_numpy_is_a_dtype(pairs, tmp_path):
         ({"recipe": {"epochs": "x"}}, "trainer.json holds no valid recipe: epochs must be a whole number"),
     ],
 )
-def test_M15_a_damaged_state_is_said_to_be_damaged(fails, checkpoint, data, content, words):
+def test_a_damaged_state_of_training_is_said_to_be_damaged(fails, checkpoint, data, content, words):
     path = checkpoint / "trainer.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **content} if content else {}))
     for more in ((), ("--data", data)):
@@ -184,7 +184,7 @@ def test_M15_a_damaged_state_is_said_to_be_damaged(fails, checkpoint, data, cont
         assert f"The checkpoint in {checkpoint} is damaged: {words}" in message
 
 
-def test_M16_python_is_answered_with_its_own_words(fails, pairs, tmp_path):
+def test_errors_name_pythons_arguments_in_python_and_flags_in_the_command(fails, pairs, tmp_path):
     tmb.train(pairs, tmp_path / "model", epochs=1, **TINY)
     again = r"^data must be the same pairs again, since the training began with pairs and no file, got none\.$"
     with pytest.raises(ConfigError, match=again):
@@ -212,13 +212,13 @@ def test_M16_python_is_answered_with_its_own_words(fails, pairs, tmp_path):
         ("[data]\nsorce = 'x'", "sorce. Did you mean source? There are: "),
     ],
 )
-def test_M17_what_was_meant_is_named(fails, data, tmp_path, text, words):
+def test_a_wrong_field_of_the_settings_file_suggests_what_was_meant(fails, data, tmp_path, text, words):
     (tmp_path / "run.toml").write_text(text)
     message = fails("train", tmp_path / "run.toml", "--data", data, "--out", tmp_path / "model")
     assert words in message and "source_vocab_size" not in message
 
 
-def test_M17_python_and_backends_suggest_alike(pairs):
+def test_unknown_options_and_backends_suggest_what_was_meant(pairs):
     for given, meant in (("epoch", "epochs"), ("lr", "learning_rate"), ("d_model", "num_hiddens"), ("nhead", "num_heads")):
         with pytest.raises(ConfigError, match=rf"Unknown option\(s\) of train: {given}\. Did you mean {meant}\?"):
             tmb.train(pairs, **{given: 1})
@@ -226,7 +226,7 @@ def test_M17_python_and_backends_suggest_alike(pairs):
         canonical_name("pytorhc")
 
 
-def test_M18_three_tensors_and_a_count(fails, checkpoint):
+def test_of_many_wrong_shapes_three_are_named_and_the_rest_counted(fails, checkpoint):
     path = checkpoint / "config.json"
     content = json.loads(path.read_text())
     content["config"]["num_hiddens"] = 64
@@ -236,19 +236,19 @@ def test_M18_three_tensors_and_a_count(fails, checkpoint):
     assert int(message.rsplit("; and ", 1)[1].removesuffix(" more of another shape.")) > 5
 
 
-def test_M19_a_resume_is_checked_before_anything_is_said(cli, checkpoint):
+def test_a_resume_is_checked_before_anything_is_said(cli, checkpoint):
     for option in (("--seed", 7), ("--batch-size", 32), ("--early-stopping", 2)):
         outcome = cli("train", "--resume", "--out", checkpoint, *option)
         assert outcome.status == 2 and outcome.out == "" and outcome.err.startswith("Error: ")
 
 
-def test_M19_what_trained_nothing_tells_of_the_training(cli, checkpoint, tmp_path):
+def test_a_resume_that_trains_nothing_reports_the_training_that_was(cli, checkpoint, tmp_path):
     outcome = cli("train", "--resume", "--out", checkpoint, "--backend", "torch", "--json", tmp_path / "run.json")
     found = json.loads((tmp_path / "run.json").read_text())
     assert outcome.status == 0 and (found["backend"], found["tokens_per_second"]) == ("numpy", None)
 
 
-def test_M20_options_without_effect_are_named(cli, data, tmp_path):
+def test_options_without_effect_are_named(cli, data, tmp_path):
     def notes(text: str) -> list[str]:
         (tmp_path / "run.toml").write_text(f"[training]\n{text}")
         outcome = cli(
@@ -261,7 +261,7 @@ def test_M20_options_without_effect_are_named(cli, data, tmp_path):
     assert notes("optimizer = 'sgd'\nbetas = [0.5, 0.9]\nmomentum = 0.5") == ["note: betas has no effect with sgd"]
 
 
-def test_F8_the_best_epoch_has_its_line(capsys):
+def test_the_best_epoch_has_its_line(capsys):
     lines = Lines(60)
     for epoch, loss in enumerate((5, 4, 3, 2, 1, 2, 3, 4, 5, 6), start=1):
         lines.epoch(EpochRecord(epoch, 1.0, 10, 1.0, float(loss)))

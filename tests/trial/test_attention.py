@@ -13,7 +13,7 @@ from transformer_mb.figures.files import DOTS
 from transformer_mb.figures.sentences import attention_of
 
 
-def test_F6_a_long_answer_is_a_readable_picture_of_bounded_size():
+def test_a_long_answer_is_a_readable_picture_of_bounded_size():
     tokens = {count: [f"word{number}" for number in range(count)] for count in (6, 35, 300)}
     for count, words in tokens.items():
         weights = [np.full((4, count, count), 1 / count)] * 2
@@ -32,7 +32,7 @@ def test_F6_a_long_answer_is_a_readable_picture_of_bounded_size():
 
 
 @pytest.mark.further
-def test_F6_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, pairs, tmp_path):
+def test_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, pairs, tmp_path):
     assert (
         cli("translate", trained, "--attention", tmp_path / "a.html", stdin=f"xyzzy {pairs[0][0]}\n{pairs[1][0]}\n").status == 0
     )
@@ -43,7 +43,7 @@ def test_F6_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, pa
     assert ">xyzzy<" in page
 
 
-def test_F6_a_translation_that_fills_the_model_is_drawn_too(trained, pairs):
+def test_a_translation_that_fills_the_model_is_drawn_too(trained, pairs):
     """Then no <eos> has a position."""
     translator = tmb.Translator.load(trained)
     found = attention_of(translator, pairs[0][0], " ".join(["le"] * 30))

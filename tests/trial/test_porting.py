@@ -44,7 +44,7 @@ def our_own(model: PortedModel, format_name: str, path: Path) -> Path:
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("format_name", "suffix"), [("keras", ".weights.h5"), ("flax", ".msgpack")])
-def test_W5_our_own_files_come_back_with_our_own_epsilon(small, tmp_path, format_name, suffix):
+def test_our_own_files_come_back_with_our_own_epsilon(small, tmp_path, format_name, suffix):
     path = our_own(weights_of(small), format_name, tmp_path / f"m{suffix}")
     report = tmb.port(path, tmp_path / "back", to="canonical", config={"num_heads": 4, "max_len": 20})
     assert report.origins["assumed"]["norm_eps"] == 1e-5
@@ -52,7 +52,7 @@ def test_W5_our_own_files_come_back_with_our_own_epsilon(small, tmp_path, format
     assert "d2l" not in report.proof.source_ran
 
 
-def test_W5_every_container_of_d2l_classes_keeps_the_epsilon_of_its_framework(small, tmp_path):
+def test_every_container_of_d2l_classes_keeps_the_epsilon_of_its_framework(small, tmp_path):
     from transformer_mb.porting.families import d2l
 
     for format_name, epsilon in (("keras", 1e-3), ("flax", 1e-6), ("paddle", 1e-5), ("torch", 1e-5)):
@@ -62,7 +62,7 @@ def test_W5_every_container_of_d2l_classes_keeps_the_epsilon_of_its_framework(sm
         assert all(np.array_equal(got.weights[name], array) for name, array in weights_of(small).weights.items())
 
 
-def test_W6b_the_proof_says_what_it_holds_for(small, tmp_path, cli):
+def test_the_proof_says_what_it_holds_for(small, tmp_path, cli):
     np.savez(tmp_path / "bare.npz", **weights_of(small).weights)
     (tmp_path / "settings.json").write_text('{"num_heads": 8}')
     done = cli("port", tmp_path / "bare.npz", tmp_path / "out", "--to", "canonical", "--config", tmp_path / "settings.json")
@@ -71,7 +71,7 @@ def test_W6b_the_proof_says_what_it_holds_for(small, tmp_path, cli):
     assert "proved for what is assumed, for nothing says otherwise" in done.out
 
 
-def test_W12_ctranslate2_ends_the_sources_itself(checkpoint, tmp_path, pairs):
+def test_ctranslate2_ends_the_sources_itself(checkpoint, tmp_path, pairs):
     """The engine's own Translator is given the words as they are, and gives what ``translate`` gives."""
     import ctranslate2
 
@@ -87,12 +87,12 @@ def test_W12_ctranslate2_ends_the_sources_itself(checkpoint, tmp_path, pairs):
     assert got == [[found.target_vocabulary.entries[number] for number in row] for row in tokens] and any(got)
 
 
-def test_W12_without_vocabularies_sources_stay_as_they_are(small, tmp_path):
+def test_without_vocabularies_ctranslate2_leaves_sources_as_they_are(small, tmp_path):
     tmb.port(small, tmp_path / "engine", to="ctranslate2")
     assert not json.loads((tmp_path / "engine" / "config.json").read_text()).get("add_source_eos")
 
 
-def test_W18_a_number_that_no_batch_touches_is_said(small, tmp_path, cli):
+def test_a_number_that_is_not_finite_and_no_batch_touches_is_noted(small, tmp_path, cli):
     tensors = read_tensors(small / "model.safetensors")
     tensors["encoder.embedding.weight"][CONFIG.bos_id, 0] = np.nan  # which the probe leaves out
     write_tensors(small / "model.safetensors", tensors)
@@ -102,7 +102,7 @@ def test_W18_a_number_that_no_batch_touches_is_said(small, tmp_path, cli):
     assert sentence in cli("inspect", small).out
 
 
-def test_C3_here_and_nothing_are_names_too(small, tmp_path, cli, fails, monkeypatch):
+def test_the_current_folder_and_hidden_names_are_names_too(small, tmp_path, cli, fails, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "must be a canonical checkpoint or a" in fails("inspect", ".")
     assert "must be a canonical checkpoint or a" in fails("port", ".", "p/z", "--to", "canonical")
@@ -112,13 +112,13 @@ def test_C3_here_and_nothing_are_names_too(small, tmp_path, cli, fails, monkeypa
     assert "There is no file or folder" in fails("inspect", "./..x")
 
 
-def test_M3_what_is_dropped_does_not_go_on(trained, tmp_path, cli):
+def test_an_optimizer_that_is_dropped_is_not_said_to_go_on(trained, tmp_path, cli):
     done = cli("port", trained, tmp_path / "m.params", "--to", "mxnet")
     assert done.status == 0 and "The optimizer's state was dropped" in done.out and "goes on:" not in done.out
     assert "the optimizer goes on" not in done.out
 
 
-def test_M8_a_name_that_keras_refuses_is_refused_before_the_work(small, tmp_path, fails, monkeypatch):
+def test_a_name_that_keras_refuses_is_refused_before_the_work(small, tmp_path, fails, monkeypatch):
     from transformer_mb.porting import port
 
     monkeypatch.setattr(port, "read_source", lambda *arguments: pytest.fail("the work has begun"))
@@ -126,7 +126,7 @@ def test_M8_a_name_that_keras_refuses_is_refused_before_the_work(small, tmp_path
     assert "must end in .weights.h5" in error and "got z.pt" in error and os.listdir(tmp_path) == ["small"]
 
 
-def test_M8_what_cannot_be_read_is_called_what_it_seems_to_be(small, tmp_path, fails):
+def test_a_file_that_cannot_be_read_is_called_what_it_seems_to_be(small, tmp_path, fails):
     np.savez(tmp_path / "m.npz", **weights_of(small).weights)
     whole = (tmp_path / "m.npz").read_bytes()
     for name in ("cut.npz", "cut.pt", "cut.keras"):
@@ -140,7 +140,7 @@ def test_M8_what_cannot_be_read_is_called_what_it_seems_to_be(small, tmp_path, f
 
 
 @pytest.mark.parametrize(("to", "title"), [("onnx", "ONNX encoder"), ("ctranslate2", "CTranslate2 folder")])
-def test_M8_an_export_is_written_only(small, tmp_path, fails, to, title):
+def test_an_export_is_written_only(small, tmp_path, fails, to, title):
     (tmp_path / "exported").mkdir()
     find_target(to).family.module.write(weights_of(small), tmp_path / "exported")
     for command in (("inspect", tmp_path / "exported"), ("port", tmp_path / "exported", tmp_path / "x", "--to", "canonical")):
@@ -148,13 +148,13 @@ def test_M8_an_export_is_written_only(small, tmp_path, fails, to, title):
         assert title in error and "written only" in error
 
 
-def test_M8_a_format_that_contradicts_a_folder_is_refused(small, tmp_path, fails):
+def test_a_format_that_contradicts_a_folder_is_refused(small, tmp_path, fails):
     error = fails("port", small, tmp_path / "out", "--to", "canonical", "--from", "paddle")
     assert "must be a file where from says paddle, got a folder: a canonical checkpoint" in error
     assert "from says paddle" in fails("inspect", small, "--from", "paddle")
 
 
-def test_M9_a_missing_package_comes_with_its_install_line(small, tmp_path, fails, monkeypatch):
+def test_a_missing_package_comes_with_its_install_line(small, tmp_path, fails, monkeypatch):
     import importlib.util
 
     true = importlib.util.find_spec
@@ -163,14 +163,14 @@ def test_M9_a_missing_package_comes_with_its_install_line(small, tmp_path, fails
     assert error.endswith("takes h5py, which is not installed: pip install h5py.")
 
 
-def test_M9_a_port_without_vocabularies_says_how_to_give_them(small, tmp_path, checkpoint):
+def test_a_port_without_vocabularies_says_how_to_give_them(small, tmp_path, checkpoint):
     np.savez(tmp_path / "bare.npz", **weights_of(small).weights)
     report = tmb.port(tmp_path / "bare.npz", tmp_path / "out", to="canonical", config={"num_heads": 4})
     assert any("source_vocabulary and target_vocabulary" in note for note in report.notes)
     assert not any("target_vocabulary" in note for note in tmb.port(checkpoint, tmp_path / "again", to="canonical").notes)
 
 
-def test_M10_words_of_python_errors_are_those_of_python_too(small, tmp_path):
+def test_errors_of_a_port_in_python_name_its_arguments(small, tmp_path):
     tmb.port(small, tmp_path / "m.npz", to="npz")
     for arguments, options, words in (
         (("y",), {"to": "nonesuch"}, "^to must be one of"),
@@ -182,7 +182,7 @@ def test_M10_words_of_python_errors_are_those_of_python_too(small, tmp_path):
 
 
 @pytest.mark.parametrize("to", ["npz", "canonical"])
-def test_F3_folders_above_a_destination_are_made_and_gone_when_nothing_comes_of_it(small, tmp_path, to):
+def test_folders_above_a_destination_are_made_and_gone_when_nothing_comes_of_it(small, tmp_path, to):
     tmb.port(small, tmp_path / "a" / "b" / "m", to=to)
     assert (tmp_path / "a" / "b" / "m").exists()
     with pytest.raises(PortError):
@@ -190,7 +190,7 @@ def test_F3_folders_above_a_destination_are_made_and_gone_when_nothing_comes_of_
     assert sorted(os.listdir(tmp_path)) == ["a", "small"]
 
 
-def test_F3_a_place_that_takes_nothing_is_found_before_the_work(small, fails, monkeypatch):
+def test_a_destination_that_cannot_be_written_is_found_before_the_work(small, fails, monkeypatch):
     from transformer_mb.porting import port
 
     monkeypatch.setattr(port, "read_source", lambda *arguments: pytest.fail("the work has begun"))
@@ -198,12 +198,12 @@ def test_F3_a_place_that_takes_nothing_is_found_before_the_work(small, fails, mo
 
 
 @pytest.mark.parametrize("to", ["marian", "torch_transformer", "onnx", "canonical"])
-def test_W4_names_that_a_target_does_not_have_are_refused(small, tmp_path, to):
+def test_names_for_blocks_are_refused_where_a_target_has_its_own(small, tmp_path, to):
     with pytest.raises(PortError, match="block_names is for a container of this project's own tensors"):
         tmb.port(small, tmp_path / "out", to=to, config={"block_names": "block{i}"})
 
 
-def test_W4_names_for_blocks_are_never_ignored(small, tmp_path):
+def test_names_for_blocks_are_never_ignored(small, tmp_path):
     from transformer_mb.porting.families import d2l
     from transformer_mb.porting.formats import FORMATS
 
@@ -219,6 +219,6 @@ def test_W4_names_for_blocks_are_never_ignored(small, tmp_path):
         tmb.port(small, tmp_path / "m.npz", to="npz", config={"keras_version": 2})
 
 
-def test_W4_other_names_are_not_said_to_be_ours(small, tmp_path):
+def test_other_names_of_blocks_are_not_said_to_be_ours(small, tmp_path):
     report = tmb.port(small, tmp_path / "m.pdparams", to="paddle", config={"block_names": "d2l"})
     assert "as the settings ask; ours are not" in report.loading.into and report.loading.lines == ()

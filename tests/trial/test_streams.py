@@ -10,13 +10,13 @@ def run(command: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_C1_closed_standard_output_is_one_paragraph():
+def test_closed_standard_output_is_one_paragraph():
     done = run("transformer-mb --version >&-")
     assert (
         done.returncode == 2 and done.stderr.startswith("Error: Standard output must be open") and done.stderr.count("\n") == 1
     )
 
 
-def test_C1_other_closed_streams_do_no_harm():
+def test_other_closed_streams_do_no_harm():
     done = run("transformer-mb --version <&- 2>&-")
     assert done.returncode == 0 and done.stdout.startswith("transformer_mb ")

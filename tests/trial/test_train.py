@@ -42,7 +42,7 @@ def measured(trained) -> list[tuple]:
     return [(record.loss, record.validation_loss) for record in trained.history]
 
 
-def test_W13_a_preset_or_a_flag_that_contradicts_the_checkpoint_is_refused(fails, checkpoint):
+def test_a_preset_or_a_flag_that_contradicts_the_checkpoint_is_refused(fails, checkpoint):
     resumed = ("train", "--resume", "--out", checkpoint, "--epochs", 61)
     assert "the preset it began with, None, got vaswani_base." in fails(*resumed, "--preset", "vaswani_base")
     assert "num_hiddens was 32 and is 64" in fails(*resumed, "--num-hiddens", 64)
@@ -50,21 +50,21 @@ def test_W13_a_preset_or_a_flag_that_contradicts_the_checkpoint_is_refused(fails
     assert "keep was 'best' and is 'last'" in fails(*resumed, "--keep", "last")
 
 
-def test_W13_a_preset_is_recorded(cli, data, tmp_path):
+def test_a_preset_is_recorded(cli, data, tmp_path):
     command = ("train", "--data", data, "--preset", "d2l", "--num-examples", 9, "--out", tmp_path / "model")
     assert cli(*command, "--epochs", 1).status == 0
     resumed = cli(*command, "--epochs", 2, "--resume")
     assert resumed.status == 0 and "continuing epoch 2 of 2 with numpy, cpu, float32, as it began" in resumed.out
 
 
-def test_W14_a_finished_training_says_so_and_stays(cli, checkpoint):
+def test_a_finished_training_says_so_and_stays(cli, checkpoint):
     before = files(checkpoint)
     outcome = cli("train", "--resume", "--out", checkpoint)
     assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: epochs must be more than 60 to go on\n")
     assert "tokens/s" not in outcome.out and "saved" not in outcome.out and files(checkpoint) == before
 
 
-def test_W14_the_speed_is_that_of_what_was_trained_now(tmp_path):
+def test_the_speed_is_that_of_what_was_trained_now(tmp_path):
     first = train(tmp_path / "model", epochs=1)
     trainer = json.loads((tmp_path / "model" / "trainer.json").read_text())
     trainer["history"][0]["seconds"] = 1e6
@@ -74,7 +74,7 @@ def test_W14_the_speed_is_that_of_what_was_trained_now(tmp_path):
     assert tmb.train(TRAINED_ON, tmp_path / "model", resume=True).tokens_per_second == 0.0
 
 
-def test_W14_a_resume_stays_on_its_backend_and_says_where_it_runs(cli, checkpoint, monkeypatch):
+def test_a_resume_stays_on_its_backend_and_says_where_it_runs(cli, checkpoint, monkeypatch):
     monkeypatch.setenv(VARIABLE, "nonesuch")
     outcome = cli("train", "--resume", "--epochs", 61, "--out", checkpoint)
     assert "continuing epoch 61 of 61 with numpy, cpu, float32, as it began" in outcome.out
@@ -98,7 +98,7 @@ def test_epochs_that_are_over_are_not_asked_for_again(cli, checkpoint):
     assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: epochs must be more than 60 to go on\n")
 
 
-def test_W15_what_the_model_sees_of_the_corpus_is_said_before_training(cli, tmp_path):
+def test_what_the_model_sees_of_the_corpus_is_said_before_training(cli, tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("a b c d\tx\na b\tx y\n\ta\na\tz\n")
     command = ("train", "--data", path, "--out", tmp_path / "model", "--epochs", 1, "--num-steps", 3, "--min-freq", 2)
@@ -112,7 +112,7 @@ def test_W15_what_the_model_sees_of_the_corpus_is_said_before_training(cli, tmp_
     assert counts.parameters == sum(array.size for array in shapes) and f"{counts.parameters:,} par" in lines[0]
 
 
-def test_X2_validation_is_cross_entropy_per_token_and_perplexity_its_exponential():
+def test_validation_is_cross_entropy_per_token_and_perplexity_its_exponential():
     """Against log-probabilities taken from the logits, sentence by sentence; dropout and smoothing have no part in it."""
     trained = train(epochs=1, validation=UNSEEN, dropout=0.4, label_smoothing=0.2)
     translator, total, tokens = trained.translator, 0.0, 0
@@ -131,7 +131,7 @@ def diverging(**options):
     return {"validation": UNSEEN, "dropout": 0.1, "seed": 2, **options}
 
 
-def test_X2_the_best_model_is_kept_and_early_stopping_ends(tmp_path):
+def test_the_best_model_is_kept_and_early_stopping_ends(tmp_path):
     trained = train(tmp_path / "model", epochs=40, early_stopping=4, **diverging())
     losses = [record.validation_loss for record in trained.history]
     best = losses.index(min(losses)) + 1
@@ -147,7 +147,7 @@ def test_X2_the_best_model_is_kept_and_early_stopping_ends(tmp_path):
 
 
 @pytest.mark.parametrize("stop", [2, 7, 20, 33])
-def test_X2_with_validation_a_resume_is_bit_for_bit_the_whole(tmp_path, stop):
+def test_with_validation_a_resume_is_bit_for_bit_the_whole(tmp_path, stop):
     """Stopped amid the first epoch, before and after the best one, and between two; three steps an epoch."""
     whole = train(tmp_path / "whole", epochs=12, **diverging())
     assert 3 < whole.best.epoch < 7
@@ -158,7 +158,7 @@ def test_X2_with_validation_a_resume_is_bit_for_bit_the_whole(tmp_path, stop):
     assert files(tmp_path / "parts") == files(tmp_path / "whole") and measured(parts) == measured(whole)
 
 
-def test_X2_what_validation_needs(tmp_path):
+def test_early_stopping_and_resumes_need_the_same_validation_pairs(tmp_path):
     with pytest.raises(ConfigError, match="early_stopping needs pairs that are measured"):
         train(epochs=1, early_stopping=2)
     with pytest.raises(ConfigError, match="needs compat_decode = correct"):
@@ -171,7 +171,7 @@ def test_X2_what_validation_needs(tmp_path):
         train(tmp_path / "model", epochs=13, resume=True, **diverging())
 
 
-def test_X2_the_command_prints_and_writes_what_validation_measures(cli, settings_file, data, tmp_path):
+def test_the_command_prints_and_writes_what_validation_measures(cli, settings_file, data, tmp_path):
     command = ("train", settings_file, "--out", tmp_path / "model", "--epochs", 2, "--validation", data)
     outcome = cli(*command, "--json", tmp_path / "run.json")
     found = json.loads((tmp_path / "run.json").read_text())
@@ -184,7 +184,7 @@ def test_X2_the_command_prints_and_writes_what_validation_measures(cli, settings
     assert (found["best_epoch"], found["epoch"], found["stopped_early"], found["corpus"]["pairs"]) == (2, 2, False, 40)
 
 
-def test_X2_the_printed_configuration_gives_the_same_run(cli, data, tmp_path):
+def test_the_printed_configuration_gives_the_same_run(cli, data, tmp_path):
     flags = ("--data", data, "--preset", "annotated", "--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1)
     flags = (*flags, "--num-heads", 2, "--dropout", 0.2, "--epochs", 1, "--num-examples", 20, "--validation", data)
     printed = cli("train", *flags, "--print-config")
@@ -202,14 +202,14 @@ def test_X2_the_printed_configuration_gives_the_same_run(cli, data, tmp_path):
     assert written["data"] == set(option_words.DATA)
 
 
-def test_X2_heads_and_layers_of_both_sides(fails, data, tmp_path):
+def test_num_heads_beside_a_sides_own_is_refused(fails, data, tmp_path):
     path = tmp_path / "run.toml"
     path.write_text("[model]\nnum_heads = 2\nencoder_num_heads = 4\n")
     message = fails("train", path, "--data", data, "--out", tmp_path / "model")
     assert "num_heads says it of both sides, got num_heads = 2 beside encoder_num_heads = 4" in message
 
 
-def test_X2_the_words_of_options_are_those_of_the_dataclasses():
+def test_the_words_of_options_are_those_of_the_dataclasses():
     declared = {item.name: item.default for item in dataclasses.fields(TrainingRecipe)}
     assert {name: default for name, (default, _) in option_words.TRAINING.items()} == declared
     fields = {item.name for item in dataclasses.fields(TransformerConfig)}
@@ -217,7 +217,7 @@ def test_X2_the_words_of_options_are_those_of_the_dataclasses():
     assert documented_tables() in PAGE.read_text(), "put the output of `python -m transformer_mb.training.tables` there"
 
 
-def test_X2_the_page_runs(tmp_path, monkeypatch, capsys):
+def test_the_section_on_training_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, pairs in (("pairs.tsv", TRAINED_ON), ("unseen.tsv", UNSEEN)):
         Path(name).write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
@@ -227,7 +227,7 @@ def test_X2_the_page_runs(tmp_path, monkeypatch, capsys):
     assert len(namespace["longer"].history) == 3 and "24 pairs; " in capsys.readouterr().out
 
 
-def test_X2_pairs_given_in_python_are_checked():
+def test_pairs_given_in_python_are_checked():
     assert tmb.train(Pairs([("a", "b"), ("", "c")]), epochs=1, backend="numpy").corpus.skipped == 1
     for wrong in ([("a",)], [1], 3):
         with pytest.raises(DataError, match="must be \\(source, target\\) texts"):
@@ -236,7 +236,7 @@ def test_X2_pairs_given_in_python_are_checked():
         train(epoch=3)
 
 
-def test_X7_a_preset_is_named_alike_everywhere(cli, data, tmp_path, capfd):
+def test_a_preset_is_named_alike_everywhere(cli, data, tmp_path, capfd):
     top, table = tmp_path / "top.toml", tmp_path / "table.toml"
     top.write_text('preset = "d2l"\n')
     table.write_text('[model]\npreset = "d2l"\n')

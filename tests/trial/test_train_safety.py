@@ -23,7 +23,7 @@ def files(folder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_W1_saving_a_model_loses_no_vocabularies_and_no_training(checkpoint):
+def test_saving_a_model_loses_no_vocabularies_and_no_training(checkpoint):
     model, before = tmb.load(checkpoint, backend="numpy"), files(checkpoint)
     with pytest.raises(CheckpointError, match=r"with vocabularies and the state of its training, which would be lost: nothing"):
         tmb.save(model, checkpoint)
@@ -37,7 +37,7 @@ def test_W1_saving_a_model_loses_no_vocabularies_and_no_training(checkpoint):
     tmb.save(model, checkpoint)  # the same kinds again
 
 
-def test_W1_a_training_is_not_replaced_by_another_in_python(checkpoint):
+def test_a_training_is_not_replaced_by_another_in_python(checkpoint):
     before = files(checkpoint)
     words = r"holds a checkpoint already: resume=True \(--resume\) continues it, force=True \(--force\) replaces"
     with pytest.raises(CheckpointError, match=words):
@@ -48,7 +48,7 @@ def test_W1_a_training_is_not_replaced_by_another_in_python(checkpoint):
 
 
 @pytest.mark.parametrize("resume", [False, "auto"])
-def test_W1_of_two_trainings_that_begin_together_the_later_one_replaces_nothing(tmp_path, resume):
+def test_of_two_trainings_that_begin_together_the_later_one_replaces_nothing(tmp_path, resume):
     """Both have found a folder without a checkpoint: the second to save looks again, and only at its first save."""
     folder, kept = tmp_path / "model", {}
     options = {"epochs": 2, "save_every": 1, "backend": "numpy", **SMALL}
@@ -68,7 +68,7 @@ FLOATS = ("learning_rate", "eps", "momentum", "clip_norm", "label_smoothing")
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
-def test_W7_numbers_that_are_not_finite_are_refused_where_they_enter(fails, data, tmp_path, value):
+def test_numbers_that_are_not_finite_are_refused_where_they_enter(fails, data, tmp_path, value):
     backend, model = tmb.get_backend("numpy"), tmb.get_backend("numpy").build(tmb.presets.d2l(9, 9))
     for name in FLOATS:
         for build in (TrainingRecipe, lambda **options: backend.trainer(model, **options)):
@@ -87,20 +87,20 @@ def test_W7_numbers_that_are_not_finite_are_refused_where_they_enter(fails, data
         TrainingRecipe(betas=(0.9, float(value)))
 
 
-def test_W7_a_rate_that_breaks_the_model_in_its_last_step_saves_nothing(fails, data, tmp_path):
+def test_a_rate_that_breaks_the_model_in_its_last_step_saves_nothing(fails, data, tmp_path):
     """Each step's loss is that before its update: it shows nothing."""
     message = fails("train", "--data", data, "--out", tmp_path / "model", "--epochs", 1, "--learning-rate", "1e38",
                     "--batch-size", 64, status=1)  # fmt: skip
     assert "The model is no longer finite after step 1" in message and os.listdir(tmp_path) == []
 
 
-def test_W7_the_last_good_checkpoint_stays(fails, checkpoint):
+def test_a_training_that_breaks_leaves_the_last_good_checkpoint(fails, checkpoint):
     before = files(checkpoint)
     message = fails("train", "--resume", "--out", checkpoint, "--epochs", 63, "--learning-rate", "1e38", status=1)
     assert "no longer" in message and files(checkpoint) == before
 
 
-def test_W7_a_model_of_nan_is_neither_saved_nor_loaded(fails, checkpoint, data, tmp_path):
+def test_a_model_of_nan_is_neither_saved_nor_loaded(fails, checkpoint, data, tmp_path):
     model = tmb.load(checkpoint, backend="numpy")
     tensors = load_file(checkpoint / "model.safetensors")
     tensors["decoder.dense.bias"][2] = np.nan
@@ -117,14 +117,14 @@ def test_W7_a_model_of_nan_is_neither_saved_nor_loaded(fails, checkpoint, data, 
         assert "must be finite numbers, but 1 of the" in fails(*command)
 
 
-def test_C5_no_warning_of_numpys_comes_before_the_message(cli, data, tmp_path):
+def test_no_warning_of_numpys_comes_before_the_message(cli, data, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         outcome = cli("train", "--data", data, "--out", tmp_path / "model", "--epochs", 3, "--learning-rate", "1e38")
     assert outcome.status == 1 and "Warning" not in outcome.err and outcome.err.splitlines()[-1].startswith("Error: The loss")
 
 
-def test_M2_this_folder_is_no_mount_point_and_no_name_is_no_folder(cli, data, tmp_path, monkeypatch):
+def test_the_current_folder_can_be_trained_into_and_an_empty_name_is_refused(cli, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli("train", "--data", data, "--epochs", 1, "--num-examples", 4, "--out", ".").status == 0
     assert (tmp_path / "config.json").exists()
@@ -133,7 +133,7 @@ def test_M2_this_folder_is_no_mount_point_and_no_name_is_no_folder(cli, data, tm
         assert outcome.status == 2 and f"Invalid value for '{flag}': a path was expected, got ''." in outcome.err
 
 
-def test_M4_the_words_are_those_of_the_flags(fails, settings_file, tmp_path):
+def test_errors_of_train_name_its_flags(fails, settings_file, tmp_path):
     long = tmp_path / "long.tsv"
     long.write_text("word " * 30 + "\tmot\n")
     message = fails("train", settings_file, "--data", long, "--out", tmp_path / "model")
@@ -142,14 +142,14 @@ def test_M4_the_words_are_those_of_the_flags(fails, settings_file, tmp_path):
     assert "clip_norm must be positive, or None for no limit (0 in a flag or a file), got -1.0." in message
 
 
-def test_M5_train_makes_encoder_decoders(fails, data, tmp_path):
+def test_train_refuses_a_decoder_alone(fails, data, tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[model]\narchitecture = "decoder"\n')
     message = fails("train", path, "--data", data, "--out", tmp_path / "model")
     assert message == "Error: architecture must be encoder_decoder to be trained on sentence pairs, got 'decoder'."
 
 
-def test_F3_places_are_tried_before_the_work(fails, settings_file, trained, data, tmp_path):
+def test_train_and_evaluate_try_places_before_the_work(fails, settings_file, trained, data, tmp_path):
     message = fails("train", settings_file, "--out", "/proc/model")
     assert "/proc/model cannot be created: /proc must be a folder that may be written to" in message
     for option in ("--json", "--loss-curve"):
@@ -159,7 +159,7 @@ def test_F3_places_are_tried_before_the_work(fails, settings_file, trained, data
     assert os.listdir(tmp_path) == []
 
 
-def test_F3_nothing_but_force_overwrites_a_file(cli, fails, trained, settings_file, data, tmp_path):
+def test_nothing_but_force_overwrites_a_file(cli, fails, trained, settings_file, data, tmp_path):
     mine = {name: tmp_path / name for name in ("a.json", "a.svg", "b-2.png", "a.jsonl")}
     for path in mine.values():
         path.write_text("mine")
@@ -177,7 +177,7 @@ def test_F3_nothing_but_force_overwrites_a_file(cli, fails, trained, settings_fi
     assert cli("evaluate", trained, "--data", data, "--num-examples", 2, "--json", "/dev/null").status == 0
 
 
-def test_F4_whoever_may_read_the_folder_may_read_its_tensors(cli, settings_file, tmp_path):
+def test_files_of_tensors_have_the_permissions_that_the_umask_leaves(cli, settings_file, tmp_path):
     before = os.umask(0o027)
     try:
         assert cli("train", settings_file, "--epochs", 1, "--out", tmp_path / "model").status == 0
@@ -191,19 +191,19 @@ def test_F4_whoever_may_read_the_folder_may_read_its_tensors(cli, settings_file,
     assert {path.name: path.stat().st_mode & 0o777 for path in written} == {path.name: 0o640 for path in written}
 
 
-def test_F6_the_help_shows_defaults(cli):
+def test_the_help_of_train_shows_defaults(cli):
     text = " ".join(cli("train", "--help").out.split())
     for words in ("before a resume counted. [default: 10]", "above 0. [default: 0.001]", "in a batch. [default: 64]"):
         assert words in text
 
 
-def test_F6_training_goes_on_where_nobody_reads(data, tmp_path):
+def test_training_goes_on_where_nobody_reads(data, tmp_path):
     line = f"{sys.executable} -m transformer_mb train --data {data} --num-examples 4 --epochs 1 --out {tmp_path}/model | true"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True)
     assert done.returncode == 0 and "Traceback" not in done.stderr and (tmp_path / "model" / "config.json").exists()
 
 
-def test_W1_what_adds_to_a_checkpoint_needs_no_force(tmp_path):
+def test_what_adds_to_a_checkpoint_needs_no_force(tmp_path):
     """A bare model over a bare model, and one with vocabularies over it, need no force."""
     model = tmb.get_backend("numpy").build(tmb.presets.d2l(4, 4, **SMALL))
     vocabulary = Vocabulary.from_tokens([])

@@ -30,7 +30,7 @@ def lines(pairs):
     return [source for source, _ in pairs[:6]]
 
 
-def test_W8_a_long_line_loses_no_other(cli, trained, lines, translator):
+def test_a_long_line_loses_no_other(cli, trained, lines, translator):
     outcome = cli("translate", trained, stdin="\n".join([*lines[:3], LONG, *lines[3:]]) + "\n")
     cut = translator.translate(" ".join(LONG.split()[:29]))
     assert outcome.status == 0
@@ -38,7 +38,7 @@ def test_W8_a_long_line_loses_no_other(cli, trained, lines, translator):
     assert outcome.err == "Warning: Line 4 has 41 tokens and the model takes 29: only the first 29 were translated.\n"
 
 
-def test_W8_a_long_line_can_be_skipped_or_end_the_run_after_the_lines_before_it(cli, trained, lines, translator):
+def test_a_long_line_can_be_skipped_or_end_the_run_after_the_lines_before_it(cli, trained, lines, translator):
     text = "\n".join([*lines[:3], LONG, *lines[3:]]) + "\n"
     skipped = cli("translate", trained, "--too-long", "skip", stdin=text)
     assert skipped.status == 0 and skipped.out.splitlines()[3] == "" and len(skipped.out.splitlines()) == 7
@@ -48,7 +48,7 @@ def test_W8_a_long_line_can_be_skipped_or_end_the_run_after_the_lines_before_it(
     assert "Line 4 must be at most 29 tokens long (max_len = 30, <eos> counted), but it has 41" in stopped.err
 
 
-def test_W8_a_long_line_can_be_drawn(cli, trained, lines, tmp_path):
+def test_a_long_line_can_be_drawn(cli, trained, lines, tmp_path):
     """The picture shows what the model read."""
     outcome = cli("translate", trained, "--attention", tmp_path / "a.jsonl", stdin=f"{LONG}\n{lines[0]}\n")
     rows = [json.loads(row) for row in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -58,7 +58,7 @@ def test_W8_a_long_line_can_be_drawn(cli, trained, lines, tmp_path):
     assert json.loads((tmp_path / "a.jsonl").read_text()) == {"source": [], "target": [], "weights": []}
 
 
-def test_W8_evaluate_scores_the_other_pairs(cli, trained, pairs, tmp_path):
+def test_evaluate_scores_the_pairs_beside_a_long_one(cli, trained, pairs, tmp_path):
     path = tmp_path / "test.tsv"
     path.write_text("".join(f"{source}\t{target}\n" for source, target in [*pairs[:9], (LONG, "x")]), encoding="utf-8")
     outcome = cli("evaluate", trained, "--data", path)
@@ -66,7 +66,7 @@ def test_W8_evaluate_scores_the_other_pairs(cli, trained, pairs, tmp_path):
     assert "Line 10 must be" in cli("evaluate", trained, "--data", path, "--too-long", "stop").err
 
 
-def test_W8_in_python_a_long_line_raises_unless_told_otherwise(trained, translator, lines):
+def test_a_long_line_raises_in_python_unless_told_otherwise(trained, translator, lines):
     with pytest.raises(TokenError, match="Line 2 must be at most 29 tokens long"):
         translator.translate([lines[0], LONG])
     for too_long, expected in (("cut", translator.translate(" ".join(LONG.split()[:29]))), ("skip", "")):
@@ -76,14 +76,14 @@ def test_W8_in_python_a_long_line_raises_unless_told_otherwise(trained, translat
         tmb.Translator.load(trained, too_long="drop")
 
 
-def test_W8_a_line_that_is_no_utf_8_loses_none_before_it(cli, trained, lines, translator):
+def test_a_line_that_is_no_utf_8_loses_none_before_it(cli, trained, lines, translator):
     outcome = cli("translate", trained, stdin=f"{lines[0]}\n{lines[1]}\n".encode() + b"d\xe9j\xe0 vu\ngo .\n")
     assert outcome.status == 2 and outcome.out.splitlines() == translator.translate(lines[:2])
     place = len(f"{lines[0]}\n{lines[1]}\n") + 1
     assert f"Standard input must be UTF-8 text, but line 3, byte {place} of the whole, is not" in outcome.err
 
 
-def test_W10_a_byte_order_mark_is_no_word(cli, trained, lines, checkpoint, tmp_path):
+def test_a_byte_order_mark_is_no_word(cli, trained, lines, checkpoint, tmp_path):
     assert cli("translate", trained, stdin=f"{BOM}{lines[0]}\n").out == cli("translate", trained, stdin=f"{lines[0]}\n").out
     before = cli("translate", checkpoint, stdin=f"{lines[0]}\n").out
     for name in ("config.json", "source_vocabulary.json"):
@@ -92,7 +92,7 @@ def test_W10_a_byte_order_mark_is_no_word(cli, trained, lines, checkpoint, tmp_p
     assert cli("translate", checkpoint, stdin=f"{lines[0]}\n").out == before
 
 
-def test_W10_nor_in_settings(cli, settings_file, checkpoint, tmp_path):
+def test_a_byte_order_mark_in_settings_is_ignored(cli, settings_file, checkpoint, tmp_path):
     path = tmp_path / "train.toml"
     path.write_text(BOM + settings_file.read_text(encoding="utf-8"), encoding="utf-8")
     assert cli("train", path, "--epochs", 1, "--out", tmp_path / "new").status == 0
@@ -103,7 +103,7 @@ def test_W10_nor_in_settings(cli, settings_file, checkpoint, tmp_path):
         assert cli("port", checkpoint, tmp_path / f"{ending}.npz", "--to", "npz", *config).status == 0
 
 
-def test_C2_closed_standard_input_is_one_paragraph(trained):
+def test_closed_standard_input_is_one_paragraph(trained):
     done = subprocess.run(
         ["sh", "-c", f"{sys.executable} -m transformer_mb translate {trained} <&-"], capture_output=True, text=True
     )
@@ -111,7 +111,7 @@ def test_C2_closed_standard_input_is_one_paragraph(trained):
     assert done.stderr.count("\n") == 1 and done.stdout == ""
 
 
-def test_W17_it_is_said_that_bleu_has_nothing_to_count(cli, trained, data):
+def test_a_bleu_without_four_words_to_count_is_explained(cli, trained, data):
     said = "BLEU has no sequence of four words to count: no translation is that long."
     perfect = evaluate([("go .", "va !"), ("hi .", "salut !")], ["va !", "salut !"])
     assert perfect.bleu.value == 0.0 and perfect.exact_match == 1.0 and described(perfect)[-1] == said
@@ -119,7 +119,7 @@ def test_W17_it_is_said_that_bleu_has_nothing_to_count(cli, trained, data):
     assert said not in cli("evaluate", trained, "--data", data).out
 
 
-def test_M9_it_says_how_to_give_vocabularies(fails, checkpoint, trained, translator, lines, tmp_path):
+def test_a_checkpoint_without_vocabularies_says_how_to_give_them(fails, checkpoint, trained, translator, lines, tmp_path):
     kept = {}
     for side in ("source", "target"):
         kept[f"{side}_vocabulary"] = str(tmp_path / f"{side}.json")
@@ -133,7 +133,7 @@ def test_M9_it_says_how_to_give_vocabularies(fails, checkpoint, trained, transla
     assert tmb.Translator.load(tmp_path / "with").translate(lines) == translator.translate(lines)
 
 
-def test_X1_one_text_is_one_text(translator, lines):
+def test_a_text_gives_a_text_and_a_list_a_list(translator, lines):
     assert translator.translate(lines[0]) == translator.translate([lines[0]])[0] == translator.translate(iter(lines))[0]
     assert translator.translate("") == "" and translator.translate([]) == [] and translator.hypotheses([]) == []
     for wrong, got in (
@@ -146,7 +146,7 @@ def test_X1_one_text_is_one_text(translator, lines):
             translator.translate(wrong)
 
 
-def test_X1_hypotheses_have_scores_that_order_them(trained, lines):
+def test_hypotheses_have_scores_that_order_them(trained, lines):
     translator = tmb.Translator.load(trained, max_steps=12)  # else the longest line of a batch says where one is cut
     both = translator.hypotheses(lines, beam=4)
     assert [found[0].text for found in both] == translator.translate(lines, beam=4)
@@ -166,12 +166,12 @@ def test_X1_hypotheses_have_scores_that_order_them(trained, lines):
         translator.hypotheses(lines, beam=2, n_best=3)
 
 
-def test_X1_without_a_penalty_the_score_is_the_probability(translator, lines):
+def test_without_a_penalty_the_score_is_the_probability(translator, lines):
     for one in translator.hypotheses(lines[0], beam=3, length_penalty=0.0):
         assert one.score == one.log_probability and 0 < math.exp(one.score) < 1
 
 
-def test_X1_the_command_prints_them(cli, fails, trained, translator, lines):
+def test_the_command_prints_hypotheses_with_their_scores(cli, fails, trained, translator, lines):
     text = f"{lines[0]}\n\n{lines[1]}\n"
     outcome = cli("translate", trained, "--beam", 3, "--n-best", 2, "--length-penalty", 1, stdin=text)
     rows = [row.split("\t") for row in outcome.out.splitlines()]
@@ -187,14 +187,14 @@ def test_X1_the_command_prints_them(cli, fails, trained, translator, lines):
     assert "length_penalty at least 0" not in cli("translate", trained, "--length-penalty", -1).out
 
 
-def test_X1_a_checkpoint_translates_on_any_backend_object(trained, translator, lines):
+def test_a_checkpoint_translates_on_any_backend_object(trained, translator, lines):
     backend = tmb.get_backend("numpy", dtype="float64")
     assert tmb.Translator.load(trained, backend).translate(lines) == translator.translate(lines)
     with pytest.raises(ConfigError, match="has its own device and dtype"):
         tmb.Translator.load(trained, backend, dtype="float32")
 
 
-def test_X6_dir_shows_public_names_alone():
+def test_dir_shows_public_names_alone():
     code = "import transformer_mb as tmb; print(*dir(tmb)); print(*dir(tmb.presets))"
     top, presets = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert set(top.split()) == {"__version__", *tmb.__all__} and {"Translator", "Vocabulary", "Batches"} <= set(top.split())
@@ -203,14 +203,14 @@ def test_X6_dir_shows_public_names_alone():
 
 
 @pytest.mark.parametrize("name", ["NumPy", "np", "NUMPY", "numpy"])
-def test_X7_a_backend_by_the_names_that_people_use(name, cli, trained, settings_file, tmp_path):
+def test_a_backend_by_the_names_that_people_use(name, cli, trained, settings_file, tmp_path):
     assert tmb.get_backend(name).name == "numpy"
     if name == "np":  # what is recorded is its one name
         assert cli("train", settings_file, "--epochs", 1, "--backend", name, "--out", tmp_path / "model").status == 0
         assert json.loads((tmp_path / "model" / "trainer.json").read_text())["data"]["run"]["backend"] == "numpy"
 
 
-def test_X7_every_other_name_means_a_backend_that_is_there():
+def test_every_other_name_of_a_backend_means_one_that_is_there():
     assert set(registry.OTHER_NAMES.values()) == set(registry.BUILT_IN) and not set(registry.OTHER_NAMES) & set(
         registry.BUILT_IN
     )
@@ -229,7 +229,7 @@ def test_X7_every_other_name_means_a_backend_that_is_there():
         tmb.get_backend("caffe")
 
 
-def test_X7_presets_are_listed_with_their_sizes_and_recipes(cli, tmp_path):
+def test_presets_are_listed_with_their_sizes_and_recipes(cli, tmp_path):
     outcome = cli("presets", "--json", tmp_path / "presets.json")
     listed = {one["name"]: one for one in json.loads((tmp_path / "presets.json").read_text())}
     assert outcome.status == 0 and set(listed) == set(tmb.presets.PRESETS)
@@ -256,7 +256,7 @@ sys.exit(main.main(sys.argv[1:2] + ["presets"] if sys.argv[1:2] == ["--debug"] e
 """
 
 
-def test_M11_what_frameworks_say_is_kept_away_and_shown_for_debugging():
+def test_what_frameworks_say_is_kept_away_and_shown_for_debugging():
     def run(*words):
         return subprocess.run([sys.executable, "-c", TALKS, *words], capture_output=True, text=True)
 

@@ -94,7 +94,7 @@ OPTIONS = {"epochs": 6, "validate_every_steps": 2, "validation_metric": "chrf", 
 
 @pytest.mark.parametrize("stop", [1, 7, 8])
 @pytest.mark.parametrize("keep", ["best", "last"])
-def test_a_resume_is_bit_for_bit_the_whole(tmp_path, stop, keep):
+def test_a_resume_between_validations_is_bit_for_bit_the_whole(tmp_path, stop, keep):
     whole = train(tmp_path / "whole", **OPTIONS, keep=keep)
     with pytest.raises(TrainingInterrupted):
         train(tmp_path / "parts", progress=InterruptAt(stop), **OPTIONS, keep=keep)
@@ -135,7 +135,7 @@ def test_kept_weights_belong_to_their_training(tmp_path):
     assert not list((tmp_path / "model").glob("kept-*"))
 
 
-def test_what_a_validation_needs():
+def test_options_of_validation_need_pairs_to_measure():
     for option in ({"validate_every_steps": 2}, {"validation_metric": "bleu"}, {"validation_lines": 3}, {"keep_best": 2}):
         with pytest.raises(ConfigError, match=f"{next(iter(option))} needs pairs that are measured"):
             train(validation=None, **option)
@@ -166,7 +166,7 @@ def test_an_older_checkpoint_tells_its_validations_by_its_epochs(tmp_path):
         ({"validation_metric": "ter"}, "must name one of loss, bleu, chrf as validation_metric, got 'ter'"),
     ],
 )
-def test_a_damaged_state_is_said_to_be_damaged(fails, checkpoint, damage, words):
+def test_damaged_records_of_validations_are_said_to_be_damaged(fails, checkpoint, damage, words):
     trainer = json.loads((checkpoint / "trainer.json").read_text())
     (checkpoint / "trainer.json").write_text(json.dumps({**trainer, **damage}))
     assert words in fails("train", "--resume", "--out", checkpoint, "--epochs", 61)

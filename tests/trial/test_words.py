@@ -13,7 +13,7 @@ def test_a_command_names_its_own_options(fails, trained, data, tmp_path):
     assert "--fields" in fails("train", "--data", lines, "--out", tmp_path / "model")
 
 
-def test_a_tokenizer_that_is_not_there(fails, data, tmp_path):
+def test_a_tokenizer_that_is_not_there_is_named(fails, data, tmp_path):
     message = fails("train", "--data", data, "--out", tmp_path / "model", "--tokenizer", tmp_path / "nowhere")
     assert message == f"Error: The tokenizer must be a file or a folder, but there is no {tmp_path / 'nowhere'}."
 
@@ -23,7 +23,7 @@ def test_a_pattern_without_a_probe_names_a_few_that_are_near(fails):
     assert "which none of the" in message and "docs/BEHAVIOURS.md" in message and len(message) < 400
 
 
-def test_a_file_of_facts_that_is_none(fails, data, tmp_path):
+def test_a_file_without_facts_to_compare_is_said_to_be_none(fails, data, tmp_path):
     message = fails("compare", "behaviours", "--only", "*", "--against", data)
     assert f"{data} must be what `compare behaviours --json` writes, got no JSON: " in message and "Error" not in message[6:]
     other = tmp_path / "other.json"
