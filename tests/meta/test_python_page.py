@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 import transformer_mb as tmb
-from cli.conftest import data, pairs, settings_file, trained
-
-__all__ = ["data", "pairs", "settings_file", "trained"]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "PYTHON.md").read_text()
 PROGRAMS = {

@@ -41,8 +41,8 @@ def test_an_epsilon_outside_of_0_to_1_is_refused(value):
 
 
 @pytest.fixture
-def checkpoint(trained, tmp_path):
-    return shutil.copytree(trained("numpy") / "canonical", tmp_path / "checkpoint")
+def checkpoint(trained_on, tmp_path):
+    return shutil.copytree(trained_on("numpy") / "canonical", tmp_path / "checkpoint")
 
 
 def said(folder, **changes):

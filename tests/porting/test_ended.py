@@ -70,8 +70,8 @@ def place(tmp_path):
 
 
 @pytest.fixture
-def model(trained):
-    return trained("numpy") / "canonical"
+def model(trained_on):
+    return trained_on("numpy") / "canonical"
 
 
 def in_the_proof(place):

@@ -23,11 +23,11 @@ def transformer_mb(*arguments, **environment):
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
 
 
-def test_a_keras_file_on_a_full_disk_is_an_error_and_leaves_nothing(good, trained, small_disk):
+def test_a_keras_file_on_a_full_disk_is_an_error_and_leaves_nothing(good, trained_on, small_disk):
     """In a process of its own, since the C library under h5py once ended it by a signal."""
     room = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_bsize - 16384))
-    done = transformer_mb("port", trained("numpy") / "canonical", small_disk / "x.weights.h5", "--to", "keras")
+    done = transformer_mb("port", trained_on("numpy") / "canonical", small_disk / "x.weights.h5", "--to", "keras")
     assert done.returncode == 2, done.stderr[-2000:]
     assert "cannot be written: No space left on device" in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr and len(done.stderr) < 1000

@@ -13,14 +13,14 @@ from transformer_mb.porting.formats import FORMATS
 
 
 @pytest.fixture(scope="module")
-def files(good, trained, tmp_path_factory):
+def files(good, trained_on, tmp_path_factory):
     """By format, good files of it: our own, and what frameworks write."""
     found = {name: [good / name] for name in CONTAINERS}
     for backend, name, format_name in (
         ("torch", "training.pt", "torch"),
         ("tensorflow", "model.index", "tensorflow"),
     ):
-        found.setdefault(format_name, []).append(trained(backend) / name)
+        found.setdefault(format_name, []).append(trained_on(backend) / name)
     return found
 
 

@@ -52,8 +52,8 @@ def replaced(request):
 
 
 @pytest.fixture
-def checkpoint(trained, tmp_path):
-    return shutil.copytree(trained("numpy") / "canonical", tmp_path / "checkpoint")
+def checkpoint(trained_on, tmp_path):
+    return shutil.copytree(trained_on("numpy") / "canonical", tmp_path / "checkpoint")
 
 
 NAMES = ("config.json", "model.safetensors", "source_vocabulary.json", "optimizer.safetensors", "trainer.json")
@@ -116,8 +116,8 @@ def test_a_special_file_as_the_optimizer_beside_a_file_of_paddle_is_refused(good
         read_source(tmp_path / "x.pdparams", None, {"num_heads": 2})
 
 
-def test_a_special_file_as_the_shard_of_a_tensorflow_checkpoint_is_refused(trained, tmp_path):
-    for path in trained("tensorflow").glob("model.*"):
+def test_a_special_file_as_the_shard_of_a_tensorflow_checkpoint_is_refused(trained_on, tmp_path):
+    for path in trained_on("tensorflow").glob("model.*"):
         shutil.copy(path, tmp_path)
     (shard,) = tmp_path.glob("model.data-*")
     shard.unlink()
