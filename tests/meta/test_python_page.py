@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "PYTHON.md").read_text()
 PROGRAMS = {
     part.splitlines()[0]: "".join(re.findall(r"```python\n(.*?)```", part, re.DOTALL)) for part in PAGE.split("\n## ")[1:]
 }
-ELSEWHERE = ("Train",)  # tests/trial/test_train.py runs it: it makes its model itself
+ELSEWHERE = ("Train",)  # tests/cli/test_resume.py runs it: it makes its model itself
 
 
 @pytest.mark.parametrize("section", [name for name in PROGRAMS if name not in ELSEWHERE])
