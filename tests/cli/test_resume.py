@@ -1,45 +1,24 @@
-"""Training: what it says of its data and its resume, validation, and its options in a file, on the line and in Python."""
+"""``train --resume``: what must be as it began, what is said of it, and what a damaged state is called."""
 
-import dataclasses
 import json
-import math
-import os
-import re
-import subprocess
-import sys
-import tomllib
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from interrupting import InterruptAt
-from transformer_mb import option_words
-from transformer_mb.checkpoint import read_checkpoint
-from transformer_mb.cli.main import main
-from transformer_mb.config import TransformerConfig
-from transformer_mb.data import Pairs, demo_pairs
+from transformer_mb.data import demo_pairs
 from transformer_mb.errors import CheckpointError, ConfigError, DataError
 from transformer_mb.registry import VARIABLE
-from transformer_mb.training import TrainingInterrupted, TrainingRecipe
-from transformer_mb.training.tables import documented_tables
 
-PAGE = Path(__file__).parents[2] / "docs" / "PYTHON.md"
-TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
-TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[1][:10]
+TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "backend": "numpy"}
+TRAINED_ON = demo_pairs()[0][:24]
 
 
 def train(*arguments, **options):
-    return tmb.train(TRAINED_ON, *arguments, **{**TINY, "backend": "numpy", **options})
+    return tmb.train(TRAINED_ON, *arguments, **{**TINY, "learning_rate": 0.02, **options})
 
 
 def files(folder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "trainer.json"}
-
-
-def measured(trained) -> list[tuple]:
-    return [(record.loss, record.validation_loss) for record in trained.history]
 
 
 def test_a_preset_or_a_flag_that_contradicts_the_checkpoint_is_refused(fails, checkpoint):
@@ -98,159 +77,62 @@ def test_epochs_that_are_over_are_not_asked_for_again(cli, checkpoint):
     assert outcome.status == 0 and outcome.out.endswith("already at epoch 60: epochs must be more than 60 to go on\n")
 
 
-def test_what_the_model_sees_of_the_corpus_is_said_before_training(cli, tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_text("a b c d\tx\na b\tx y\n\ta\na\tz\n")
-    command = ("train", "--data", path, "--out", tmp_path / "model", "--epochs", 1, "--num-steps", 3, "--min-freq", 2)
-    lines = cli(*command, "--num-hiddens", 8, "--num-heads", 2).out.splitlines()
-    assert re.fullmatch(r"3 pairs \(1 lines with a blank side were skipped\); [\d,]+ parameters", lines[0])
-    assert lines[1] == "source: vocabulary of 6, 28.6% of 7 words unknown, 33.3% of sentences cut to 3 tokens"
-    assert lines[2] == "target: vocabulary of 5, 50.0% of 4 words unknown, 0.0% of sentences cut to 3 tokens"
-    counts = tmb.train(path, epochs=1, num_steps=3, min_freq=2, num_hiddens=8, num_heads=2, backend="numpy").corpus
-    assert (counts.pairs, counts.skipped, counts.source.cut, counts.source.unknown, counts.target.unknown) == (3, 1, 1, 2, 2)
-    shapes = read_checkpoint(tmp_path / "model").weights.values()
-    assert counts.parameters == sum(array.size for array in shapes) and f"{counts.parameters:,} par" in lines[0]
+def test_a_resume_with_other_pairs_says_how_they_differ(fails, pairs, tmp_path):
+    tmb.train(pairs, tmp_path / "model", epochs=1, **TINY)
+    other = [*pairs[:-1], ("a", "b")]
+    with pytest.raises(DataError, match=r"it began with, got others: 40 as before, but of other content or in another order\."):
+        tmb.train(other, tmp_path / "model", epochs=2, resume=True)
+    with pytest.raises(DataError, match=r"it began with, got others: 39 pairs, not 40\."):
+        tmb.train(pairs[1:], tmp_path / "model", epochs=2, resume=True)
+    file = tmp_path / "other.tsv"
+    file.write_text("".join(f"{source}\t{target}\n" for source, target in other))
+    message = fails("train", "--data", file, "--out", tmp_path / "model", "--resume", "--epochs", 2)
+    assert f"got others from {file}: 40 as before, but of other content" in message
 
 
-def test_validation_is_cross_entropy_per_token_and_perplexity_its_exponential():
-    """Against log-probabilities taken from the logits, sentence by sentence; dropout and smoothing have no part in it."""
-    trained = train(epochs=1, validation=UNSEEN, dropout=0.4, label_smoothing=0.2)
-    translator, total, tokens = trained.translator, 0.0, 0
-    for source, target in UNSEEN:
-        config, ids = trained.model.config, [*translator.target_vocabulary.encode(target), 3]
-        sources = [[*translator.source_vocabulary.encode(source), 3]]
-        logits = translator.backend.logits(trained.model, sources, [[config.start_id, *ids[:-1]]])[0].astype(float)
-        total -= sum(row[token] - math.log(np.exp(row).sum()) for row, token in zip(logits, ids, strict=True))
-        tokens += len(ids)
-    assert trained.best.validation_loss == pytest.approx(total / tokens, rel=1e-5)
-    assert trained.best.perplexity == pytest.approx(math.exp(total / tokens), rel=1e-4)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({}, "trainer.json must hold a whole number of at least 0 as epoch, got None"),
+        ({"data": 5}, "trainer.json must hold a table as data, got 5"),
+        ({"recipe": [1]}, r"trainer.json must hold a table as recipe, got [1]"),
+        ({"data": {"run": [1]}}, r"trainer.json must hold a table as run, got [1]"),
+        ({"data": {"run": {"log": 5}}}, "trainer.json must hold text as log, got 5"),
+        ({"data": {"run": {"save_every_steps": "5"}}}, "trainer.json must hold a whole number as save_every_steps, got '5'"),
+        ({"recipe": {"epochs": "x"}}, "trainer.json holds no valid recipe: epochs must be a whole number"),
+    ],
+)
+def test_a_damaged_state_of_training_is_said_to_be_damaged(fails, checkpoint, data, content, words):
+    path = checkpoint / "trainer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **content} if content else {}))
+    for more in ((), ("--data", data)):
+        message = fails("train", "--resume", "--out", checkpoint, *more)
+        assert f"The checkpoint in {checkpoint} is damaged: {words}" in message
 
 
-def diverging(**options):
-    """With this seed the loss of other pairs is lowest amid the training, by more than rounding moves it."""
-    return {"validation": UNSEEN, "dropout": 0.1, "seed": 2, **options}
+def test_errors_name_pythons_arguments_in_python_and_flags_in_the_command(fails, pairs, tmp_path):
+    tmb.train(pairs, tmp_path / "model", epochs=1, **TINY)
+    again = r"^data must be the same pairs again, since the training began with pairs and no file, got none\.$"
+    with pytest.raises(ConfigError, match=again):
+        tmb.train(None, tmp_path / "model", resume=True)
+    with pytest.raises(ConfigError, match=r"^data must be a file of sentence pairs, or the pairs, got none\.$"):
+        tmb.train(None, tmp_path / "other")
+    with pytest.raises(ConfigError, match=r"^folder must be that of the checkpoint which resume continues, got None\.$"):
+        tmb.train(pairs, resume=True)
+    with pytest.raises(CheckpointError, match=r"already: resume=True .* continues it, force=True .* replaces it"):
+        tmb.train(pairs, tmp_path / "model", **TINY)
+    flag = "(--data FILE, or source in [data])"
+    assert f"the same pairs again {flag}, since" in fails("train", "--resume", "--out", tmp_path / "model")
+    assert f"data must be a file of sentence pairs {flag}, got none." in fails("train", "--out", tmp_path / "other")
 
 
-def test_the_best_model_is_kept_and_early_stopping_ends(tmp_path):
-    trained = train(tmp_path / "model", epochs=40, early_stopping=4, **diverging())
-    losses = [record.validation_loss for record in trained.history]
-    best = losses.index(min(losses)) + 1
-    assert trained.best.epoch == best == len(losses) - 4 < 36
-    alone = train(epochs=best, **diverging())
-    for other in (trained.model, tmb.load(tmp_path / "model", backend="numpy")):
-        weights = trained.translator.backend.get_weights(other)
-        for name, value in alone.translator.backend.get_weights(alone.model).items():
-            np.testing.assert_array_equal(weights[name], value)
-    last = train(tmp_path / "last", epochs=len(losses), keep="last", **diverging())
-    assert files(tmp_path / "last")["model.safetensors"] == files(tmp_path / "model")["last.safetensors"]
-    assert last.best.epoch == best and "last.safetensors" not in files(tmp_path / "last")
+def test_a_resume_is_checked_before_anything_is_said(cli, checkpoint):
+    for option in (("--seed", 7), ("--batch-size", 32), ("--early-stopping", 2)):
+        outcome = cli("train", "--resume", "--out", checkpoint, *option)
+        assert outcome.status == 2 and outcome.out == "" and outcome.err.startswith("Error: ")
 
 
-@pytest.mark.parametrize("stop", [2, 7, 20, 33])
-def test_with_validation_a_resume_is_bit_for_bit_the_whole(tmp_path, stop):
-    """Stopped amid the first epoch, before and after the best one, and between two; three steps an epoch."""
-    whole = train(tmp_path / "whole", epochs=12, **diverging())
-    assert 3 < whole.best.epoch < 7
-    with pytest.raises(TrainingInterrupted):
-        train(tmp_path / "parts", epochs=12, progress=InterruptAt(stop), **diverging())
-    assert ("last.safetensors" in files(tmp_path / "parts")) == (stop > 3)
-    parts = tmb.train(TRAINED_ON, tmp_path / "parts", resume=True, validation=UNSEEN)
-    assert files(tmp_path / "parts") == files(tmp_path / "whole") and measured(parts) == measured(whole)
-
-
-def test_early_stopping_and_resumes_need_the_same_validation_pairs(tmp_path):
-    with pytest.raises(ConfigError, match="early_stopping needs pairs that are measured"):
-        train(epochs=1, early_stopping=2)
-    with pytest.raises(ConfigError, match="needs compat_decode = correct"):
-        train(epochs=1, validation=UNSEEN, compat_decode="d2l")
-    train(tmp_path / "model", epochs=12, **diverging())
-    with pytest.raises(DataError, match="resumed with the validation pairs it began with, got others"):
-        train(tmp_path / "model", epochs=13, resume=True, **diverging(validation=UNSEEN[:5]))
-    (tmp_path / "model" / "last.safetensors").unlink()
-    with pytest.raises(CheckpointError, match=r"last\.safetensors is missing"):
-        train(tmp_path / "model", epochs=13, resume=True, **diverging())
-
-
-def test_the_command_prints_and_writes_what_validation_measures(cli, settings_file, data, tmp_path):
-    command = ("train", settings_file, "--out", tmp_path / "model", "--epochs", 2, "--validation", data)
-    outcome = cli(*command, "--json", tmp_path / "run.json")
+def test_a_resume_that_trains_nothing_reports_the_training_that_was(cli, checkpoint, tmp_path):
+    outcome = cli("train", "--resume", "--out", checkpoint, "--backend", "torch", "--json", tmp_path / "run.json")
     found = json.loads((tmp_path / "run.json").read_text())
-    first, second = found["history"]
-    assert f"validation loss {first['validation_loss']:.4f}, perplexity {first['perplexity']:.2f}" in outcome.err
-    assert f"validation loss {second['validation_loss']:.4f}, perplexity {second['perplexity']:.2f}, at epoch 2" in outcome.out
-    assert f"loss {second['loss']:.4f}, perplexity {math.exp(second['loss']):.2f}, " in outcome.out
-    assert "validation: 40 pairs\ntraining 2 epochs with numpy, cpu, float32\n" in outcome.out
-    assert f"validation BLEU         {found['validation']['bleu']['value']:6.2f}" in outcome.out
-    assert (found["best_epoch"], found["epoch"], found["stopped_early"], found["corpus"]["pairs"]) == (2, 2, False, 40)
-
-
-def test_the_printed_configuration_gives_the_same_run(cli, data, tmp_path):
-    flags = ("--data", data, "--preset", "annotated", "--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1)
-    flags = (*flags, "--num-heads", 2, "--dropout", 0.2, "--epochs", 1, "--num-examples", 20, "--validation", data)
-    printed = cli("train", *flags, "--print-config")
-    assert printed.status == 0
-    path = tmp_path / "run.toml"
-    path.write_text(printed.out)
-    assert cli("train", *flags, "--out", tmp_path / "flags").status == 0
-    assert cli("train", path, "--out", tmp_path / "file").status == 0
-    assert files(tmp_path / "flags") == files(tmp_path / "file")
-    assert cli("train", path, "--print-config").out == printed.out
-    written = {name: set(table) for name, table in tomllib.loads(re.sub(r"(?m)^# (\w+) =$", r"\1 = 0", printed.out)).items()
-               if isinstance(table, dict)}  # fmt: skip
-    assert written["model"] == {item.name for item in dataclasses.fields(TransformerConfig)} - {*option_words.OF_VOCABULARIES}
-    assert written["training"] == {item.name for item in dataclasses.fields(TrainingRecipe)}
-    assert written["data"] == set(option_words.DATA)
-
-
-def test_num_heads_beside_a_sides_own_is_refused(fails, data, tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text("[model]\nnum_heads = 2\nencoder_num_heads = 4\n")
-    message = fails("train", path, "--data", data, "--out", tmp_path / "model")
-    assert "num_heads says it of both sides, got num_heads = 2 beside encoder_num_heads = 4" in message
-
-
-def test_the_words_of_options_are_those_of_the_dataclasses():
-    declared = {item.name: item.default for item in dataclasses.fields(TrainingRecipe)}
-    assert {name: default for name, (default, _) in option_words.TRAINING.items()} == declared
-    fields = {item.name for item in dataclasses.fields(TransformerConfig)}
-    assert set(option_words.MODEL) == fields - {*option_words.OF_VOCABULARIES}
-    assert documented_tables() in PAGE.read_text(), "put the output of `python -m transformer_mb.training.tables` there"
-
-
-def test_the_section_on_training_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for name, pairs in (("pairs.tsv", TRAINED_ON), ("unseen.tsv", UNSEEN)):
-        Path(name).write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
-    train_part = PAGE.read_text().partition("## Train")[2]
-    namespace: dict = {}
-    exec(re.findall(r"```python\n(.*?)```", train_part, re.DOTALL)[0], namespace)
-    assert len(namespace["longer"].history) == 3 and "24 pairs; " in capsys.readouterr().out
-
-
-def test_pairs_given_in_python_are_checked():
-    assert tmb.train(Pairs([("a", "b"), ("", "c")]), epochs=1, backend="numpy").corpus.skipped == 1
-    for wrong in ([("a",)], [1], 3):
-        with pytest.raises(DataError, match="must be \\(source, target\\) texts"):
-            tmb.train(wrong)
-    with pytest.raises(ConfigError, match=r"Unknown option\(s\) of train: epoch\. Did you mean epochs\? There are: .*epochs"):
-        train(epoch=3)
-
-
-def test_a_preset_is_named_alike_everywhere(cli, data, tmp_path, capfd):
-    top, table = tmp_path / "top.toml", tmp_path / "table.toml"
-    top.write_text('preset = "d2l"\n')
-    table.write_text('[model]\npreset = "d2l"\n')
-    printed = [cli("train", path, "--print-config").out for path in (top, table)]
-    assert printed == [cli("train", "--preset", "d2l", "--print-config").out] * 2 and 'preset = "d2l"' in printed[0]
-    assert main(["train", "--help"]) == 0 and "stepwise_prenorm" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize(("precision", "noted"), [("tf32", True), ("bf16", False), ("full", False)])
-def test_a_precision_that_a_processor_does_not_have_is_noted(cli, data, tmp_path, precision, noted):
-    code = ("-m", "transformer_mb", "train", "--data", data, "--num-examples", "4", "--epochs", "1", "--backend", "torch")
-    command = [sys.executable, *code, "--out", tmp_path / "model", "--precision", precision]
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    )
-    assert done.returncode == 0, done.stderr
-    assert ("note: precision tf32 has no effect on cpu\n" in done.stdout) == noted
+    assert outcome.status == 0 and (found["backend"], found["tokens_per_second"]) == ("numpy", None)

@@ -1,4 +1,4 @@
-"""A second trial: a checkpoint is one whole, and parts of two are not mixed without a word."""
+"""A checkpoint is one whole: parts of two are not mixed without a word."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""The matrix as a new user meets it: which cells, how it fails, what it leaves, and with which status it ends."""
+"""``parity``: which cells it takes, how it fails, what it leaves, and with which status it ends."""
 
 import importlib.abc
 import json
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from transformer_mb.parity import matrix
 from transformer_mb.registry import PLAIN_DTYPES
 
 ONE = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
+NOT_EVEN_FORCE = "not even --force replaces that"
 
 
 @pytest.fixture
@@ -36,6 +39,11 @@ def without(monkeypatch):
         monkeypatch.setattr(sys, "meta_path", [missing, *sys.meta_path])
 
     return hide
+
+
+@pytest.fixture
+def own_data(tmp_path, data) -> Path:
+    return Path(shutil.copy(data, tmp_path / "own.tsv"))
 
 
 def test_an_id_as_it_is_printed_selects_its_cell(cli):
@@ -214,3 +222,20 @@ def test_earlier_results_of_parity_are_replaced_and_nothing_else_without_force(c
 def test_a_result_of_another_option_is_somebodys_file(fails, cli, tmp_path, never_runs):
     (tmp_path / "run.json").write_text('{"cells": 1}')
     assert "--junit must be new" in fails(*ONE, "--junit", tmp_path / "run.json")
+
+
+def test_parity_does_not_replace_its_data(own_data, fails):
+    before = own_data.read_bytes()
+    cells = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
+    assert NOT_EVEN_FORCE in fails(*cells, "--data", own_data, "--json", own_data, "--force")
+    assert own_data.read_bytes() == before
+
+
+def test_cells_of_a_device_that_is_not_there_are_failed_and_not_executed(cli, tmp_path):
+    cells = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer forward: ffn*")
+    done = cli(*cells, "--json", tmp_path / "run.json", "--report", tmp_path / "report")
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert done.status == 1 and run["cells"] == 0 < run["failed"] == run["planned"] == len(run["results"])
+    assert f"0 of {run['planned']} cells executed: 0 passed, {run['planned']} failed" in done.out
+    assert f"0 of {run['planned']} cells, 0 passed" in (tmp_path / "report" / "matrix.md").read_text()
+    assert "judged" not in done.err
