@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from transformer_mb.registry import BUILT_IN, Entry
+from transformer_mb.registry import BUILT_IN, VARIABLE, Entry
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_a_results_file_that_cannot_be_written(fails, trained, data, tmp_path):
 
 
 @pytest.mark.parametrize("command", [("backends",), ("demo",), ("inspect", "MODEL"), ("evaluate", "MODEL", "--data", "DATA")])
-def test_S5_10_a_results_file_is_looked_at_before_the_work(cli, trained, data, tmp_path, command):
+def test_a_results_file_is_looked_at_before_the_work(cli, trained, data, tmp_path, command):
     named = {"MODEL": trained, "DATA": data}
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
@@ -184,6 +184,74 @@ def test_a_full_disk_while_saving(fails, train_fails, checkpoint, monkeypatch):
     assert sorted(os.listdir(checkpoint.parent)) == ["model", "runs"]
 
 
-def test_S5_4_an_error_does_not_move_the_cursor(fails, tmp_path):
+def test_an_error_does_not_move_the_cursor(fails, tmp_path):
     message = fails("inspect", tmp_path / "\x1b[2J\x07name")
     assert "\x1b" not in message and "\x07" not in message and r"\x1b[2J\x07name" in message
+
+
+def test_a_command_names_its_own_options(fails, trained, data, tmp_path):
+    message = fails("train", "--data", data, "--out", trained)
+    assert "resume=True (--resume) continues it, force=True (--force) replaces it." in message
+    lines = tmp_path / "pairs.jsonl"
+    lines.write_text('{"a": "go .", "b": "va !"}\n')
+    assert "--fields" in fails("train", "--data", lines, "--out", tmp_path / "model")
+
+
+def test_a_tokenizer_that_is_not_there_is_named(fails, data, tmp_path):
+    message = fails("train", "--data", data, "--out", tmp_path / "model", "--tokenizer", tmp_path / "nowhere")
+    assert message == f"Error: The tokenizer must be a file or a folder, but there is no {tmp_path / 'nowhere'}."
+
+
+def test_a_backend_from_the_environment_says_so(fails, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "foo")
+    assert "got 'foo' from the environment variable TRANSFORMER_MB_BACKEND." in fails("demo")
+    assert VARIABLE not in fails("demo", "--backend", "foo")
+
+
+def test_a_line_that_is_no_utf8_can_be_dropped(fails, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes(b"go .\tva !\nd\xe9j\xe0\tvu\n")
+    assert "(--bad-lines drop) leaves such lines out." in fails("train", "--data", path, "--out", tmp_path / "model")
+
+
+@pytest.mark.parametrize("place", ["file", "/proc/logs"])
+def test_a_folder_for_tensorboard_is_tried_before_the_work(cli, data, tmp_path, place):
+    (tmp_path / "file").write_text("")
+    outcome = cli("train", "--data", data, "--out", tmp_path / "model", "--tensorboard", tmp_path / place)
+    assert outcome.status == 2 and "must be a folder that may be written to" in outcome.err
+    assert "training" not in outcome.out and not (tmp_path / "model").exists()
+
+
+def test_of_many_wrong_shapes_three_are_named_and_the_rest_counted(fails, checkpoint):
+    path = checkpoint / "config.json"
+    content = json.loads(path.read_text())
+    content["config"]["num_hiddens"] = 64
+    path.write_text(json.dumps(content))
+    message = fails("translate", checkpoint)
+    assert message.count("must have shape") == 3 and len(message) < 600
+    assert int(message.rsplit("; and ", 1)[1].removesuffix(" more of another shape.")) > 5
+
+
+def test_the_current_folder_can_be_trained_into_and_an_empty_name_is_refused(cli, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli("train", "--data", data, "--epochs", 1, "--num-examples", 4, "--out", ".").status == 0
+    assert (tmp_path / "config.json").exists()
+    for flag in ("--data", "--out", "--validation"):
+        outcome = cli("train", flag, "")
+        assert outcome.status == 2 and f"Invalid value for '{flag}': a path was expected, got ''." in outcome.err
+
+
+def test_errors_of_train_name_its_flags(fails, settings_file, tmp_path):
+    long = tmp_path / "long.tsv"
+    long.write_text("word " * 30 + "\tmot\n")
+    message = fails("train", settings_file, "--data", long, "--out", tmp_path / "model")
+    assert message.endswith("1 of 1 are too long. num_steps (--num-steps 30) cuts them.")
+    message = fails("train", settings_file, "--out", tmp_path / "model", "--clip-norm", "-1")
+    assert "clip_norm must be positive, or None for no limit (0 in a flag or a file), got -1.0." in message
+
+
+def test_train_refuses_a_decoder_alone(fails, data, tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('[model]\narchitecture = "decoder"\n')
+    message = fails("train", path, "--data", data, "--out", tmp_path / "model")
+    assert message == "Error: architecture must be encoder_decoder to be trained on sentence pairs, got 'decoder'."

@@ -73,3 +73,15 @@ def test_a_bug_is_one_paragraph_too(cli, monkeypatch):
 def test_the_package_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "transformer_mb", "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and "Usage: transformer-mb" in done.stdout and "translate" in done.stdout
+
+
+def test_the_help_writes_values_as_they_are_given(cli):
+    text = " ".join(cli("train", "--help").out.split())
+    for words in ("adam, adamw or sgd.", "loss, bleu or chrf:"):
+        assert words in text
+
+
+def test_the_help_of_train_shows_defaults(cli):
+    text = " ".join(cli("train", "--help").out.split())
+    for words in ("before a resume counted. [default: 10]", "above 0. [default: 0.001]", "in a batch. [default: 64]"):
+        assert words in text

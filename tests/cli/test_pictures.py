@@ -85,6 +85,25 @@ def test_a_curve_that_cannot_be_drawn_is_refused_before_training(fails, settings
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_F2_pictures_without_matplotlib_say_what_to_install(fails, trained, tmp_path, monkeypatch):
+def test_pictures_without_matplotlib_say_what_to_install(fails, trained, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "Install it with: pip install 'matplotlib>=" in fails("translate", trained, "--attention", tmp_path / "a.png")
+
+
+@pytest.mark.further
+def test_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, pairs, tmp_path):
+    assert (
+        cli("translate", trained, "--attention", tmp_path / "a.html", stdin=f"xyzzy {pairs[0][0]}\n{pairs[1][0]}\n").status == 0
+    )
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
+    assert len(ids) == len(set(ids)) > 100 and set(used) <= set(ids) and used
+    assert ">xyzzy<" in page
+
+
+def test_a_translation_that_fills_the_model_is_drawn_too(trained, pairs):
+    """Then no <eos> has a position."""
+    translator = tmb.Translator.load(trained)
+    found = attention_of(translator, pairs[0][0], " ".join(["le"] * 30))
+    assert found.target == ["le"] * 30 and len(found.inputs) == 30

@@ -12,7 +12,10 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.cli.commands.evaluate import described
 from transformer_mb.evaluation import evaluate
+
+BLEU_IS_0 = "BLEU has no sequence of four words to count"
 
 
 def one_by_one(folder, lines, beam=1) -> list[str]:
@@ -139,3 +142,19 @@ def test_the_books_job_on_real_sentences(cli, shared_data, tmp_path):
     assert 0.033 < float(outcome.out.split()[1].rstrip(",")) < 0.06
     lost, go = cli("translate", tmp_path / "model", stdin="i lost .\ngo .\n").out.splitlines()
     assert lost in ("j'ai perdu .", "j’ai perdu .") and go in ("va !", "marche .", "bouge !")
+
+
+@pytest.mark.parametrize(("translation", "explained"), [("non !", False), ("va !", True)], ids=["wrong", "right"])
+def test_a_model_that_learned_little_needs_no_word_on_bleu(cli, data, tmp_path, monkeypatch, translation, explained):
+    monkeypatch.setattr("transformer_mb.cli.commands.evaluate.score", lambda *_: evaluate([("go .", "va !")], [translation]))
+    run = ("--validation", data, "--num-hiddens", 8, "--num-layers", 1, "--num-heads", 1, "--epochs", 1, "--num-examples", 8)
+    done = cli("train", "--data", data, *run, "--out", tmp_path / "little")
+    assert done.status == 0 and "validation BLEU" in done.out and (BLEU_IS_0 in done.out) == explained
+
+
+def test_a_bleu_without_four_words_to_count_is_explained(cli, trained, data):
+    said = "BLEU has no sequence of four words to count: no translation is that long."
+    perfect = evaluate([("go .", "va !"), ("hi .", "salut !")], ["va !", "salut !"])
+    assert perfect.bleu.value == 0.0 and perfect.exact_match == 1.0 and described(perfect)[-1] == said
+    assert said in cli("evaluate", trained, "--data", data, "--max-steps", 3).out
+    assert said not in cli("evaluate", trained, "--data", data).out

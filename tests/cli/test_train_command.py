@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +13,9 @@ import time
 
 import pytest
 
+import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.cli.main import main
 from transformer_mb.errors import ConfigError
 from transformer_mb.presets import ARCHITECTURES, PRESETS, RECIPES, d2l
 from transformer_mb.training.settings import Settings, read_toml
@@ -196,3 +201,50 @@ def test_every_preset_trains(name, cli, tmp_path, pairs):
 def _listed(recipe: dict) -> dict:
     """As JSON has it."""
     return {field: list(value) for field, value in recipe.items() if isinstance(value, tuple)}
+
+
+def test_what_the_model_sees_of_the_corpus_is_said_before_training(cli, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a b c d\tx\na b\tx y\n\ta\na\tz\n")
+    command = ("train", "--data", path, "--out", tmp_path / "model", "--epochs", 1, "--num-steps", 3, "--min-freq", 2)
+    lines = cli(*command, "--num-hiddens", 8, "--num-heads", 2).out.splitlines()
+    assert re.fullmatch(r"3 pairs \(1 lines with a blank side were skipped\); [\d,]+ parameters", lines[0])
+    assert lines[1] == "source: vocabulary of 6, 28.6% of 7 words unknown, 33.3% of sentences cut to 3 tokens"
+    assert lines[2] == "target: vocabulary of 5, 50.0% of 4 words unknown, 0.0% of sentences cut to 3 tokens"
+    counts = tmb.train(path, epochs=1, num_steps=3, min_freq=2, num_hiddens=8, num_heads=2, backend="numpy").corpus
+    assert (counts.pairs, counts.skipped, counts.source.cut, counts.source.unknown, counts.target.unknown) == (3, 1, 1, 2, 2)
+    shapes = read_checkpoint(tmp_path / "model").weights.values()
+    assert counts.parameters == sum(array.size for array in shapes) and f"{counts.parameters:,} par" in lines[0]
+
+
+def test_the_command_prints_and_writes_what_validation_measures(cli, settings_file, data, tmp_path):
+    command = ("train", settings_file, "--out", tmp_path / "model", "--epochs", 2, "--validation", data)
+    outcome = cli(*command, "--json", tmp_path / "run.json")
+    found = json.loads((tmp_path / "run.json").read_text())
+    first, second = found["history"]
+    assert f"validation loss {first['validation_loss']:.4f}, perplexity {first['perplexity']:.2f}" in outcome.err
+    assert f"validation loss {second['validation_loss']:.4f}, perplexity {second['perplexity']:.2f}, at epoch 2" in outcome.out
+    assert f"loss {second['loss']:.4f}, perplexity {math.exp(second['loss']):.2f}, " in outcome.out
+    assert "validation: 40 pairs\ntraining 2 epochs with numpy, cpu, float32\n" in outcome.out
+    assert f"validation BLEU         {found['validation']['bleu']['value']:6.2f}" in outcome.out
+    assert (found["best_epoch"], found["epoch"], found["stopped_early"], found["corpus"]["pairs"]) == (2, 2, False, 40)
+
+
+def test_a_preset_is_named_alike_everywhere(cli, data, tmp_path, capfd):
+    top, table = tmp_path / "top.toml", tmp_path / "table.toml"
+    top.write_text('preset = "d2l"\n')
+    table.write_text('[model]\npreset = "d2l"\n')
+    printed = [cli("train", path, "--print-config").out for path in (top, table)]
+    assert printed == [cli("train", "--preset", "d2l", "--print-config").out] * 2 and 'preset = "d2l"' in printed[0]
+    assert main(["train", "--help"]) == 0 and "stepwise_prenorm" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("precision", "noted"), [("tf32", True), ("bf16", False), ("full", False)])
+def test_a_precision_that_a_processor_does_not_have_is_noted(cli, data, tmp_path, precision, noted):
+    code = ("-m", "transformer_mb", "train", "--data", data, "--num-examples", "4", "--epochs", "1", "--backend", "torch")
+    command = [sys.executable, *code, "--out", tmp_path / "model", "--precision", precision]
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("note: precision tf32 has no effect on cpu\n" in done.stdout) == noted

@@ -83,3 +83,17 @@ def test_the_command_refuses_what_it_does_not_know(tmp_path, capsys):
     (tmp_path / "other.json").write_text("[]")
     assert main(["compare", "behaviours", "--against", str(tmp_path / "other.json")]) == 2
     assert "must be what `compare behaviours --json` writes" in capsys.readouterr().err
+
+
+def test_a_pattern_without_a_probe_names_a_few_that_are_near(fails):
+    message = fails("compare", "behaviours", "--only", "softmax of nothng")
+    assert "which none of the" in message and "docs/BEHAVIOURS.md" in message and len(message) < 400
+
+
+def test_a_file_without_facts_to_compare_is_said_to_be_none(fails, data, tmp_path):
+    message = fails("compare", "behaviours", "--only", "*", "--against", data)
+    assert f"{data} must be what `compare behaviours --json` writes, got no JSON: " in message and "Error" not in message[6:]
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    message = fails("compare", "behaviours", "--against", other)
+    assert "got other JSON, in which this is missing or wrong: 'behaviours'." in message

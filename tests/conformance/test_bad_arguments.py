@@ -50,7 +50,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("layer", "arguments", "options", "sentence"), NUMBERS, ids=lambda value: str(value)[:30])
-def test_W9_a_wrong_number_is_refused(layer, arguments, options, sentence, backend):
+def test_a_wrong_number_is_refused(layer, arguments, options, sentence, backend):
     with pytest.raises(ConfigError) as raised:
         backend.layer(layer, *arguments, **options)
     assert str(raised.value) == sentence
@@ -69,7 +69,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_W11_a_class_of_a_backend_has_its_dtype(name, backend, backend32):
+def test_a_class_of_a_backend_has_its_dtype(name, backend, backend32):
     for own, dtype in ((backend, "float64"), (backend32, "float32")):
         layer = getattr(own, name)(*LAYERS[name])
         by_name = own.layer(name, *LAYERS[name])
@@ -92,7 +92,7 @@ def test_sizes_may_be_numbers_of_numpy(name, backend):
         assert backend.apply(layer, *[X] * (1 if name == "PositionWiseFFN" else 3)).shape == (2, 3, 8)
 
 
-def test_W11_a_model_of_a_backends_class_has_its_dtype(backend):
+def test_a_model_of_a_backends_class_has_its_dtype(backend):
     model = backend.EncoderDecoder.from_config(CONFIG)
     assert {str(weight.dtype) for weight in backend.get_weights(model).values()} == {"float64"}
     assert backend.logits(model, [[1, 2]], [[1]]).dtype == np.float64
@@ -116,7 +116,7 @@ def test_a_training_says_its_dtype_and_device_in_names(backend, backend_name, tm
     assert recorded["dtype"] == "float32" and recorded["device"] in type(backend).devices()
 
 
-def test_W11_isinstance_and_derived_classes(backend):
+def test_a_class_of_a_backend_stands_for_the_frameworks_in_isinstance_and_in_derived_classes(backend):
     class Own(backend.LayerNorm):
         """Derives from the framework's class, and is made as the framework makes it."""
 

@@ -125,22 +125,22 @@ def refuses(backend, case, kind):
         **BATCHES,
     }
 )
-def test_M10_a_wrong_shape_is_refused(case, backend):
+def test_a_wrong_shape_is_refused(case, backend):
     refuses(backend, case, ShapeError)
 
 
 @cases(VALUES)
-def test_W16_a_wrong_number_is_refused(case, backend):
+def test_a_wrong_number_is_refused(case, backend):
     refuses(backend, case, TokenError)
 
 
 @cases(DTYPES)
-def test_W16_numbers_that_are_not_whole_are_refused(case, backend):
+def test_numbers_that_are_not_whole_are_refused(case, backend):
     refuses(backend, case, TokenError)
 
 
 @cases(MASKS)
-def test_W16_a_mask_of_numbers_is_refused(case, backend):
+def test_a_mask_of_numbers_is_refused(case, backend):
     refuses(backend, case, DtypeError)
 
 
@@ -156,7 +156,7 @@ LISTS = {
 
 
 @cases(LISTS)
-def test_M10_lists_and_numpy_arrays_are_taken(case, backend):
+def test_lists_and_numpy_arrays_are_taken(case, backend):
     """As ids, lengths and masks, beside the framework's own tensors."""
     name, arguments, inputs, options = case
     layer = backend.layer(name, *arguments) if arguments is not None else getattr(backend, name)
@@ -178,14 +178,14 @@ def test_M10_lists_and_numpy_arrays_are_taken(case, backend):
     np.testing.assert_array_equal(answer(np.copy), expected)
 
 
-def test_M10_a_model_takes_lists(backend):
+def test_a_model_takes_lists(backend):
     model = backend.build(CONFIG)
     with backend._running(model):
         logits, _ = model(IDS.tolist(), IDS.tolist(), LENS.tolist())
     np.testing.assert_allclose(backend._numpy(logits), backend.logits(model, IDS, IDS, LENS), rtol=1e-12)
 
 
-def test_M10_what_is_no_tensor_is_named(backend):
+def test_what_is_no_tensor_is_named(backend):
     encoder, model = backend.layer("TransformerEncoder", *STACK), backend.build(CONFIG)
     for given, got in ((None, "None"), ("go .", "a str")):
         refuses(
@@ -207,7 +207,7 @@ def test_M10_what_is_no_tensor_is_named(backend):
         model(backend._tensor(IDS))
 
 
-def test_M10_the_whole_model(backend):
+def test_a_model_refuses_lengths_and_targets_of_another_batch(backend):
     """Lengths of another batch, targets of another batch."""
     model = backend.build(CONFIG)
     with (
@@ -222,7 +222,7 @@ def test_M10_the_whole_model(backend):
         model(*map(backend._tensor, (IDS, IDS[:1], LENS)))
 
 
-def test_W16_token_types(backend):
+def test_token_types_need_their_table_and_fit_it(backend):
     sentence = "token_types must be None for an encoder without a table of token types, got some."
     refuses(backend, ("TransformerEncoder", STACK, (IDS,), {"token_types": IDS}, sentence), ConfigError)
     with pytest.raises(TokenError, match="token_types must hold token ids from 0 to 1, got 6"):
@@ -231,7 +231,7 @@ def test_W16_token_types(backend):
             layer(backend._tensor(IDS), token_types=backend._tensor(IDS))
 
 
-def test_M10_a_preset_is_no_configuration(backend):
+def test_the_name_of_a_preset_is_no_configuration(backend):
     for made in (backend.build, backend.create_empty, backend.EncoderDecoder.from_config):
         with pytest.raises(ConfigError, match="config must be a TransformerConfig, such as presets.d2l.*gives, got 'd2l'"):
             made("d2l")
@@ -250,7 +250,7 @@ BATCHES_TO_TRAIN_ON = {
 
 
 @cases(BATCHES_TO_TRAIN_ON)
-def test_M10_a_batch_that_does_not_fit(case, backend):
+def test_a_batch_that_does_not_fit(case, backend):
     batch, kind, sentence = case
     trainer = backend.trainer(backend.build(CONFIG))
     with pytest.raises(kind) as raised:
@@ -258,7 +258,7 @@ def test_M10_a_batch_that_does_not_fit(case, backend):
     assert str(raised.value) == sentence and trainer.step_count == 0
 
 
-def test_W19_one_order_of_arguments(backend):
+def test_logits_and_attention_take_the_models_arguments_in_its_order(backend):
     """backend.logits and backend.attention take what the model itself takes, in its order."""
     model = backend.build(CONFIG)
     inputs = (IDS, IDS[:, ::-1].copy(), LENS)

@@ -39,14 +39,14 @@ EMPTY = {
 
 
 @cases(EMPTY)
-def test_C8_no_rows_and_no_steps_are_refused(case, backend):
+def test_no_rows_and_no_steps_are_refused(case, backend):
     name, arguments, inputs, refused, shape = case
     with pytest.raises(ShapeError) as raised:
         called(backend, name, arguments, inputs, {})
     assert str(raised.value) == f"{refused} must have at least one element, got shape {shape}."
 
 
-def test_C8_a_model_refuses_no_rows(backend):
+def test_a_model_refuses_no_rows(backend):
     for name, inputs in (("TransformerEncoder", (IDS[:0],)), ("TransformerDecoder", (IDS[:0], START))):
         with pytest.raises(ShapeError, match=r"must have shape \[B, T\] with at least one token, got \[0, 3\]"):
             called(backend, name, STACK, inputs, {})
@@ -67,7 +67,7 @@ DTYPES = {
 
 
 @cases(DTYPES)
-def test_C10_whole_numbers_are_no_features(case, backend):
+def test_whole_numbers_are_no_features(case, backend):
     name, arguments, inputs, refused, weighted = case
     with pytest.raises(DtypeError) as raised:
         called(backend, name, arguments, inputs, {})
@@ -79,7 +79,7 @@ FLOATS = {name: case for name, case in DTYPES.items() if case[-1]}
 
 
 @cases(FLOATS)
-def test_C10_another_floating_dtype_is_cast_or_refused(case, backend, backend32):
+def test_another_floating_dtype_is_cast_or_refused(case, backend, backend32):
     """Where the framework casts, the answer is that of the weights' dtype; where it does not, both dtypes are named."""
     name, arguments, inputs, refused, _ = case
     inputs = [part.astype(float) / 48 if part is WHOLE else part for part in inputs]
@@ -99,7 +99,7 @@ def test_C10_another_floating_dtype_is_cast_or_refused(case, backend, backend32)
         np.testing.assert_allclose(wide, narrow, rtol=1e-4, atol=1e-5)
 
 
-def test_C10_attention_without_weights_wants_one_dtype(backend, backend32):
+def test_attention_without_weights_wants_one_dtype(backend, backend32):
     layer = backend.layer("DotProductAttention", 0.0)
     try:
         output = layer(backend._tensor(X), backend32._tensor(X), backend32._tensor(X))
@@ -113,7 +113,7 @@ OUT_OF_RANGE = ([9, 2], [-1, 2], [2.5, 2.0], [np.nan, 2.0])
 
 
 @pytest.mark.parametrize("lens", OUT_OF_RANGE, ids=str)
-def test_W24_apply_and_gradients_refuse_lengths_out_of_range(lens, backend):
+def test_apply_and_gradients_refuse_lengths_out_of_range(lens, backend):
     """What a backend compiles is no way around the checks of its layers."""
     layer, lens = backend.layer("EncoderBlock", *BLOCK), np.array(lens)
     for call in (lambda: backend.apply(layer, X, lens), lambda: backend.gradients(layer, [X, lens], np.ones_like(X))):
@@ -121,7 +121,7 @@ def test_W24_apply_and_gradients_refuse_lengths_out_of_range(lens, backend):
             call()
 
 
-def test_W24_apply_refuses_ids_out_of_range(backend):
+def test_apply_refuses_ids_out_of_range(backend):
     with pytest.raises(TokenError, match="must hold token ids from 0 to 8, got 9"):
         backend.apply(backend.layer("TransformerEncoder", *STACK), IDS + 3)
     with pytest.raises(TokenError, match=r"valid_lens must hold lengths from 0 to 8, got \[20, 30\]"):

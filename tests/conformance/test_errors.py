@@ -179,13 +179,13 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize(("layer", "arguments", "option", "named"), CHOSEN, ids=lambda value: str(value) if value else "none")
-def test_W9_an_unknown_choice_is_refused(layer, arguments, option, named, backend):
+def test_an_unknown_choice_is_refused(layer, arguments, option, named, backend):
     with pytest.raises(ConfigError) as raised:
         backend.layer(layer, *arguments, **{option: "nonesuch"})
     assert str(raised.value) == f"{named} must be one of {', '.join(CHOICES[named])}, got 'nonesuch'."
 
 
 @pytest.mark.parametrize(("layer", "arguments"), [("EncoderBlock", BLOCK), ("DecoderBlock", (*BLOCK, 0))])
-def test_W9_an_unknown_option_is_refused(layer, arguments, backend):
+def test_an_unknown_option_is_refused(layer, arguments, backend):
     with pytest.raises(ConfigError, match=r"Unknown option\(s\): norm_kid\. The options are: .*norm_kind"):
         backend.layer(layer, *arguments, norm_kid="rms_norm")

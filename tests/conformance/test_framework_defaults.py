@@ -11,7 +11,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "norm_defaults.py"
 EPSILON = {"tensorflow": 1e-3, "jax": 1e-6}
 
 
-def test_X3_the_frameworks_own_epsilon(backend_name):
+def test_the_frameworks_own_epsilon(backend_name):
     spec = importlib.util.spec_from_file_location("norm_defaults", EXAMPLE)
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)

@@ -16,12 +16,12 @@ def found(backend, model):
     return {beam: backend.hypotheses(model, SOURCE, LENS, STEPS, beam=beam) for beam in (1, BEAM)}
 
 
-def test_X1_the_best_hypothesis_is_that_of_the_search(found, model, backend):
+def test_the_best_hypothesis_is_that_of_the_search(found, model, backend):
     assert [one[0].ids for one in found[BEAM]] == backend.beam(model, SOURCE, LENS, STEPS, beam=BEAM)
     assert [one.ids for (one,) in found[1]] == backend.greedy(model, SOURCE, LENS, STEPS)
 
 
-def test_X1_scores_are_those_of_whole_forward_passes(found, model, in_reference):
+def test_scores_of_hypotheses_are_those_of_whole_forward_passes(found, model, in_reference):
     """Sessions give log-probabilities in float32, whatever the backend computes in."""
     for beam, rows in found.items():
         for rank in range(beam):
@@ -31,12 +31,12 @@ def test_X1_scores_are_those_of_whole_forward_passes(found, model, in_reference)
                 assert row[rank].score == pytest.approx(total / ((5 + length) / 6) ** 0.6, rel=1e-5)
 
 
-def test_X1_they_differ_and_come_in_order(found):
+def test_hypotheses_differ_and_come_in_order(found):
     for row in found[BEAM]:
         assert len(row) == len({tuple(one.ids) for one in row}) == BEAM
         assert [one.score for one in row] == sorted((one.score for one in row), reverse=True)
 
 
-def test_X1_no_more_than_the_beam_holds(model, backend):
+def test_no_more_hypotheses_than_the_beam_holds(model, backend):
     with pytest.raises(ConfigError, match="must be from 1 to the beam's 2, got 3"):
         backend.hypotheses(model, SOURCE, LENS, STEPS, beam=2, n_best=3)

@@ -22,7 +22,7 @@ def native_logits(backend, model):
     return backend._numpy(model(source, target, lens)[0])
 
 
-def test_W3_a_loaded_model_drops_nothing(backend, loaded):
+def test_a_loaded_model_drops_nothing(backend, loaded):
     first = native_logits(backend, loaded)
     np.testing.assert_array_equal(native_logits(backend, loaded), first)
     expected = backend.logits(loaded, BATCH["source"], BATCH["target_in"], BATCH["source_valid_lens"])
@@ -30,7 +30,7 @@ def test_W3_a_loaded_model_drops_nothing(backend, loaded):
 
 
 @pytest.mark.further
-def test_W3_a_trainer_drops_again(backend, loaded):
+def test_a_trainer_of_a_loaded_model_drops_again(backend, loaded):
     batch = Batch(**BATCH)
     whole, _ = backend.loss_and_gradients(loaded, *batch)
     losses = [float(backend.trainer(loaded, learning_rate=1e-12, seed=seed).step(batch)) for seed in (0, 1)]

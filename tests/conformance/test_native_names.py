@@ -71,7 +71,7 @@ def same(got, expected):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_W4_a_port_calls_tensors_as_our_own_model_does(backend, tmp_path, name):
+def test_a_port_calls_tensors_as_our_own_model_does(backend, tmp_path, name):
     if backend.name not in BUILT_IN:
         pytest.skip("no file format belongs to a backend of another package")
     config, format_name = TransformerConfig(**CONFIGS[name], **SIZES), FORMAT.get(backend.name, backend.name)

@@ -52,7 +52,7 @@ def greedy_without_cache(backend, model, steps):
     return [row[: row.index(eos)] if eos in row else row for row in rows]
 
 
-def test_X4_greedy_continues_ragged_prompts(model, backend, in_reference):
+def test_greedy_continues_ragged_prompts(model, backend, in_reference):
     got = backend.greedy(model, PROMPTS, LENS, STEPS)
     assert got == greedy_without_cache(*in_reference(model), STEPS)
     unread = np.where(np.arange(PROMPTS.shape[1]) < LENS[:, None], PROMPTS, 11)
@@ -90,7 +90,7 @@ def test_eos_ends_a_row_and_suppressed_tokens_are_not_produced(backend, referenc
     assert backend.greedy(model, PROMPTS, LENS, STEPS) == expected
 
 
-def test_X4_a_wide_beam_finds_the_best_continuation(backend, in_reference):
+def test_a_wide_beam_finds_the_best_continuation(backend, in_reference):
     """Three steps over a small vocabulary: every sequence is scored by hand, none scores higher."""
     model = backend.build(DECODER.replace(target_vocab_size=5, suppress_ids=(0, 1)), seed=5)
     prompts, lens, eos = np.array([[2, 4, 2], [4, 0, 0]]), [3, 1], 3
@@ -132,7 +132,7 @@ def test_no_step_is_left_over(backend):
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
-def test_X4_what_does_not_apply_is_refused(search, backend):
+def test_prompts_that_a_search_cannot_continue_are_refused(search, backend):
     model = backend.build(DECODER, seed=0)
     call = getattr(backend, search)
     for prompt, lens, kind, words in (

@@ -15,7 +15,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_X6_a_layer_shows_its_sizes(name, backend):
+def test_a_layer_shows_its_sizes(name, backend):
     arguments, expected = SHOWN[name]
     layer = backend.layer(name, *arguments)
     text = repr(layer)

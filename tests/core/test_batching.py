@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+import transformer_mb as tmb
 from transformer_mb.data import Batches, Vocabulary, encode_pairs, pair_ids, restore_order, source_batches
-from transformer_mb.errors import ConfigError, TokenError
+from transformer_mb.errors import ConfigError, DataError, TokenError
 
 PAD, BOS, EOS = 1, 2, 3
 
@@ -232,3 +233,27 @@ def test_results_that_do_not_fit_the_batches_are_refused():
     batches = source_batches([[4], [5]], Vocabulary.from_tokens([["a", "b"]]), 1)
     with pytest.raises(ValueError, match="shorter"):
         restore_order(batches, ["one"])
+
+
+@pytest.mark.parametrize(
+    ("pair", "error", "words"),
+    [
+        (([4, 3], [4.5, 3]), TokenError, r"target of pair 2 must hold ids that are whole numbers of at least 0, got 4\.5\."),
+        ((np.array([4.0]), [3]), TokenError, r"source of pair 2 must hold ids .*, got .*4\.0"),
+        (([4], [3, -1]), TokenError, r"target of pair 2 must hold ids .*, got -1\."),
+        (([4], [1 << 70]), TokenError, r"target of pair 2 must hold ids .*, got 11805"),
+        (([], [4]), DataError, r"source of pair 2 must have at least one token, got none"),
+        (([4], np.array([], int)), DataError, r"target of pair 2 must have at least one token, got none"),
+        (("ab"), DataError, r"Pair 2 must be \(source ids, target ids\), got 'ab'"),
+        (([4],), DataError, r"Pair 2 must be \(source ids, target ids\), got \(\[4\],\)"),
+        ((4, 5), DataError, r"Pair 2 must be \(source ids, target ids\), got \(4, 5\)"),
+    ],
+)
+def test_batches_hold_whole_ids_on_both_sides(pair, error, words):
+    with pytest.raises(error, match=words):
+        tmb.Batches([([5], [6]), pair], batch_size=1)
+
+
+def test_batches_take_ids_of_numpy():
+    (batch,) = tmb.Batches([(np.array([5, 6], np.int32), (np.int64(7),))], batch_size=1, num_steps=3).epoch(0)
+    assert batch.source.tolist() == [[5, 6, 3]] and batch.target_out.tolist() == [[7, 3, 1]]

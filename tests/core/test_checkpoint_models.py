@@ -14,6 +14,7 @@ from transformer_mb.registry import backend_of
 CONFIG = TransformerConfig(
     source_vocab_size=9, target_vocab_size=9, num_hiddens=8, ffn_num_hiddens=8, share_embeddings=True, tie_output=True
 )
+SMALL = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "max_len": 7}
 
 
 @pytest.fixture
@@ -91,3 +92,26 @@ def test_a_backend_object_has_its_own_device_and_dtype(backend, tmp_path):
         tmb.load(tmp_path, "numpy", dtype="int8")
     with pytest.raises(CheckpointError, match=r"config\.json is missing"):
         tmb.load(tmp_path, backend)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"model"], ids=str)
+def test_a_folder_is_a_path(model, wrong):
+    for call in (tmb.Translator.load, tmb.load, lambda folder: tmb.save(model, folder)):
+        with pytest.raises(ConfigError, match=rf"The folder of a checkpoint must be a path, got {wrong!r}\."):
+            call(wrong)
+
+
+def test_the_empty_name_is_no_folder(model):
+    for call in (tmb.load, lambda folder: tmb.save(model, folder)):
+        with pytest.raises(ConfigError, match="The folder of a checkpoint must be a path, got ''"):
+            call("")
+
+
+def test_vocabularies_to_save_are_two(backend, tmp_path):
+    vocabulary = tmb.Vocabulary(["<unk>", "<pad>", "<bos>", "<eos>", *"abcdef"])
+    model = backend.build(tmb.presets.d2l(10, 10, **SMALL))
+    for wrong in (vocabulary, (vocabulary,), ("source.json", "target.json"), ()):
+        with pytest.raises(ConfigError, match=r"vocabularies must be two, \(source, target\), got"):
+            tmb.save(model, tmp_path / "model", vocabularies=wrong)
+    tmb.save(model, tmp_path / "model", vocabularies=[vocabulary, vocabulary])
+    assert tmb.Translator.load(tmp_path / "model").target_vocabulary == vocabulary

@@ -67,3 +67,10 @@ def test_numpys_own_error_too():
 
 def test_any_other_error_is_none_of_memory():
     assert without_memory(RuntimeError("shapes [3, 4] and [5] do not fit")) is None
+
+
+@pytest.mark.parametrize("width", [10**8, 10**12])
+def test_a_model_that_cannot_fit_is_refused_with_its_size(fails, data, tmp_path, width):
+    message = fails("train", "--data", data, "--out", tmp_path / "model", "--num-hiddens", width, "--num-heads", 1)
+    assert "The model must fit into memory, but its " in message and " parameters take " in message and " GiB " in message
+    assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from transformer_mb.errors import PictureError
 from transformer_mb.figures.attention import Attention, attention_figure
 from transformer_mb.figures.curves import divergence_figure, loss_figure
-from transformer_mb.figures.files import save_figure
+from transformer_mb.figures.files import DOTS, save_figure
 from transformer_mb.files.whole_file import replaced_file
 
 QUERIES, KEYS = ["<bos>", "j'ai", "$5$"], ["i", "lost", "<eos>", "<pad>"]
@@ -44,7 +44,7 @@ def test_the_axes_carry_the_tokens():
 ODD = ["a\x00b", "\x1b[2J", "\ufffe", "\udc80", "]]>", "<script>", "$x$", "\n"]
 
 
-def test_S5_6_tokens_that_no_document_holds_are_escaped(tmp_path, capfd):
+def test_tokens_that_no_document_holds_are_escaped(tmp_path, capfd):
     kind = Attention("cross-attention", ODD, ODD, [np.full((1, 8, 8), 0.5)])
     figure = attention_figure([kind], "\x07 title")
     for ending in (".svg", ".html", ".png"):
@@ -143,3 +143,21 @@ def test_how_far_runs_stray(tmp_path):
     assert not empty.axison
     save_figure(figure, tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_long_answer_is_a_readable_picture_of_bounded_size():
+    tokens = {count: [f"word{number}" for number in range(count)] for count in (6, 35, 300)}
+    for count, words in tokens.items():
+        weights = [np.full((4, count, count), 1 / count)] * 2
+        kinds = [Attention(kind, words, words, weights) for kind in ("cross", "encoder", "decoder")]
+        figure = attention_figure(kinds, " ".join(words))
+        width, height = figure.get_size_inches() * DOTS
+        panels = [axes for axes in figure.get_axes() if axes.get_images()]
+        assert width <= 1920 and height <= 2880
+        assert len(panels) == {6: 3 * 2 * 4, 35: 3 * 2, 300: 3}[count]  # heads, then their mean, then the last layer's
+        labels = panels[0].get_yticklabels()
+        # Labels of eight points, the first of them at every token where there is place.
+        assert (len(labels) == count) == (count < 300) and labels[0].get_fontsize() == 8
+        rows = panels[0].get_position().height * height / DOTS * 72 / len(labels)
+        assert rows >= 8
+        assert panels[-1].get_title() == {6: "", 35: "layer 2, mean of 4 heads", 300: "layer 2, mean of 4 heads"}[count]

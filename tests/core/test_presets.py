@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+import transformer_mb as tmb
 from transformer_mb import get_backend
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ConfigError
@@ -115,3 +117,23 @@ def test_the_recipes_say_what_the_documents_say():
     assert (vaswani.betas, vaswani.eps, vaswani.warmup_steps, vaswani.label_smoothing) == ((0.9, 0.98), 1e-9, 4000, 0.1)
     assert (recipes["annotated"].warmup_steps, recipes["annotated"].schedule) == (3000, "vaswani")
     assert recipes["d2l"].normalization == "steps" and recipes["fused_embedding"].normalization == "tokens"
+
+
+def test_num_heads_and_num_layers_are_of_both_sides():
+    for preset in PRESETS.values():
+        config = preset(10, 10, num_heads=2, num_layers=3, num_hiddens=8)
+        assert (config.encoder_num_heads, config.decoder_num_heads) == (2, 2)
+        assert (config.encoder_num_layers, config.decoder_num_layers) == (3, 3)
+    with pytest.raises(ConfigError, match="num_heads says it of both sides, got num_heads = 2 beside decoder_num_heads = 4"):
+        tmb.presets.d2l(10, 12, num_heads=2, decoder_num_heads=4)
+
+
+def test_presets_are_listed_with_their_sizes_and_recipes(cli, tmp_path):
+    outcome = cli("presets", "--json", tmp_path / "presets.json")
+    listed = {one["name"]: one for one in json.loads((tmp_path / "presets.json").read_text())}
+    assert outcome.status == 0 and set(listed) == set(tmb.presets.PRESETS)
+    for name, one in listed.items():
+        config = tmb.presets.PRESETS[name](50, 50)
+        assert f"{name}: " in outcome.out and one["model"]["num_hiddens"] == config.num_hiddens
+    assert "num_hiddens=32, ffn_num_hiddens=64" in outcome.out and "epochs=200, batch_size=64, num_steps=10" in outcome.out
+    assert "`transformer-mb presets` describes them" in cli("train", "--preset", "gpt", "--data", "x", "--out", "y").err

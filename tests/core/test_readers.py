@@ -52,7 +52,7 @@ def test_empty_lines_at_the_end_do_not_count(tmp_path):
     assert read_pairs(written(tmp_path, "a.tsv", TSV + "\n\r\n")) == PAIRS
 
 
-def test_X2_lines_with_a_blank_side_are_skipped_and_counted(tmp_path):
+def test_lines_with_a_blank_side_are_skipped_and_counted(tmp_path):
     lines = ["Go.\tVa !", "", "  ", "\tSalut.", "Hi.\t", " \u202f\tx", "Run!\tCours !", "", ""]
     pairs = read_pairs(written(tmp_path, "a.tsv", "\n".join(lines)))
     assert pairs == [("Go.", "Va !"), ("Run!", "Cours !")] and pairs.skipped == 5

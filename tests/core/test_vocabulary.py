@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import transformer_mb as tmb
 from transformer_mb.data import Vocabulary, build_vocabularies, encode_pairs, read_pairs
 from transformer_mb.errors import DataError, TokenError
 
@@ -130,3 +131,11 @@ def test_the_books_first_and_last_rows(shared_data):
     # Sums weighted by column, so that a shifted or reordered row shows.
     assert (arrays.source * range(1, 11)).sum() == 95671
     assert (arrays.target * range(1, 11)).sum() == 126604
+
+
+@pytest.mark.parametrize(
+    ("wrong", "got"), [([], "got no token"), ("abc", "got a str"), (None, "got a NoneType"), (3, "got a int")], ids=str
+)
+def test_a_vocabulary_without_tokens_is_refused(wrong, got):
+    with pytest.raises(DataError, match=f"vocabulary must .*{got}"):
+        tmb.Vocabulary(wrong)

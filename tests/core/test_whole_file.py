@@ -8,10 +8,13 @@ import signal
 import stat
 import threading
 
+import numpy as np
 import pytest
 
+import transformer_mb as tmb
 from transformer_mb.files import renames
 from transformer_mb.files.staging import PREFIX, staged, unbroken
+from transformer_mb.files.tensors import write_tensors
 from transformer_mb.files.whole_file import check_writable, place_files, replaced_file, write_whole
 
 
@@ -142,3 +145,17 @@ def test_a_signal_waits_for_the_end_of_what_must_not_be_half():
             seen.append("all of it")
         seen.append("and no more")
     assert seen == ["all of it"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_files_of_tensors_have_the_permissions_that_the_umask_leaves(cli, settings_file, tmp_path):
+    before = os.umask(0o027)
+    try:
+        assert cli("train", settings_file, "--epochs", 1, "--out", tmp_path / "model").status == 0
+        tmb.save(tmb.load(tmp_path / "model", backend="numpy"), tmp_path / "alone")
+        tmb.port(tmp_path / "model", tmp_path / "model.safetensors", to="safetensors")
+        write_tensors(tmp_path / "tensors.safetensors", {"w": np.zeros(2)})
+    finally:
+        os.umask(before)
+    written = [*(tmp_path / "model").iterdir(), *(tmp_path / "alone").iterdir(), *tmp_path.glob("*.safetensors")]
+    assert len(written) == 10
+    assert {path.name: path.stat().st_mode & 0o777 for path in written} == {path.name: 0o640 for path in written}

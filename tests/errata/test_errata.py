@@ -53,7 +53,7 @@ def test_the_command_prints_what_the_page_shows(name, measured):
         assert float(shown) >= float(bound) if side == "at least" else float(shown) <= float(bound)
 
 
-def test_W2_the_page_claims_something_of_every_figure_that_is_trained():
+def test_the_page_claims_something_of_every_figure_that_is_trained():
     assert all(len(FIGURE.findall(CLAIMED[name])) >= 1 for name in ("position-zero", "greedy-without-end"))
     assert sum(len(FIGURE.findall(text)) for text in CLAIMED.values()) >= 15
 

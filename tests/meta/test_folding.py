@@ -39,13 +39,13 @@ def folds(source, words=("",)):
 
 
 @pytest.mark.parametrize("path", JUDGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_W1_no_error_is_folded_by_a_bare_max_or_min(path):
+def test_no_error_is_folded_by_a_bare_max_or_min(path):
     name = str(path.relative_to(ROOT))
     found = folds(path.read_text())
     assert len(found) == ALLOWED.get(name, 0), f"{name}, lines {found}: use parity.verdict.measure.worst, which carries NaN on"
 
 
-def test_W1_nor_elsewhere():
+def test_no_error_is_folded_by_a_bare_max_or_min_elsewhere():
     found = {str(path.relative_to(ROOT)): folds(path.read_text(), WORDS) for path in OTHERS}
     assert len(found) > 200 and {name: lines for name, lines in found.items() if lines} == {}
 

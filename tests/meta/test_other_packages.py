@@ -42,7 +42,7 @@ def test_every_conformance_test_fails_on_a_backend_that_is_wrong_about_everythin
     assert len(outcome) >= 150 and not [name for name, passed in outcome.items() if passed]
 
 
-def test_W1_gradients_that_are_nan_but_for_the_first_fail(tmp_path):
+def test_gradients_that_are_nan_but_for_the_first_fail(tmp_path):
     packages = Path(__file__).parents[1] / "parity" / "packages"
     _, outcome = conformance("later", tmp_path, "-m", "not long", "-k", "test_cells and (block or preset)", packages=packages)
     assert len(outcome) >= 15 and not any(outcome.values())

@@ -37,7 +37,7 @@ def scanned():
     return [*porting, *sorted(PACKAGE.glob("checkpoint/*.py")), PACKAGE / "files" / "tensors.py"]
 
 
-def test_D4_nothing_else_opens_a_file_to_read_it():
+def test_nothing_else_opens_a_file_to_read_it():
     paths = {str(path.relative_to(PACKAGE)): path for path in scanned()}
     assert len(paths) > 40
     assert not {name: found for name, path in paths.items() if name not in OURS and (found := reads(path.read_text()))}

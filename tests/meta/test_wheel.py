@@ -124,7 +124,7 @@ def test_a_program_that_uses_the_wheel_type_checks_strictly(strictly_checked):
     assert done.returncode == 0, done.stdout
 
 
-def test_X6_type_checkers_read_an_editable_install(tmp_path):
+def test_type_checkers_read_an_editable_install(tmp_path):
     """It is a path, where setuptools may make a hook that Python alone obeys."""
     code = f"from setuptools import build_meta; print(build_meta.build_editable({str(tmp_path)!r}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "Keras' calls with one list are in no cell; tests/native/test_tensorflow_fit.py::test_X5_a_decoder_or_an_encoder_alone holds them": (
+    "Keras' calls with one list are in no cell; tests/native/test_tensorflow_fit.py::test_a_decoder_or_an_encoder_alone_takes_its_inputs_in_one_argument holds them": (
         "tensorflow/model.py EncoderDecoder.call: if self.encoder is None and dec_X is None: -> if self.encoder is not None and dec_X is None:",
     ),
     "tokens are no cells in formats of two bytes; tests/conformance/test_ties.py::test_log_probabilities_have_float32s_digits_in_every_dtype holds their scores": (

@@ -194,7 +194,7 @@ def test_a_trainer_leaves_the_random_state_alone():
     np.testing.assert_array_equal(got, expected)
 
 
-def test_M11_importing_sets_up_no_logging_and_logs_nothing():
+def test_importing_sets_up_no_logging_and_logs_nothing():
     code = "import logging; {}import transformer_mb.backends.mxnet; print(logging.root.handlers, logging.root.manager.disable)"
     for first in ("", "logging.basicConfig(level='INFO', handlers=[logging.StreamHandler()]); "):
         done = subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True)

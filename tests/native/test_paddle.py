@@ -273,7 +273,7 @@ def test_a_dropout_that_is_switched_on_is_not_passed_over():
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_M11_importing_warns_of_nothing(threads):
+def test_importing_warns_of_nothing(threads):
     command = [sys.executable, "-c", "import transformer_mb.backends.paddle"]
     environment = {**os.environ, "OMP_NUM_THREADS": threads}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

@@ -29,7 +29,7 @@ def logits(model, *inputs):
     return model(*inputs, training=False)[0].numpy()
 
 
-def test_X5_fit_is_the_trainers_step():
+def test_fit_is_the_trainers_step():
     model, twin = (TensorFlowBackend().build(CONFIG, seed=1) for _ in range(2))
     trainer = TensorFlowBackend().trainer(twin, optimizer="sgd", learning_rate=0.05)
     expected = [float(trainer.step(BATCH)) for _ in range(2)]
@@ -45,7 +45,7 @@ def test_X5_fit_is_the_trainers_step():
 
 
 @pytest.mark.further
-def test_X5_a_compiled_model_learns_and_goes_through_a_file(tmp_path):
+def test_a_compiled_model_learns_and_goes_through_a_file(tmp_path):
     keras.utils.set_random_seed(3)
     model = EncoderDecoder.from_config(CONFIG.replace(num_hiddens=32))
     model.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
@@ -60,7 +60,7 @@ def test_X5_a_compiled_model_learns_and_goes_through_a_file(tmp_path):
     np.testing.assert_array_equal(loaded(inputs), model(inputs))
 
 
-def test_X5_all_inputs_in_one():
+def test_a_model_takes_all_inputs_in_one_argument():
     model = TensorFlowBackend().build(CONFIG, seed=1)
     named = {"enc_X": SOURCE, "dec_X": TARGET}
     short, whole = logits(model, SOURCE, TARGET, LENS), logits(model, SOURCE, TARGET)
@@ -80,7 +80,7 @@ def test_X5_all_inputs_in_one():
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("with_lens", "in_one"), [(True, False), (False, True)], ids=["lengths, one by one", "in one"])
-def test_X5_in_a_functional_model_and_its_file(with_lens, in_one, tmp_path):
+def test_a_model_within_a_functional_model_and_its_file(with_lens, in_one, tmp_path):
     inner = TensorFlowBackend().build(CONFIG, seed=1)
     inputs = [keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")]
     inputs += [keras.Input((), dtype="int32")] if with_lens else []
@@ -94,7 +94,7 @@ def test_X5_in_a_functional_model_and_its_file(with_lens, in_one, tmp_path):
     np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(arrays), model(arrays))
 
 
-def test_X5_a_decoder_or_an_encoder_alone():
+def test_a_decoder_or_an_encoder_alone_takes_its_inputs_in_one_argument():
     decoder = TensorFlowBackend().build(DECODER, seed=1)
     expected = logits(decoder, None, TARGET)
     for inputs in (TARGET, [TARGET], {"dec_X": TARGET}):
@@ -107,7 +107,7 @@ def test_X5_a_decoder_or_an_encoder_alone():
     np.testing.assert_array_equal(encoder([SOURCE, LENS], training=False), states)
 
 
-def test_W29_eager_keras_refuses_lengths_out_of_range():
+def test_eager_keras_refuses_lengths_out_of_range():
     """Compiled, predict and fit see shapes alone; ``run_eagerly=True`` brings the checks of values back."""
     model = TensorFlowBackend(device="cpu").build(CONFIG)
     model.compile(keras.optimizers.SGD(0.05), SUMMED, run_eagerly=True)

@@ -163,7 +163,7 @@ def test_a_scripted_training_loop_of_the_book_runs_on_our_model():
     assert whole.argmax(dim=2)[0].tolist() == tokens[1:]
 
 
-def test_C10_autocast_casts_by_itself():
+def test_autocast_casts_by_itself():
     """Under it a layer takes other floating dtypes than that of its weights."""
     block = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, norm_position="pre").eval()
     X = torch.randn(2, 3, 8)

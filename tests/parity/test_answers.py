@@ -23,7 +23,7 @@ from transformer_mb.registry import PLAIN_DTYPES
 GRADIENTS = "layer gradients: encoder block, lens *|model gradients: d2l *|stepwise gradients: step 0 *"
 
 
-def test_W1_nan_in_a_later_gradient_fails(faulty_backends):
+def test_nan_in_a_later_gradient_fails(faulty_backends):
     outcome, _ = run_matrix([WorkerSpec("later"), WorkerSpec("numpy")], Selection(cases=GRADIENTS, dtypes=PLAIN_DTYPES))
     by_backend = {name: [one for one in outcome.results if one.backend == name] for name in ("later", "numpy")}
     assert len(by_backend["later"]) == len(by_backend["numpy"]) == 10
@@ -33,7 +33,7 @@ def test_W1_nan_in_a_later_gradient_fails(faulty_backends):
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_W1_folding_keeps_what_is_not_finite(place, wrong):
+def test_folding_keeps_what_is_not_finite(place, wrong):
     errors = [1e-16, 1e-16, 1e-16]
     errors[place] = wrong
     assert not np.isfinite(worst(errors))
@@ -46,7 +46,7 @@ def test_W1_folding_keeps_what_is_not_finite(place, wrong):
 
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Baseline)])
-def test_W1_a_baseline_that_is_not_finite_excuses_nothing(field):
+def test_a_baseline_that_is_not_finite_excuses_nothing(field):
     for dtype in (*PLAIN_DTYPES, "bfloat16"):
         for wrong in (np.nan, np.inf):
             for pair in (Errors(wrong, 0.0), Errors(0.0, wrong)):
@@ -66,7 +66,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_W1_an_answer_is_refused_as_a_whole(kind):
+def test_an_answer_with_a_wrong_part_is_refused_as_a_whole(kind):
     good = {**EXPECTED, "output": np.ones((2, 3), np.float32)}
     check_answer(good, EXPECTED, "float32")
     change, words = WRONG[kind]
@@ -83,7 +83,7 @@ def handed_over_early(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
-def test_W1_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype, handed_over_early):
+def test_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype, handed_over_early):
     """From NumPy to itself, in this process; ``test_controls`` plants them into the answers of all other rows."""
     ask = reference.answer if dtype == "float64" else reference.baseline
     recording = Recording(make_job(None, 0))
@@ -101,7 +101,7 @@ def test_W1_wrong_numbers_in_the_answers_of_a_hand_over_are_caught(dtype, handed
     assert {"loss", "gradient", "weights", "slots.m", "slots.v", "losses"} == set(arrays)
 
 
-def test_W1_a_training_that_is_not_finite_leaves_nothing_to_continue_from(handed_over_early):
+def test_a_training_that_is_not_finite_leaves_nothing_to_continue_from(handed_over_early):
     recording = Recording(make_job(None, 0))
     start = HandOverStart(recording, "float64")
 

@@ -32,7 +32,7 @@ def test_every_row_has_a_control_of_its_own(outcome):
     assert rows == set(LADDER)
 
 
-def test_W1_wrong_numbers_are_planted_into_every_kind_of_answer(outcome):
+def test_wrong_numbers_are_planted_into_every_kind_of_answer(outcome):
     """A hand-over's, which needs the others' results, in ``test_answers``."""
     planted = [control for control in outcome.controls if control.control.startswith(("NaN in", "infinity in"))]
     assert {control.row for control in planted} == {row.name for row in LADDER.values() if not row.made_of}

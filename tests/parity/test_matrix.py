@@ -49,7 +49,7 @@ def test_the_committed_run_held(committed):
     assert set(committed["versions"]) == set(BUILT_IN)
 
 
-def test_W1_the_committed_run_noticed_what_is_not_finite_in_every_row(plan, committed):
+def test_the_committed_run_noticed_what_is_not_finite_in_every_row(plan, committed):
     controls = [one for one in committed["control_results"] if one["control"].startswith(("NaN in", "infinity in"))]
     caught = {(one["row"], one["dtype"], one["backend"], one["control"].split(" in ")[0]) for one in controls if one["caught"]}
     rows = {(cell.row, cell.dtype, name) for name, entry in BUILT_IN.items() for cell in plan.cells(name, entry.dtypes)}
@@ -156,7 +156,7 @@ def test_a_failing_run_ends_with_1_and_names_the_cell(tmp_path, capsys, faulty_b
     assert ElementTree.parse(tmp_path / "junit").getroot().get("failures") == "1"
 
 
-def test_W11_a_named_column_without_cells_fails(capsys, faulty_backends):
+def test_a_named_column_without_cells_fails(capsys, faulty_backends):
     command = ["parity", "--backends", "shrunken,numpy", "--cases", "layer forward: ffn relu*", "--dtype", "float64"]
     assert main(command) == 1
     assert "FAILED shrunken executed no cell: it offers no dtype." in capsys.readouterr().out
@@ -164,7 +164,7 @@ def test_W11_a_named_column_without_cells_fails(capsys, faulty_backends):
     assert "FAILED numpy executed no cell: it offers" in capsys.readouterr().out
 
 
-def test_W11_what_a_built_in_backend_must_offer_is_not_its_own_word(monkeypatch):
+def test_what_a_built_in_backend_must_offer_is_not_its_own_word(monkeypatch):
     """A worker that greets without a dtype is asked for it all the same."""
     true = column.Worker
 
@@ -177,7 +177,7 @@ def test_W11_what_a_built_in_backend_must_offer_is_not_its_own_word(monkeypatch)
     assert {result.dtype for result in outcome.results} == set(PLAIN_DTYPES) and outcome.holds
 
 
-def test_W11_the_table_of_dtypes_is_that_of_the_backends():
+def test_the_table_of_dtypes_is_that_of_the_backends():
     for name, entry in BUILT_IN.items():
         source = (ROOT / "backends" / name / "backend.py").read_text()
         assert set(ast.literal_eval(re.search(r"^    dtypes = (\(.*\))$", source, re.MULTILINE)[1])) == set(entry.dtypes)
@@ -190,14 +190,14 @@ def test_a_run_in_which_no_control_was_planted_fails(monkeypatch):
     assert not outcome.failed and not outcome.holds and outcome.idle == ["No negative control ran in numpy."]
 
 
-def test_S5_8_a_pasted_id_selects_its_cell():
+def test_a_pasted_id_selects_its_cell():
     wanted = Cell("layer forward", "ffn relu", "float64")
     selection = Selection(cases=wanted.id)
     assert selection.takes(wanted) and not selection.takes(wanted._replace(dtype="float32"))
     assert Selection(cases="*ffn relu [float*]").takes(wanted) and Selection(cases=f"x|{wanted.id}").takes(wanted)
 
 
-def test_S5_4_and_S5_5_whatever_a_backend_says_breaks_no_document(tmp_path, capsys, faulty_backends):
+def test_whatever_a_backend_says_breaks_no_document(tmp_path, capsys, faulty_backends):
     """Control characters in its errors, a bar, a tag and a line end in its version."""
     files = [text for kind in ("json", "junit", "report") for text in (f"--{kind}", str(tmp_path / kind))]
     command = ["parity", "--backends", "loud,numpy", "--cases", "layer forward: ffn relu*", "--dtype", "float64"]

@@ -17,7 +17,7 @@ EVERY = {(each.row, each.case): each for each in token_experiments("float64", se
 
 @pytest.mark.some(4)
 @pytest.mark.parametrize("decoding", EVERY.values(), ids=lambda one: one.cells("")[0].id)
-def test_W10_hypotheses_end_and_hold_several_tokens(decoding):
+def test_hypotheses_end_and_hold_several_tokens(decoding):
     tokens, wanted = decoding.expected["tokens"], decoding.search.rows
     assert tokens.shape[0] == wanted and all(is_telling(row, decoding.search) for row in tokens)
     assert np.array_equal(decoding.expected["scored tokens"], tokens)
@@ -68,7 +68,7 @@ SEARCHES = [(name, case) for name in ("without_penalty", "without_reordering") f
 
 
 @pytest.mark.parametrize(("name", "case"), SEARCHES)
-def test_W10_another_search_fails_every_beam_cell(name, case, faulty_backends):
+def test_another_search_fails_every_beam_cell(name, case, faulty_backends):
     backend = load_backend_class(name)(dtype="float64")
     decoding = EVERY["beam tokens", case]
     assert judged(decoding, "numpy", reference.answer)[0].status == "passed"

@@ -110,7 +110,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-def test_D8_a_malformed_answer_fails_that_column_alone(kind, monkeypatch):
+def test_a_malformed_answer_fails_that_column_alone(kind, monkeypatch):
     answer, words = ANSWERS[kind]
     reason = with_answers(monkeypatch, lambda worker, true: true if worker.greeted < 1 else answer)
     assert words in reason
@@ -126,7 +126,7 @@ GREETINGS = {
 
 
 @pytest.mark.parametrize("kind", GREETINGS)
-def test_D8_a_malformed_greeting_fails_that_column_alone(kind, monkeypatch):
+def test_a_malformed_greeting_fails_that_column_alone(kind, monkeypatch):
     reason = with_answers(monkeypatch, lambda worker, true: (GREETINGS[kind], b""))
     assert "greet" in reason
 
@@ -149,7 +149,7 @@ def with_answers(monkeypatch, answer):
     return next(one.reason for one in outcome.results if one.backend == "numpy@odd")
 
 
-def test_D8_a_decode_answer_without_logits_is_caught_and_ends_nothing():
+def test_a_decode_answer_without_logits_is_caught_and_ends_nothing():
     decoding = token_experiments("float64", seed=0)[0]
     control = Control("no logits", "greedy tokens", "d2l", lambda request: request)
     searched = {name: value for name, value in decoding.expected.items() if name != "logits"}
@@ -169,18 +169,18 @@ UNSAFE = {
 
 
 @pytest.mark.parametrize("kind", UNSAFE)
-def test_X3_what_ssh_or_a_shell_would_take_for_more_is_refused(kind):
+def test_a_host_that_ssh_or_a_shell_would_take_for_more_is_refused(kind):
     options, words = UNSAFE[kind]
     with pytest.raises(ParityError, match=words):
         WorkerSpec(**options)
 
 
-def test_X3_hosts_that_are_hosts():
+def test_hosts_with_user_address_or_port_are_taken():
     for host in ("there", "me@there", "10.0.0.7", "me@there.example.org -p 2222", "[::1]"):
         assert WorkerSpec("numpy@h", ssh=host).address(Path("/nowhere")).startswith(f"ssh={host}//id=numpy@h")
 
 
-def test_X3_an_interpreter_is_one_word_of_a_command(tmp_path):
+def test_an_interpreter_is_one_word_of_a_command(tmp_path):
     """Here and on another host, where a shell reads it."""
     spec = WorkerSpec("numpy@h", python="/opt/my python; touch x")
     assert "//python='/opt/my python; touch x'//" in spec.address(tmp_path)

@@ -37,7 +37,7 @@ def run_program(name, *arguments):
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory):
+def trained_on(tmp_path_factory):
     """By backend: a folder with ``canonical`` and that framework's own files (see ``train_natively``)."""
 
     @cache
@@ -50,10 +50,10 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def good(trained, tmp_path_factory):
+def good(trained_on, tmp_path_factory):
     """A good file of each format."""
     folder = tmp_path_factory.mktemp("good")
-    model = read_source(trained("numpy") / "canonical", None, {}).model
+    model = read_source(trained_on("numpy") / "canonical", None, {}).model
     for name in CONTAINERS:
         write_target(model, find_target(name), folder / name, {})
     biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True}

@@ -27,7 +27,7 @@ ABSURD = {
 
 
 @pytest.mark.parametrize("name", ABSURD)
-def test_S5_7_a_configuration(name):
+def test_an_absurd_number_in_a_configuration_is_refused(name):
     value, words = ABSURD[name]
     with pytest.raises(ConfigError, match=words) as caught:
         TransformerConfig(**{**SIZES, name: value})
@@ -35,14 +35,14 @@ def test_S5_7_a_configuration(name):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0, 1.0, -1e-5])
-def test_S5_7_an_epsilon_that_is_none(value):
+def test_an_epsilon_outside_of_0_to_1_is_refused(value):
     with pytest.raises(ConfigError, match="norm_eps must be"):
         TransformerConfig(**SIZES, norm_eps=value)
 
 
 @pytest.fixture
-def checkpoint(trained, tmp_path):
-    return shutil.copytree(trained("numpy") / "canonical", tmp_path / "checkpoint")
+def checkpoint(trained_on, tmp_path):
+    return shutil.copytree(trained_on("numpy") / "canonical", tmp_path / "checkpoint")
 
 
 def said(folder, **changes):
@@ -54,7 +54,7 @@ def said(folder, **changes):
 @pytest.mark.parametrize(
     "lie", [{"position_offset": 10**8}, {"max_len": 10**8}, {"max_len": 65_000, "position_offset": 1_000}, {"norm_eps": 10**30}]
 )
-def test_D5_sizes_that_no_tensor_bounds_in_every_command(checkpoint, lie):
+def test_sizes_that_no_tensor_bounds_are_refused_by_every_reader(checkpoint, lie):
     """Translating, evaluating and loading read a checkpoint this way; porting and inspecting the other."""
     said(checkpoint, **lie)
     words = "must be at most 65536|norm_eps must be positive and below 1"
@@ -64,19 +64,19 @@ def test_D5_sizes_that_no_tensor_bounds_in_every_command(checkpoint, lie):
         read_source(checkpoint, None, {})
 
 
-def test_D5_settings_that_say_them(checkpoint, good):
+def test_absurd_sizes_in_settings_are_refused(checkpoint, good):
     for path in (checkpoint, good / "npz"):
         with pytest.raises(PortError, match="contradict what the source itself shows or records: position_offset is 0"):
             read_source(path, None, {"position_offset": 10**8})
 
 
-def test_D5_more_layers_than_tensors_by_hand():
+def test_more_layers_than_tensors_are_refused():
     config = TransformerConfig(**SIZES, encoder_num_layers=1 << 31)
     with pytest.raises(CheckpointError, match="encoder_num_layers must be at most the 1 tensors"):
         Checkpoint(config=config, weights={"w": np.zeros(1)}).check()
 
 
-def test_S5_7_weights_that_are_not_there(checkpoint):
+def test_missing_weights_are_named(checkpoint):
     (checkpoint / "model.safetensors").unlink()
     for read in (read_checkpoint, lambda folder: read_source(folder, None, {})):
         with pytest.raises((CheckpointError, PortError), match=r"model\.safetensors must be a safetensors file, but it is not"):
@@ -84,14 +84,14 @@ def test_S5_7_weights_that_are_not_there(checkpoint):
 
 
 @pytest.mark.parametrize("name", ["npz", "safetensors", "mxnet", "paddle", "flax", "keras"])
-def test_S5_7_a_name_of_five_thousand_digits(tmp_path, name):
+def test_a_name_of_five_thousand_digits_is_refused(tmp_path, name):
     tensors = {f"encoder.blks.block{'9' * 5000}.attention.W_q.weight": np.zeros((2, 2), np.float32)}
     FORMATS[name].module.write(tmp_path / "x", NativeFile(format=name, tensors=tensors))
     with pytest.raises(PortError, match="a name must have at most 500 characters"):
         read_source(tmp_path / "x", None, {"num_heads": 2})
 
 
-def test_S5_7_a_shape_that_no_array_has(tmp_path):
+def test_a_shape_that_no_array_has_is_damage(tmp_path):
     header = json.dumps({"w": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]}}).encode()
     (tmp_path / "x").write_bytes(struct.pack("<Q", len(header)) + header)
     with pytest.raises(PortError, match="must be a safetensors file, but it is damaged: array is too big"):
@@ -99,7 +99,7 @@ def test_S5_7_a_shape_that_no_array_has(tmp_path):
 
 
 @pytest.mark.parametrize("names", ["{i}{j}", "{i", "{i}}", "block", "{i.real}", "{i:>9999}", 5])
-def test_S5_7_names_of_blocks_that_are_no_pattern(good, names):
+def test_names_of_blocks_that_are_no_pattern_are_refused(good, names):
     model = read_source(good / "npz", None, {"num_heads": 2}).model
     with pytest.raises(PortError, match="block_names must be d2l, or a text with {i} and no other braces in it"):
         d2l.write(model, "npz", {"block_names": names})

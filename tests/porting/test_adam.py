@@ -114,6 +114,6 @@ def test_layer_wise_groups_arrive_in_the_model(saved):
     assert read_source(saved / "groups.pt", None, {"num_heads": 2}).model.optimizer is None
 
 
-def test_S5_3_prefixes_of_wrappers_in_any_order_are_no_part_of_a_name(saved):
+def test_prefixes_of_wrappers_in_any_order_are_no_part_of_a_name(saved):
     names = json.loads((saved / "names.json").read_text())
     assert names["wrapped"] == names["named"]

@@ -1,12 +1,17 @@
 """The CTranslate2 export, run by its own engine: the switches that it knows, refusals, and a trained model."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import transformer_mb as tmb
 from porting.demo_model import STEPS, compared
 from porting.on_backend import sentences
+from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.data import encode_pairs
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
@@ -17,6 +22,7 @@ from transformer_mb.porting.exports import ctranslate2 as export
 from transformer_mb.porting.families import canonical
 from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.port import port
+from transformer_mb.porting.proof.reference_runs.ctranslate2 import GREEDY, ONE_THREAD
 from transformer_mb.registry import get_backend
 
 # Few models that hold all switches between them: each takes two processes of seconds.
@@ -39,6 +45,8 @@ CASES = {
 }
 QUICK = ("post-norm with final norm, learned positions from 2", "shared and tied, one token never", "encoder")
 LIMIT = 1e-6  # four times what NumPy's float32 is off here at most
+SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 4, "decoder_num_heads": 4, "max_len": 20}
+CONFIG = tmb.presets.d2l(11, 13, encoder_num_layers=1, decoder_num_layers=1, **SIZES)
 
 
 def made(config):
@@ -75,6 +83,13 @@ def batch_for(config):
     if config.token_types:
         batch["token_types"] = 1 - (BATCH["source"] > 4)
     return batch
+
+
+@pytest.fixture
+def small(tmp_path) -> Path:
+    """A checkpoint without vocabularies."""
+    tmb.save(tmb.get_backend("numpy").build(CONFIG, seed=0), tmp_path / "small")
+    return tmp_path / "small"
 
 
 @pytest.mark.some(1)
@@ -118,3 +133,24 @@ def test_five_hundred_unseen_sentences(tmp_path, demo, record_property):
     assert logit_error <= 4 * demo.logit_error
     assert not clear
     assert len(ties) <= 5
+
+
+def test_ctranslate2_ends_the_sources_itself(checkpoint, tmp_path, pairs):
+    """The engine's own Translator is given the words as they are, and gives what ``translate`` gives."""
+    import ctranslate2
+
+    report = tmb.port(checkpoint, tmp_path / "engine", to="ctranslate2")
+    assert report.holds and json.loads((tmp_path / "engine" / "config.json").read_text())["add_source_eos"] is True
+    engine = ctranslate2.Translator(str(tmp_path / "engine"), **ONE_THREAD)
+    found = read_checkpoint(checkpoint)
+    sentences = [source.split() for source, _ in pairs[:8]]
+    got = [one.hypotheses[0] for one in engine.translate_batch(sentences, max_decoding_length=12, **GREEDY)]
+    backend = tmb.get_backend("numpy")
+    batch = encode_pairs(pairs[:8], found.source_vocabulary, found.target_vocabulary, num_steps=12)
+    tokens = backend.greedy(tmb.load(checkpoint), batch.source, batch.source_valid_lens, 12)
+    assert got == [[found.target_vocabulary.entries[number] for number in row] for row in tokens] and any(got)
+
+
+def test_without_vocabularies_ctranslate2_leaves_sources_as_they_are(small, tmp_path):
+    tmb.port(small, tmp_path / "engine", to="ctranslate2")
+    assert not json.loads((tmp_path / "engine" / "config.json").read_text()).get("add_source_eos")

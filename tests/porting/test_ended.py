@@ -70,8 +70,8 @@ def place(tmp_path):
 
 
 @pytest.fixture
-def model(trained):
-    return trained("numpy") / "canonical"
+def model(trained_on):
+    return trained_on("numpy") / "canonical"
 
 
 def in_the_proof(place):
@@ -80,7 +80,7 @@ def in_the_proof(place):
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
-def test_S5_9_a_port_that_is_asked_to_end_leaves_nothing(place, model, ending):
+def test_a_port_that_is_asked_to_end_leaves_nothing(place, model, ending):
     process = place.start(model, place.out / "m.params", "--to", "mxnet")
     wait_until(lambda: in_the_proof(place))
     process.send_signal(ending)
@@ -91,7 +91,7 @@ def test_S5_9_a_port_that_is_asked_to_end_leaves_nothing(place, model, ending):
 
 
 @pytest.mark.further
-def test_S5_9_what_a_killed_port_leaves_the_next_one_removes(place, model):
+def test_what_a_killed_port_leaves_the_next_one_removes(place, model):
     process = place.start(model, place.out / "m.params", "--to", "mxnet")
     wait_until(lambda: in_the_proof(place))
     process.kill()
@@ -119,7 +119,7 @@ KILLED = ["canonical", "npz", "paddle", "onnx", "ctranslate2", "safetensors"]
 
 @pytest.mark.long
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_S5_9_ports_ended_at_random_moments(tmp_path, ending):
+def test_a_port_ended_at_a_random_moment_leaves_the_old_or_the_new_whole(tmp_path, ending):
     """Thirty ports, to folders and files, half of them with --force: what lies there is the old model or the new, whole."""
     moments = random.Random(7)
     counts = {"old": 0, "new": 0, "nothing": 0}
@@ -190,7 +190,7 @@ with ended_cleanly():
 @pytest.mark.long
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("target", ["canonical", "npz", "paddle"])
-def test_S5_9_a_port_ended_at_each_of_its_last_steps(tmp_path, target, ending):
+def test_a_port_ended_at_any_of_its_last_steps_leaves_the_old_or_the_new_whole(tmp_path, target, ending):
     """Random moments seldom hit them."""
     sources, (old, new) = made(target, tmp_path)
     weights_of_old, weights_of_new = (whole.split()[0] for whole in (old, new))

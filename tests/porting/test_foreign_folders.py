@@ -55,7 +55,7 @@ def say(folder, **changes):
     [("bert", one) for one in ("roberta", "camembert", "xlm-roberta", "data2vec-text", "electra")]
     + [("marian", one) for one in ("bart", "mbart", "pegasus", "m2m_100")],
 )
-def test_W5_another_model_is_refused_even_when_the_family_is_said(family, given, forced, tmp_path):
+def test_another_model_is_refused_even_when_the_family_is_said(family, given, forced, tmp_path):
     folder = folder_of(family, tmp_path / "folder")
     say(folder, model_type=given, architectures=None)
     with pytest.raises(PortError) as caught:
@@ -65,7 +65,7 @@ def test_W5_another_model_is_refused_even_when_the_family_is_said(family, given,
 
 
 @pytest.mark.parametrize("family", MADE)
-def test_W5_a_folder_without_a_model_type_must_name_a_class(family, tmp_path):
+def test_a_folder_without_a_model_type_must_name_a_class(family, tmp_path):
     folder = folder_of(family, tmp_path / "folder")
     say(folder, model_type=None)
     assert read_source(folder, None, {}).family == family
@@ -79,7 +79,7 @@ def test_W5_a_folder_without_a_model_type_must_name_a_class(family, tmp_path):
         read_source(folder, None, {})
 
 
-def test_W5_layers_that_differ_are_refused(tmp_path):
+def test_layers_that_differ_are_refused(tmp_path):
     folder = folder_of("bert", tmp_path / "folder")
     say(folder, per_layer_config={"1": {"intermediate_size": 4}})
     with pytest.raises(PortError, match="per_layer_config must be None"):
@@ -103,7 +103,7 @@ def stand_in(tmp_path, monkeypatch):
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("family", MADE)
-def test_X2_a_folder_that_names_code_runs_none(family, tmp_path, stand_in):
+def test_a_folder_that_names_code_runs_none(family, tmp_path, stand_in):
     folder = folder_of(family, tmp_path / "folder")
     code = {"auto_map": {"AutoModel": "somebody/something--model.Model"}, "custom_generate": "somebody/something"}
     say(folder, _attn_implementation="somebody/something", attn_implementation="somebody/something", **code)
@@ -116,7 +116,7 @@ def test_X2_a_folder_that_names_code_runs_none(family, tmp_path, stand_in):
     assert not stand_in.exists(), stand_in.read_text()
 
 
-def test_X2_what_runs_is_what_was_read(tmp_path, monkeypatch):
+def test_what_runs_is_what_was_read(tmp_path, monkeypatch):
     """Files that change after they were read change nothing."""
     folder, prove = folder_of("marian", tmp_path / "folder"), port.prove
     expected = read_source(folder, None, {}).model.weights
@@ -135,7 +135,7 @@ def test_X2_what_runs_is_what_was_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.further
-def test_X2_tensors_that_the_class_does_not_take_are_named(tmp_path):
+def test_tensors_that_the_class_does_not_take_are_named(tmp_path):
     model = read_source(folder_of("bert", tmp_path / "folder"), None, {}).model
     arrays = {f"tensor.{name}": array for name, array in model.native.tensors.items()}
     arrays["tensor.encoder.layer.0.elsewhere.weight"] = arrays.pop("tensor.encoder.layer.0.output.dense.weight")
@@ -147,7 +147,7 @@ def test_X2_tensors_that_the_class_does_not_take_are_named(tmp_path):
 
 
 @pytest.mark.further
-def test_S5_3_a_model_of_seven_positions(tmp_path):
+def test_a_model_of_seven_positions_is_ported(tmp_path):
     """Its probe leaves room for the one token more that ``generate`` takes."""
     small = small_marian()
     place = tmp_path / "folder"

@@ -34,7 +34,7 @@ def assert_clean(done):
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", [*FILES, *FOLDERS])
-def test_S5_9_a_full_disk_leaves_what_was_there(small_disk, tmp_path, target):
+def test_a_full_disk_leaves_what_was_there(small_disk, tmp_path, target):
     """At once full, and full after some of the new content; with and without --force."""
     sources = [source_for(target, number, tmp_path / str(number)) for number in (0, 1)]
     first = (
@@ -60,7 +60,7 @@ def test_S5_9_a_full_disk_leaves_what_was_there(small_disk, tmp_path, target):
 
 
 @pytest.mark.parametrize("target", ["keras", "ctranslate2"])
-def test_S5_9_a_full_folder_for_temporary_files_is_said(small_disk, tmp_path, target):
+def test_a_full_folder_for_temporary_files_is_said(small_disk, tmp_path, target):
     source = source_for(target, 0, tmp_path / "source")
     (tmp_path / "out").mkdir()
     fill(small_disk, 8192)  # Python takes another folder where nothing at all can be written

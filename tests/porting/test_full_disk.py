@@ -23,11 +23,11 @@ def transformer_mb(*arguments, **environment):
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
 
 
-def test_D7_a_keras_file_on_a_full_disk(good, trained, small_disk):
+def test_a_keras_file_on_a_full_disk_is_an_error_and_leaves_nothing(good, trained_on, small_disk):
     """In a process of its own, since the C library under h5py once ended it by a signal."""
     room = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_bsize - 16384))
-    done = transformer_mb("port", trained("numpy") / "canonical", small_disk / "x.weights.h5", "--to", "keras")
+    done = transformer_mb("port", trained_on("numpy") / "canonical", small_disk / "x.weights.h5", "--to", "keras")
     assert done.returncode == 2, done.stderr[-2000:]
     assert "cannot be written: No space left on device" in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr and len(done.stderr) < 1000
@@ -35,13 +35,13 @@ def test_D7_a_keras_file_on_a_full_disk(good, trained, small_disk):
 
 
 @pytest.mark.parametrize("name", [name for name, row in FORMATS.items() if row.writable and name != "torch"])
-def test_S5_7_every_writer_says_that_the_disk_is_full(small_disk, name):
+def test_every_writer_says_that_the_disk_is_full(small_disk, name):
     tensors = {f"w{i}": np.random.default_rng(i).normal(size=ROOM // 8) for i in range(3)}
     with pytest.raises(OSError, match="No space left on device"):
         FORMATS[name].module.write(small_disk / "x", NativeFile(format=name, tensors=tensors))
 
 
-def test_S5_7_a_marian_folder_on_a_full_disk(small_disk):
+def test_a_marian_folder_on_a_full_disk_is_an_error(small_disk):
     room = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_bsize - 8192))
     (small_disk / "x").mkdir()
@@ -49,7 +49,7 @@ def test_S5_7_a_marian_folder_on_a_full_disk(small_disk):
         marian.write(small_marian(), small_disk / "x")
 
 
-def test_S5_7_a_temporary_folder_that_is_full(small_disk, monkeypatch):
+def test_a_full_temporary_folder_is_named_and_left_empty(small_disk, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     with pytest.raises(PortError, match=f"temporary folder {small_disk} cannot be written to: No space left on device"):
         worker.call("formats.native_loaders.keras:read", {"w": np.ones(ROOM)}, {})

@@ -85,8 +85,8 @@ def fuzz_folder(folder, count, seed, tmp_path):
     return refused
 
 
-def test_damaged_folders(trained, tmp_path):
-    assert fuzz_folder(trained("numpy") / "canonical", 60, 0, tmp_path) >= 20
+def test_damaged_folders(trained_on, tmp_path):
+    assert fuzz_folder(trained_on("numpy") / "canonical", 60, 0, tmp_path) >= 20
     (tmp_path / "bert").mkdir()
     (tmp_path / "copy").mkdir()
     bert.write(hugging_face.small_bert(), tmp_path / "bert")
@@ -94,11 +94,11 @@ def test_damaged_folders(trained, tmp_path):
 
 
 @pytest.mark.long
-def test_many_damaged_folders(trained, tmp_path, references):
+def test_many_damaged_folders(trained_on, tmp_path, references):
     (tmp_path / "bert").mkdir()
     bert.write(hugging_face.small_bert(), tmp_path / "bert")
     folders = {
-        "canonical": trained("numpy") / "canonical",
+        "canonical": trained_on("numpy") / "canonical",
         "bert": tmp_path / "bert",
         "marian": references["published"].folder,
     }
@@ -127,11 +127,11 @@ def test_damaged_hdf5(good):
 
 
 @pytest.mark.long
-def test_many_damaged_files_that_frameworks_read(good, trained):
+def test_many_damaged_files_that_frameworks_read(good, trained_on):
     for runner, file, count in (
         ("hdf5", good / "keras", 1000),
-        ("torch", trained("torch") / "training.pt", 600),
-        ("tensorflow", trained("tensorflow") / "model.index", 400),
+        ("torch", trained_on("torch") / "training.pt", 600),
+        ("tensorflow", trained_on("tensorflow") / "model.index", 400),
     ):
         print(runner, fuzz_natively(runner, file, count, 5000))
 
@@ -166,7 +166,7 @@ HOSTILE = hostile_files()
 
 @pytest.mark.some(12)
 @pytest.mark.parametrize(("kind", "name"), HOSTILE, ids=[f"{kind}: {name}" for kind, name in HOSTILE])
-def test_D2_D3_D6_a_hostile_file_takes_seconds_and_little_memory(tmp_path, figures, kind, name):
+def test_a_hostile_file_takes_seconds_and_little_memory(tmp_path, figures, kind, name):
     content = HOSTILE[kind, name]
     assert len(content) < 1 << 20
     ended = read_limited(tmp_path / "file", kind, name, content, figures, SECONDS, MEGABYTES)
@@ -174,7 +174,7 @@ def test_D2_D3_D6_a_hostile_file_takes_seconds_and_little_memory(tmp_path, figur
 
 
 @pytest.mark.long
-def test_D6_large_hostile_files(tmp_path, figures):
+def test_large_hostile_files_are_not_read(tmp_path, figures):
     """Those that took gigabytes or minutes."""
     for (kind, name), make in large_files().items():
         assert read_limited(tmp_path / "file", kind, name, make(), figures, 30, MEGABYTES) != "read"

@@ -95,7 +95,7 @@ def loaded(tmp_path_factory):
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_W4_a_port_loads_by_the_lines_that_it_prints(program, loaded):
+def test_a_port_loads_by_the_lines_that_it_prints(program, loaded):
     for target, one in loaded(program).items():
         expected = run_reference(one.model, BATCH)
         if target == "bert":
@@ -106,7 +106,7 @@ def test_W4_a_port_loads_by_the_lines_that_it_prints(program, loaded):
             assert np.abs(wanted).max() > 0.1 and error(one.outputs, wanted) <= LIMIT, target
 
 
-def test_F5_a_pt_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded):
+def test_a_pt_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded):
     """``load_state_dict(torch.load(...))`` takes each, whether the source was trained or not."""
     one = loaded("torch")["torch"]
     assert one.report.optimizer and (one.folder / "torch.optimizer.pt").is_file()
@@ -116,7 +116,7 @@ def test_F5_a_pt_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded):
         assert np.array_equal(array, one.model.optimizer[f"m.{name}"])
 
 
-def test_F5_lines_say_what_is_left_to_the_caller():
+def test_loading_lines_say_what_is_left_to_the_caller():
     """Embeddings and output lie beside the stacks: the lines make them, and the report says what to compute."""
     biases = {"encoder_attention_bias": True, "decoder_attention_bias": True, "final_norm": True, "max_len": 20}
     config = tmb.presets.d2l(11, 13, num_hiddens=8, ffn_num_hiddens=12, **biases)

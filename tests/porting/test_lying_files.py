@@ -99,7 +99,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize(("code", "words"), BESIDE.values(), ids=BESIDE)
-def test_D3_what_unpickling_would_carry_out_beside_good_tensors(good, tmp_path, code, words):
+def test_what_unpickling_would_carry_out_beside_good_tensors(good, tmp_path, code, words):
     """It stays on the stack, so that no tensor shows it: whatever else unpickles the file takes its memory, or worse."""
     path = tmp_path / "model.pdparams"
     content = (good / "paddle").read_bytes()
@@ -216,10 +216,10 @@ def test_all_that_does_not_fit_is_listed_at_once(good, tmp_path):
 
 
 @pytest.mark.parametrize("lie", [{"encoder_num_layers": 10**9}, {"max_len": 10**12}, {"target_vocab_size": 10**12}])
-def test_sizes_that_no_tensor_bears_out(good, trained, tmp_path, lie):
+def test_sizes_that_no_tensor_bears_out(good, trained_on, tmp_path, lie):
     """In a checkpoint's config.json, in the metadata of a safetensors file, and in the settings."""
     folder = tmp_path / "checkpoint"
-    shutil.copytree(trained("numpy") / "canonical", folder)
+    shutil.copytree(trained_on("numpy") / "canonical", folder)
     described = json.loads((folder / "config.json").read_text())
     config = {**described["config"], **lie}
     (folder / "config.json").write_text(json.dumps({**described, "config": config}))

@@ -241,7 +241,7 @@ def test_what_the_proof_runs_is_what_users_have(name, references):
 
 
 @pytest.mark.parametrize("name", [name for name in NARROW if name.startswith("marian")])
-def test_S5_2_a_narrow_folder_computes_in_float32(name, references):
+def test_a_narrow_folder_computes_in_float32(name, references):
     reference = references[name]
     model = marian.read(reference.folder, {})
     got = on_numpy(model, reference.batch)

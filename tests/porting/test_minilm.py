@@ -196,7 +196,7 @@ def test_what_the_family_cannot_hold(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in NARROW if name.startswith("bert")])
-def test_S5_2_a_narrow_folder_computes_in_float32(name, references):
+def test_a_narrow_folder_computes_in_float32(name, references):
     reference = references[name]
     got = on_numpy(bert.read(reference.folder, {}), reference.batch)
     assert np.abs(got - reference.outputs["encoder"]).max() <= 1e-5

@@ -55,7 +55,7 @@ def bare(checkpoint, tmp_path):
 HEADS = {"encoder_num_heads": 2, "decoder_num_heads": 4}
 
 
-def test_W6b_every_field_that_no_tensor_shows_is_listed(checkpoint, bare, tmp_path):
+def test_every_field_that_no_tensor_shows_is_listed(checkpoint, bare, tmp_path):
     report = tmb.port(bare, tmp_path / "out", to="canonical", config={**HEADS, "activation": "gelu"})
     shown = set(inferred_fields(read_source(checkpoint, None, {}).model.weights, {}))
     assert {name for fields in report.origins.values() for name in fields} == FIELDS - shown
@@ -73,7 +73,7 @@ def test_W6b_every_field_that_no_tensor_shows_is_listed(checkpoint, bare, tmp_pa
     assert again.origins["given"] == again.origins["assumed"] == {} and again.origins["recorded"]["max_len"] == 20
 
 
-def test_W6b_inspect_prints_the_origins(bare, tmp_path, capfd):
+def test_inspect_prints_the_origins(bare, tmp_path, capfd):
     (tmp_path / "settings.json").write_text(json.dumps(HEADS))
     assert main(["inspect", str(bare), "--config", str(tmp_path / "settings.json")]) == 0
     text = capfd.readouterr().out
@@ -81,7 +81,7 @@ def test_W6b_inspect_prints_the_origins(bare, tmp_path, capfd):
 
 
 @pytest.mark.parametrize("format_name", ["keras", "tensorflow", "flax", "torch"])
-def test_W5_what_is_assumed_is_the_default_unless_a_table_says_otherwise(format_name):
+def test_what_is_assumed_is_the_default_unless_a_table_says_otherwise(format_name):
     """Under names that are not our own model's; those have our own epsilon."""
     config = config_of("d2l")
     got = d2l.read(NativeFile(format=format_name, tensors=model_of(config).weights), HEADS).config
@@ -90,7 +90,7 @@ def test_W5_what_is_assumed_is_the_default_unless_a_table_says_otherwise(format_
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_W5_every_container_carries_the_configuration(tmp_path, name):
+def test_every_container_carries_the_configuration(tmp_path, name):
     """canonical -> container -> canonical, without settings.
 
     PyTorch's takes two processes each time: of it the two that differ most from what would be assumed.
@@ -105,7 +105,7 @@ def test_W5_every_container_carries_the_configuration(tmp_path, name):
 
 
 @pytest.mark.further
-def test_W5_ports_there_and_back_need_no_settings(tmp_path):
+def test_ports_there_and_back_need_no_settings(tmp_path):
     """With both proofs; these two differ most from what would be assumed."""
     for preset in FARTHEST:
         write_target(model_of(config_of(preset)), find_target("canonical"), tmp_path / preset, {})
@@ -115,7 +115,7 @@ def test_W5_ports_there_and_back_need_no_settings(tmp_path):
         assert "our mxnet backend (mxnet 1.9.1) (D2L's own classes have no " in back.proof.source_ran
 
 
-def test_W5_a_companion_of_other_tensors_is_not_used(checkpoint, tmp_path):
+def test_a_companion_of_other_tensors_is_not_used(checkpoint, tmp_path):
     tmb.port(checkpoint, tmp_path / "m.npz", to="npz")
     weights = dict(read_file(tmp_path / "m.npz").tensors)
     weights["decoder.dense.bias"] = weights["decoder.dense.bias"] + 1
@@ -129,7 +129,7 @@ def test_W5_a_companion_of_other_tensors_is_not_used(checkpoint, tmp_path):
 @pytest.mark.parametrize(
     "content", [b"{", b"[]", b"[" * 100_000, b'{"format": "other"}', b'{"format": "transformer_mb", "format_version": 9}', None]
 )
-def test_W5_a_malformed_companion_is_one_clear_error(checkpoint, tmp_path, content):
+def test_a_malformed_companion_is_one_clear_error(checkpoint, tmp_path, content):
     tmb.port(checkpoint, tmp_path / "m.npz", to="npz")
     place = beside(tmp_path / "m.npz")
     place.unlink()
@@ -141,7 +141,7 @@ def test_W5_a_malformed_companion_is_one_clear_error(checkpoint, tmp_path, conte
     assert "\n" not in str(raised.value)
 
 
-def test_W5_fields_of_a_companion_are_checked(checkpoint, tmp_path):
+def test_fields_of_a_companion_are_checked(checkpoint, tmp_path):
     tmb.port(checkpoint, tmp_path / "m.npz", to="npz")
     described = json.loads(beside(tmp_path / "m.npz").read_text())
     described["config"]["source_vocabulary"] = "/dev/zero"
@@ -169,26 +169,26 @@ def recorded(tmp_path_factory):
 
 @pytest.mark.parametrize(("settings", "words"), WRONG)
 @pytest.mark.parametrize("kind", ["canonical", "safetensors", "keras", "npz"])
-def test_W6_what_the_source_records_is_not_overruled(recorded, tmp_path, kind, settings, words):
+def test_what_the_source_records_is_not_overruled(recorded, tmp_path, kind, settings, words):
     place = recorded / kind
     with pytest.raises(PortError, match=f"settings contradict what the source itself shows or records: .*{words}"):
         tmb.port(place, tmp_path / "out", to="canonical", config=settings)
     assert not (tmp_path / "out").exists()
 
 
-def test_W6_the_same_again_is_no_contradiction_and_decoding_may_change(checkpoint, tmp_path):
+def test_a_setting_that_repeats_the_source_is_no_contradiction_and_decoding_may_change(checkpoint, tmp_path):
     tmb.port(checkpoint, tmp_path / "m.safetensors", to="safetensors", config=checkpoint / "config.json")
     said = {"suppress_ids": [5], "compat_decode": "d2l"}
     report = tmb.port(tmp_path / "m.safetensors", tmp_path / "out", to="canonical", config=said)
     assert report.origins["given"] == said and tmb.load(tmp_path / "out").config.suppress_ids == (5,)
 
 
-def test_W6_num_heads_beside_another_number(bare):
+def test_num_heads_beside_another_number_is_refused(bare):
     with pytest.raises(PortError, match="num_heads speaks of both sides, but beside it encoder_num_heads is 4, not 2"):
         read_source(bare, None, {"num_heads": 2, "encoder_num_heads": 4})
 
 
-def test_W6_num_heads_of_an_encoder_alone(tmp_path):
+def test_num_heads_of_an_encoder_alone_is_that_of_its_side(tmp_path):
     """Of the side that is not there nothing is said."""
     config = tmb.TransformerConfig(architecture="encoder", source_vocab_size=11, num_hiddens=8, encoder_num_heads=2)
     write_target(model_of(config), find_target("canonical"), tmp_path / "ck", {})

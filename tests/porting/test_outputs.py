@@ -37,7 +37,7 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_S5_10_files_have_the_permissions_that_the_umask_leaves(model, tmp_path, umask):
+def test_files_have_the_permissions_that_the_umask_leaves(model, tmp_path, umask):
     port(model, tmp_path / "folder", to="canonical")
     port(model, tmp_path / "file.safetensors", to="safetensors")
     main(["port", str(model), str(tmp_path / "file.npz"), "--to", "npz", "--json", str(tmp_path / "report.json")])
@@ -48,7 +48,7 @@ def test_S5_10_files_have_the_permissions_that_the_umask_leaves(model, tmp_path,
     assert {mode(tmp_path / name) for name in ("file.npz", "file.safetensors", "report.json")} == {0o666 & ~umask}
 
 
-def test_S5_10_what_is_replaced_keeps_its_permissions(model, tmp_path):
+def test_what_is_replaced_keeps_its_permissions(model, tmp_path):
     port(model, tmp_path / "folder", to="canonical")
     port(model, tmp_path / "file.npz", to="npz")
     (tmp_path / "folder").chmod(0o750)
@@ -61,7 +61,7 @@ def test_S5_10_what_is_replaced_keeps_its_permissions(model, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["file/report.json", "folder", "out/report.json"])
-def test_S5_10_a_report_that_cannot_be_written_is_refused_before_the_work(model, tmp_path, monkeypatch, capfd, name):
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(model, tmp_path, monkeypatch, capfd, name):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     port(model, tmp_path / "out", to="canonical")
@@ -75,7 +75,7 @@ def test_S5_10_a_report_that_cannot_be_written_is_refused_before_the_work(model,
 
 
 @pytest.mark.parametrize("to", ["canonical", "npz"])
-def test_S5_10_a_report_that_fails_leaves_no_model(model, tmp_path, capfd, to):
+def test_a_report_that_fails_leaves_no_model(model, tmp_path, capfd, to):
     """Its disk is full, as no check before the work can know."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -91,7 +91,7 @@ def test_S5_10_a_report_that_fails_leaves_no_model(model, tmp_path, capfd, to):
     assert status == 2 and "report.json: No space left on device" in error and not (tmp_path / "out").exists()
 
 
-def test_S5_10_a_model_that_fails_leaves_no_report(model, tmp_path, monkeypatch):
+def test_a_model_that_fails_leaves_no_report(model, tmp_path, monkeypatch):
     def failing(*arguments):
         raise PortError("it cannot")
 
@@ -114,7 +114,7 @@ torch.save({name: tensor.to(torch.bfloat16) for name, tensor in made.items()}, s
 
 
 @pytest.mark.further
-def test_S5_10_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
+def test_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
 
     write_target(read_source(model, None, {}).model, find_target("torch"), tmp_path / "m.pt", {})
     subprocess.run([sys.executable, "-c", HALVED, tmp_path / "m.pt", tmp_path / "half.pt"], check=True)
@@ -123,7 +123,7 @@ def test_S5_10_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
     assert widened == [f"{report.tensors} tensors of bfloat16 were widened to float32."] and report.tensors > 50
 
 
-def test_S5_10_every_kind_of_folder_has_the_same_permissions(tmp_path):
+def test_every_kind_of_folder_has_the_same_permissions(tmp_path):
     """Some libraries make their files private."""
     from transformer_mb.porting.files.destination import put_in_place
 

@@ -68,7 +68,7 @@ def port_at_once(source, place, to, start, results):
 
 
 @pytest.mark.parametrize("to", ["canonical", "npz"])
-def test_L1_of_two_ports_into_one_place_one_is_refused(models, tmp_path, to):
+def test_of_two_ports_into_one_place_one_is_refused(models, tmp_path, to):
     for attempt in range(5):
         place = tmp_path / f"{to}{attempt}"
         start, results = FORK.Barrier(2), FORK.Queue()
@@ -84,7 +84,7 @@ def test_L1_of_two_ports_into_one_place_one_is_refused(models, tmp_path, to):
 
 
 @pytest.mark.parametrize("how", ["immutable", "planted"])
-def test_L2_a_file_that_cannot_be_replaced_keeps_its_companion(models, tmp_path, monkeypatch, unproven, how):
+def test_a_file_that_cannot_be_replaced_keeps_its_companion(models, tmp_path, monkeypatch, unproven, how):
     place = tmp_path / "out" / "m.pdparams"
     place.parent.mkdir()
     tmb.port(models[0], place, to="paddle")
@@ -112,7 +112,7 @@ def port_and_be_killed(source, place, monkeypatch):
     tmb.port(source, place, to="paddle", force=True)
 
 
-def test_L2_a_companion_of_another_model_is_left_out(models, tmp_path, monkeypatch, unproven):
+def test_a_companion_of_another_model_is_left_out(models, tmp_path, monkeypatch, unproven):
     """Killed between the two: weights of one model and moments of another never pass as one."""
     place = tmp_path / "out" / "m.pdparams"
     place.parent.mkdir()
@@ -141,7 +141,7 @@ def make_socket(path):
 
 
 @pytest.mark.parametrize("make", [make_node, os.mkfifo, make_socket])
-def test_L3_only_files_and_folders_are_replaced(models, tmp_path, unproven, make):
+def test_only_files_and_folders_are_replaced(models, tmp_path, unproven, make):
     out = tmp_path / "out"
     out.mkdir()
     try:
@@ -157,7 +157,7 @@ def test_L3_only_files_and_folders_are_replaced(models, tmp_path, unproven, make
     assert {path.name: path.lstat().st_mode for path in out.iterdir()} == before
 
 
-def test_L3_a_link_is_followed(models, tmp_path, unproven):
+def test_a_link_as_destination_is_followed(models, tmp_path, unproven):
     """As cp does; one that leads nowhere is not."""
     (tmp_path / "real").mkdir()
     (tmp_path / "m.pdparams").symlink_to(tmp_path / "real" / "model.pdparams")
@@ -184,7 +184,7 @@ def filled(tmp_path_factory):
     return {kind: fill(folder / kind, kind) for kind in FOLDERS}
 
 
-def test_L4_each_kind_knows_the_names_that_it_writes(filled):
+def test_each_kind_knows_the_names_that_it_writes(filled):
     from transformer_mb.porting.files.destination import kind_of
     from transformer_mb.porting.files.targets import FOLDERS as ROWS
 
@@ -195,7 +195,7 @@ def test_L4_each_kind_knows_the_names_that_it_writes(filled):
 
 
 @pytest.mark.parametrize("to", FOLDERS)
-def test_L4_a_folder_of_another_kind_is_not_replaced(filled, tmp_path, to):
+def test_a_folder_of_another_kind_is_not_replaced(filled, tmp_path, to):
     for kind, folder in filled.items():
         if kind == to:
             continue
@@ -209,7 +209,7 @@ def test_L4_a_folder_of_another_kind_is_not_replaced(filled, tmp_path, to):
         assert content(tmp_path) == before
 
 
-def test_L4_a_folder_of_other_things_is_not_replaced(models, tmp_path):
+def test_a_folder_of_other_things_is_not_replaced(models, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "diary.txt").write_text("mine")
     with pytest.raises(PortError, match=r"got something else \(diary.txt\): not even force"):
@@ -217,7 +217,7 @@ def test_L4_a_folder_of_other_things_is_not_replaced(models, tmp_path):
     assert os.listdir(tmp_path / "notes") == ["diary.txt"]
 
 
-def test_L4_a_folder_under_the_name_of_a_file_is_refused_before_anything_changes(models, tmp_path):
+def test_a_folder_under_the_name_of_a_file_is_refused_before_anything_changes(models, tmp_path):
     place = tmp_path / "out"
     shutil.copytree(models[0], place)
     (place / "trainer.json").unlink()

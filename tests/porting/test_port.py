@@ -18,10 +18,10 @@ SETTINGS = {"num_heads": 2, "max_len": 20}
 
 
 @pytest.fixture
-def model(trained, tmp_path):
+def model(trained_on, tmp_path):
     """A canonical checkpoint with Adam's state, and an empty folder for destinations."""
     (tmp_path / "out").mkdir()
-    return trained("numpy") / "canonical"
+    return trained_on("numpy") / "canonical"
 
 
 def test_the_report_of_a_port(model, tmp_path):

@@ -13,19 +13,19 @@ from transformer_mb.porting.formats import FORMATS
 
 
 @pytest.fixture(scope="module")
-def files(good, trained, tmp_path_factory):
+def files(good, trained_on, tmp_path_factory):
     """By format, good files of it: our own, and what frameworks write."""
     found = {name: [good / name] for name in CONTAINERS}
     for backend, name, format_name in (
         ("torch", "training.pt", "torch"),
         ("tensorflow", "model.index", "tensorflow"),
     ):
-        found.setdefault(format_name, []).append(trained(backend) / name)
+        found.setdefault(format_name, []).append(trained_on(backend) / name)
     return found
 
 
 @pytest.mark.further
-def test_S5_1_every_good_file_is_its_own_format(files):
+def test_every_good_file_is_recognized_as_its_own_format_alone(files):
     assert set(files) == set(FORMATS)
     for name, paths in files.items():
         for path in paths:
@@ -34,7 +34,7 @@ def test_S5_1_every_good_file_is_its_own_format(files):
             assert claimed == [name], f"{path} is recognized as {claimed}"
 
 
-def test_S5_1_safetensors_of_every_length_of_header(tmp_path):
+def test_safetensors_with_any_length_of_header_are_recognized(tmp_path):
     """The eight bytes that a file begins with are the header's length, which the library rounds up to eights."""
     path, lengths = tmp_path / "model", set()
     for count in range(400):
@@ -45,7 +45,7 @@ def test_S5_1_safetensors_of_every_length_of_header(tmp_path):
     assert len(lengths) == 400
 
 
-def test_S5_1_safetensors_that_nothing_rounded(tmp_path):
+def test_safetensors_with_unrounded_headers_are_recognized(tmp_path):
     """Every length up to twice all that a first byte can say, and those that begin like a pickle, MXNet or a long map."""
     path = tmp_path / "model"
     for length in (*range(70, 600), 0x0280, 0x0380, 0x0480, 0x0580, 0x0112, 0xA188, 0xD982, 0xDE01):
@@ -54,7 +54,7 @@ def test_S5_1_safetensors_that_nothing_rounded(tmp_path):
         assert _recognized_format(path).name == "safetensors", hex(length)
 
 
-def test_S5_1_one_byte_is_no_map_of_flax(tmp_path):
+def test_one_byte_is_no_map_of_flax(tmp_path):
     for content in (b"\x88", b"\x88\x01\x00\x00", b"\xde\x00\x02", b"\x81\x01\x02"):
         (tmp_path / "x").write_bytes(content)
         assert not FORMATS["flax"].module.recognize(tmp_path / "x")

@@ -16,7 +16,7 @@ from transformer_mb.porting.settings import recorded_fields
 
 @pytest.mark.parametrize("name", ["safetensors", "keras"])
 @pytest.mark.parametrize("field", ["source_vocabulary", "target_vocabulary", "ignore", "num_heads", "linear_layout"])
-def test_D1_a_file_names_no_other(good, tmp_path, name, field):
+def test_a_recorded_setting_that_names_another_file_is_refused(good, tmp_path, name, field):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     native = read_native(good / name)
@@ -29,7 +29,7 @@ def test_D1_a_file_names_no_other(good, tmp_path, name, field):
 
 
 @pytest.mark.parametrize("name", ["safetensors", "keras"])
-def test_D1_a_local_list_is_not_copied_into_the_port(good, tmp_path, name):
+def test_a_local_list_is_not_copied_into_the_port(good, tmp_path, name):
     native = read_native(good / name)
     secret = tmp_path / "secret.json"
     size = native.settings["source_vocab_size"]

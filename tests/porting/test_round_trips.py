@@ -34,9 +34,9 @@ def same(got, expected):
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize(("backend", "file", "with_adam"), NATIVE)
-def test_what_a_framework_saved_is_read_bit_for_bit(trained, backend, file, with_adam):
-    checkpoint = read_checkpoint(trained(backend) / "canonical")
-    source = read_source(trained(backend) / file, None, UNSAID)
+def test_what_a_framework_saved_is_read_bit_for_bit(trained_on, backend, file, with_adam):
+    checkpoint = read_checkpoint(trained_on(backend) / "canonical")
+    source = read_source(trained_on(backend) / file, None, UNSAID)
     assert source.family == "d2l" and source.model.config == checkpoint.config
     assert same(source.model.weights, checkpoint.weights)
     assert int(checkpoint.optimizer["step"]) == 3 and any(a.any() for n, a in checkpoint.optimizer.items() if n != "step")
@@ -79,17 +79,17 @@ def test_the_table_names_what_carries_adam():
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize("backend", ["numpy", "torch", "paddle", "mxnet"])
-def test_pairs_of_formats(trained, tmp_path, backend):
+def test_pairs_of_formats(trained_on, tmp_path, backend):
     """Each pair once over the four; starting torch takes two seconds, so two of its pairs as the second are here."""
     quick = [pair for pair in PAIRS if "torch" not in pair or pair in (("torch", "paddle"), ("flax", "torch"))]
     share = quick[["numpy", "torch", "paddle", "mxnet"].index(backend) :: 4]
-    assert check_pairs(trained(backend) / "canonical", tmp_path, share) >= 10
+    assert check_pairs(trained_on(backend) / "canonical", tmp_path, share) >= 10
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BUILT_IN)
-def test_every_ordered_pair_of_formats(trained, tmp_path, backend):
-    assert check_pairs(trained(backend) / "canonical", tmp_path, PAIRS) == 56
+def test_every_ordered_pair_of_formats(trained_on, tmp_path, backend):
+    assert check_pairs(trained_on(backend) / "canonical", tmp_path, PAIRS) == 56
 
 
 SWITCHES = {

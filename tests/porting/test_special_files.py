@@ -52,15 +52,15 @@ def replaced(request):
 
 
 @pytest.fixture
-def checkpoint(trained, tmp_path):
-    return shutil.copytree(trained("numpy") / "canonical", tmp_path / "checkpoint")
+def checkpoint(trained_on, tmp_path):
+    return shutil.copytree(trained_on("numpy") / "canonical", tmp_path / "checkpoint")
 
 
 NAMES = ("config.json", "model.safetensors", "source_vocabulary.json", "optimizer.safetensors", "trainer.json")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_D4_in_a_checkpoint(checkpoint, replaced, name):
+def test_a_special_file_in_a_checkpoint_is_refused(checkpoint, replaced, name):
     replaced(checkpoint / name)
     words = f"{name} cannot be read: (it must be a regular file, but it is a|Is a directory)"
     with pytest.raises(CheckpointError, match=words):
@@ -70,7 +70,7 @@ def test_D4_in_a_checkpoint(checkpoint, replaced, name):
 
 
 @pytest.mark.parametrize("family", [marian, bert])
-def test_D4_in_a_folder_of_transformers(tmp_path, replaced, family):
+def test_a_special_file_in_a_folder_of_transformers_is_refused(tmp_path, replaced, family):
     family.write(small_marian() if family is marian else small_bert(), tmp_path)
     for name in ("config.json", "model.safetensors"):
         kept = (tmp_path / name).read_bytes()
@@ -84,7 +84,7 @@ def test_D4_in_a_folder_of_transformers(tmp_path, replaced, family):
         (tmp_path / f"{name}.device").unlink(missing_ok=True)
 
 
-def test_D4_a_shard_and_its_index(tmp_path, replaced):
+def test_a_special_file_as_the_index_of_shards_is_refused(tmp_path, replaced):
     bert.write(small_bert(), tmp_path)
     (tmp_path / "model.safetensors").unlink()
     replaced(tmp_path / "model.safetensors.index.json")
@@ -93,13 +93,13 @@ def test_D4_a_shard_and_its_index(tmp_path, replaced):
 
 
 @pytest.mark.parametrize("name", ["npz", "safetensors", "mxnet", "paddle", "flax", "keras", "torch", "tensorflow"])
-def test_D4_a_container(tmp_path, replaced, name):
+def test_a_special_file_as_a_container_is_refused(tmp_path, replaced, name):
     replaced(tmp_path / "model.index")
     with pytest.raises(PortError, match="must be a file, but it is not"):
         read_native(tmp_path / "model.index", name)
 
 
-def test_D4_a_container_that_was_replaced_in_between(tmp_path, replaced):
+def test_every_reader_refuses_a_special_file_itself(tmp_path, replaced):
     """Whatever was found before, the readers themselves look again."""
     from transformer_mb.porting.formats import FORMATS
 
@@ -109,15 +109,15 @@ def test_D4_a_container_that_was_replaced_in_between(tmp_path, replaced):
             FORMATS[name].module.read(tmp_path / "x.index")
 
 
-def test_D4_the_optimizer_beside_a_file_of_paddle(good, tmp_path, replaced):
+def test_a_special_file_as_the_optimizer_beside_a_file_of_paddle_is_refused(good, tmp_path, replaced):
     shutil.copy(good / "paddle", tmp_path / "x.pdparams")
     replaced(tmp_path / "x.pdopt")
     with pytest.raises(PortError, match="pdopt cannot be read"):
         read_source(tmp_path / "x.pdparams", None, {"num_heads": 2})
 
 
-def test_D4_the_shard_of_a_tensorflow_checkpoint(trained, tmp_path):
-    for path in trained("tensorflow").glob("model.*"):
+def test_a_special_file_as_the_shard_of_a_tensorflow_checkpoint_is_refused(trained_on, tmp_path):
+    for path in trained_on("tensorflow").glob("model.*"):
         shutil.copy(path, tmp_path)
     (shard,) = tmp_path.glob("model.data-*")
     shard.unlink()
@@ -129,7 +129,7 @@ def test_D4_the_shard_of_a_tensorflow_checkpoint(trained, tmp_path):
         read_native(tmp_path / "model.index")
 
 
-def test_D4_settings_and_the_vocabularies_that_they_name(tmp_path, replaced):
+def test_a_special_file_as_settings_or_as_a_vocabulary_is_refused(tmp_path, replaced):
     replaced(tmp_path / "settings.json")
     with pytest.raises(PortError, match=r"settings\.json cannot be read"):
         read_settings(tmp_path / "settings.json")
@@ -137,7 +137,7 @@ def test_D4_settings_and_the_vocabularies_that_they_name(tmp_path, replaced):
         vocabularies({"source_vocabulary": str(tmp_path / "settings.json")})
 
 
-def test_D4_a_socket_and_a_file_that_is_too_long(tmp_path):
+def test_a_socket_and_a_file_that_is_too_long_are_no_regular_files(tmp_path):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "x"))
         with pytest.raises(OSError, match="it is a socket"):
@@ -148,7 +148,7 @@ def test_D4_a_socket_and_a_file_that_is_too_long(tmp_path):
         read_regular_file(tmp_path / "y", 99)
 
 
-def test_D4_a_configuration_without_end_is_not_read(checkpoint):
+def test_a_configuration_without_end_is_not_read(checkpoint):
     os.truncate(checkpoint / "config.json", 1 << 40)  # sparse: it takes no disk
     with pytest.raises(CheckpointError, match=r"config\.json cannot be read: it must have at most 16777216 bytes"):
         read_checkpoint(checkpoint)

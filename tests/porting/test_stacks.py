@@ -140,11 +140,11 @@ def test_the_number_of_heads_must_be_given(made):
 @pytest.mark.parametrize(
     ("framework", "file", "settings"),
     [
-        pytest.param("torch", "narrow.pt", AROUND, id="S5_2_float16"),
-        pytest.param("paddle", "unbiased.pdparams", {}, id="S5_3_bias_attr_false"),
+        pytest.param("torch", "narrow.pt", AROUND, id="narrow, float16"),
+        pytest.param("paddle", "unbiased.pdparams", {}, id="bias_attr=False"),
     ],
 )
-def test_S5_2_and_S5_3_ports_of_narrow_and_of_unbiased_stacks_hold(made, tmp_path, framework, file, settings):
+def test_ports_of_narrow_and_of_unbiased_stacks_hold(made, tmp_path, framework, file, settings):
     """The stacks themselves run for the proof: with embeddings that are scaled in float32, and without biases."""
     folder = made(framework)
     given = {"num_heads": make_stacks.HEADS, **settings}

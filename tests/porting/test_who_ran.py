@@ -142,7 +142,7 @@ CASES = [
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("to", "suffix", "make", "arguments"), CASES)
-def test_X1_the_source_is_never_opened_again(tmp_path, monkeypatch, to, suffix, make, arguments):
+def test_the_source_is_never_opened_again(tmp_path, monkeypatch, to, suffix, make, arguments):
     """Another file is in its place when the proof begins; no runner is told where it was. (A file that only pickle would be
     harmed by, which our reader takes, is closed in alike.)"""
     place, touched = tmp_path / f"m{suffix}", tmp_path / "executed"
@@ -161,12 +161,12 @@ def test_X1_the_source_is_never_opened_again(tmp_path, monkeypatch, to, suffix, 
     assert report.holds and requests and not touched.exists()
 
 
-def test_X1_the_marker_would_have_been_executed(tmp_path):
+def test_unpickling_would_execute_the_marker(tmp_path):
     pickle.loads(pickle.dumps(Marker(tmp_path / "executed")))
     assert (tmp_path / "executed").exists()
 
 
-def test_D3_a_pickle_that_our_reader_takes_is_never_unpickled(tmp_path, monkeypatch):
+def test_a_pickle_that_our_reader_takes_is_never_unpickled(tmp_path, monkeypatch):
     """An array of 600 million objects is left at the bottom of the stack: whoever carries it out loses 4.8 GB."""
     model = small("d2l")
     write_target(model, find_target("paddle"), tmp_path / "m.pdparams", {})

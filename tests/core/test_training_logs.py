@@ -1,11 +1,9 @@
-"""What a training tells programs and people while it runs: JSON lines, TensorBoard, a bar; and every option in one file."""
+"""What a training tells programs and people while it runs: JSON lines, TensorBoard, a bar."""
 
-import dataclasses
 import io
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,13 +11,11 @@ import transformer_mb as tmb
 from interrupting import InterruptAt
 from transformer_mb.data import demo_pairs
 from transformer_mb.errors import ConfigError
-from transformer_mb.training import TrainingInterrupted, logs, printed_progress
-from transformer_mb.training.configuration_file import example
-from transformer_mb.training.settings import read_toml
+from transformer_mb.training import EpochRecord, TrainingInterrupted, logs, printed_progress
+from transformer_mb.training.printed_progress import Lines
 
 TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
 TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch
-EXAMPLE = Path(__file__).parents[2] / "examples" / "train.toml"
 
 
 def train(*arguments, **options):
@@ -159,66 +155,9 @@ def test_lines_of_epochs_show_the_scores(capsys):
     assert printed_progress.LINES
 
 
-# Every option in one file.
-
-
-def test_the_example_is_what_the_code_makes():
-    assert EXAMPLE.read_text() == example(), "python -m transformer_mb.training.configuration_file > examples/train.toml"
-
-
-def test_the_example_trains_as_nothing_does(cli, data, tmp_path):
-    """All its values are the defaults: the models are the same."""
-    flags = ("--data", data, "--num-examples", 6, "--epochs", 1)
-    assert cli("train", EXAMPLE, *flags, "--out", tmp_path / "file").status == 0
-    assert cli("train", *flags, "--out", tmp_path / "flags").status == 0
-    one, two = (json.loads((tmp_path / name / "trainer.json").read_text())["recipe"] for name in ("file", "flags"))
-    assert one == two
-    for name in ("model.safetensors", "config.json"):
-        assert (tmp_path / "file" / name).read_bytes() == (tmp_path / "flags" / name).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[decoding]\nbeem = 2\n", "Unknown field(s) of [decoding]: beem. Did you mean beam?"),
-        ("[decoding]\nbeam = 0\n", "beam must be"),
-        ("[decoding]\ncoverage_penalty = -1\n", "coverage_penalty must be"),
-        ("[decoding]\ntoo_long = 'shorten'\n", "too_long must be one of stop, cut, skip, got 'shorten'."),
-        ("[decoding]\nlength_penalty = 'much'\n", "length_penalty must be a finite number, got 'much'."),
-        ("[training]\nbeam = 2\n", "beam belongs in [decoding]."),
-        ("[decodin]\n", "Did you mean decoding?"),
-        ("[training]\nvalidate_every = 2\n", "Did you mean validate_every_steps?"),
-    ],
-)
-def test_a_wrong_option_is_named_with_the_nearest(fails, data, tmp_path, text, words):
-    (tmp_path / "run.toml").write_text(text)
-    assert words in fails("train", tmp_path / "run.toml", "--data", data, "--out", tmp_path / "model")
-
-
-def test_decoding_is_what_the_validation_is_scored_with(cli, settings_file, data, tmp_path, monkeypatch):
-    from transformer_mb.cli.commands import evaluate
-
-    seen = []
-    real = evaluate.score
-
-    def score(translator, pairs, *search):
-        seen.append((*search, translator.max_steps, translator.too_long))
-        return real(translator, pairs, *search)
-
-    monkeypatch.setattr(evaluate, "score", score)
-    path = tmp_path / "run.toml"
-    decoding = '\n[decoding]\nbeam = 2\nlength_penalty = 1.0\ncoverage_penalty = 0.5\nmax_steps = 4\ntoo_long = "skip"\n'
-    path.write_text(settings_file.read_text() + decoding)
-    command = ("--epochs", 1, "--out", tmp_path / "model", "--validation", data)
-    assert cli("train", path, *command).status == 0
-    assert cli("train", *command[:0], "--resume", "--epochs", 2, "--out", tmp_path / "model").status == 0
-    assert cli("train", settings_file, *command, "--force").status == 0
-    assert seen == [(2, 1.0, 0.5, 4, "skip"), (2, 1.0, 0.5, 4, "skip"), (1, 0.6, 0.0, None, "cut")]
-
-
-def test_the_words_of_decoding_are_those_of_its_options():
-    from transformer_mb.training.decoding_options import DecodingOptions
-    from transformer_mb.training_options import DECODING
-
-    assert list(DECODING) == [field.name for field in dataclasses.fields(DecodingOptions)]
-    assert read_toml(EXAMPLE).decoding_options() == DecodingOptions()
+def test_the_best_epoch_has_its_line(capsys):
+    lines = Lines(60)
+    for epoch, loss in enumerate((5, 4, 3, 2, 1, 2, 3, 4, 5, 6), start=1):
+        lines.epoch(EpochRecord(epoch, 1.0, 10, 1.0, float(loss)))
+    told = [line.split("/")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["epoch 1", "epoch 3", "epoch 5", "epoch 6", "epoch 9"]

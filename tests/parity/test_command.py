@@ -1,9 +1,11 @@
-"""The matrix as a new user meets it: which cells, how it fails, what it leaves, and with which status it ends."""
+"""``parity``: which cells it takes, how it fails, what it leaves, and with which status it ends."""
 
 import importlib.abc
 import json
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from transformer_mb.parity import matrix
 from transformer_mb.registry import PLAIN_DTYPES
 
 ONE = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
+NOT_EVEN_FORCE = "not even --force replaces that"
 
 
 @pytest.fixture
@@ -38,12 +41,17 @@ def without(monkeypatch):
     return hide
 
 
-def test_M1_an_id_as_it_is_printed_selects_its_cell(cli):
+@pytest.fixture
+def own_data(tmp_path, data) -> Path:
+    return Path(shutil.copy(data, tmp_path / "own.tsv"))
+
+
+def test_an_id_as_it_is_printed_selects_its_cell(cli):
     outcome = cli("parity", "--backends", "numpy", "--cases", "layer forward: encoder [float64]")
     assert outcome.status == 0 and "1 of 1 cells executed: 1 passed" in outcome.out
 
 
-def test_M1_list_prints_the_ids_of_a_selection_and_runs_none(cli, never_runs, without):
+def test_list_prints_the_ids_of_a_selection_and_runs_none(cli, never_runs, without):
     without("execnet")
     listed = cli("parity", "--backends", "numpy,torch", "--list", "--cases", "*: ffn relu*", "--dtype", "float32,bfloat16")
     assert listed.status == 0 and listed.err == ""
@@ -65,13 +73,13 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("pattern", NOTHING)
-def test_M1_a_pattern_that_takes_nothing_suggests_what_would(pattern, fails, never_runs):
+def test_a_pattern_that_takes_nothing_suggests_what_would(pattern, fails, never_runs):
     arguments = ("parity", "--backends", "numpy", "--dtype", ",".join(PLAIN_DTYPES), "--cases", pattern)
     message = fails(*arguments)
     assert "No cell was selected" in message and NOTHING[pattern] in message
 
 
-def test_M6_a_worker_that_cannot_start_is_told_in_one_line(cli, tmp_path):
+def test_a_worker_that_cannot_start_is_told_in_one_line(cli, tmp_path):
     arguments = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer*: ffn *", "--dtype", "float64")
     outcome = cli(*arguments, "--json", tmp_path / "j.json", "--junit", tmp_path / "j.xml")
     (line,) = [line for line in outcome.out.splitlines() if line.startswith("FAILED")]
@@ -82,7 +90,7 @@ def test_M6_a_worker_that_cannot_start_is_told_in_one_line(cli, tmp_path):
     assert run["failed"] == len(run["results"]) == 10 and suite.get("failures") == suite.get("tests") == "10"
 
 
-def test_M6_what_depends_on_a_missing_worker_is_one_line_too(cli, tmp_path):
+def test_what_depends_on_a_missing_worker_is_one_line_too(cli, tmp_path):
     missing = ",".join(f"numpy@{label}={tmp_path / label}" for label in "ab")
     outcome = cli("parity", "--backends", "numpy@a", "--python", missing, "--cases", "hand-over*", "--dtype", "float64")
     lines = [line for line in outcome.out.splitlines() if line.startswith("FAILED")]
@@ -105,11 +113,11 @@ WRONG_DEVICES = {
 
 
 @pytest.mark.parametrize("options", list(WRONG_DEVICES), ids=" ".join)
-def test_M6_a_device_that_nothing_would_use_is_refused(options, fails, never_runs):
+def test_a_device_that_nothing_would_use_is_refused(options, fails, never_runs):
     assert WRONG_DEVICES[options] in fails(*ONE, *options)
 
 
-def test_M6_commas_separate_in_every_option():
+def test_commas_separate_in_every_option_of_columns():
     specs = worker_specs(
         ["numpy", "torch,jax"], PLAIN_DTYPES, ["cpu,torch=cuda"], ["torch=/a,b/python,jax@old=/c"], ["numpy=one,jax=two"]
     )
@@ -122,14 +130,14 @@ def test_M6_commas_separate_in_every_option():
     }
 
 
-def test_M6_numpy_stays_on_the_processor_beside_frameworks_that_do_not():
+def test_numpy_stays_on_the_processor_beside_frameworks_that_do_not():
     def devices(*backends):
         return [spec.device for spec in worker_specs(backends, PLAIN_DTYPES, ["cuda"])]
 
     assert devices("numpy", "torch@cuda", "jax") == ["cpu", "cuda", "cuda"] and devices("numpy") == ["cuda"]
 
 
-def test_M7_one_cause_is_drawn_once_and_every_model_has_its_folder(cli, tmp_path, faulty_backends):
+def test_one_cause_is_drawn_once_and_every_model_has_its_folder(cli, tmp_path, faulty_backends):
     names = ("d2l", "shared and tied, padding", "d2l, one token", "encoder alone")
     cases = "|".join(f"model forward: {name} [float64]" for name in names)
     outcome = cli("parity", "--backends", "moved_epsilon", "--cases", cases, "--dump", tmp_path / "dump")
@@ -155,24 +163,24 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("what", STATUSES)
-def test_M12_the_status_tells_what_failed_from_a_wrong_call(what, cli, faulty_backends):
+def test_the_status_tells_what_failed_from_a_wrong_call(what, cli, faulty_backends):
     status, arguments = STATUSES[what]
     outcome = cli(*arguments)
     assert outcome.status == status and "but ." not in outcome.err
     assert ("FAILED" in outcome.out) == (status == 1)
 
 
-def test_M12_the_help_says_every_status(cli):
+def test_the_help_says_every_status(cli):
     words = " ".join(cli("parity", "--help").out.split())
     assert all(text in words for text in ("Exit status: 0 all cells", "1 a cell failed", "2 the call was wrong", "130 Ctrl-C"))
 
 
-def test_C4_without_execnet_the_install_line_is_told(fails, without):
+def test_without_execnet_the_install_line_is_told(fails, without):
     without("execnet")
     assert "pip install 'execnet>=" in fails(*ONE)
 
 
-def test_C4_without_matplotlib_curves_are_refused_before_the_work(cli, fails, without, never_runs, tmp_path, monkeypatch):
+def test_without_matplotlib_curves_are_refused_before_the_work(cli, fails, without, never_runs, tmp_path, monkeypatch):
     without("matplotlib")
     free = ("parity", "--backends", "numpy", "--cases", "free-running: * [float64]", "--report", tmp_path / "report")
     assert "pip install 'matplotlib>=" in fails(*free)
@@ -182,7 +190,7 @@ def test_C4_without_matplotlib_curves_are_refused_before_the_work(cli, fails, wi
     assert cli(*ONE, "--report", tmp_path / "report").status == 0  # a table needs no matplotlib
 
 
-def test_F3_places_are_tried_before_the_work(fails, never_runs, tmp_path):
+def test_parity_tries_places_before_the_work(fails, never_runs, tmp_path):
     (tmp_path / "file").write_text("mine")
     for option, place, words in (
         ("--report", "/proc/x", "--report must be a place that can be written, got /proc/x: No such file"),
@@ -196,7 +204,7 @@ def test_F3_places_are_tried_before_the_work(fails, never_runs, tmp_path):
     assert "--json and --junit must be two places" in fails(*ONE, "--json", same, "--junit", same)
 
 
-def test_F3_earlier_results_are_replaced_and_nothing_else_without_force(cli, fails, tmp_path):
+def test_earlier_results_of_parity_are_replaced_and_nothing_else_without_force(cli, fails, tmp_path):
     places = {"--json": tmp_path / "a" / "run.json", "--junit": tmp_path / "run.xml", "--report": tmp_path / "report"}
     files = [*(places[option] for option in ("--json", "--junit")), places["--report"] / "matrix.md"]
     options = [word for pair in places.items() for word in pair]
@@ -211,6 +219,23 @@ def test_F3_earlier_results_are_replaced_and_nothing_else_without_force(cli, fai
         assert cli(*ONE, option, places[option], "--force").status == 0 and "somebody" not in file.read_text()
 
 
-def test_F3_a_result_of_another_option_is_somebodys_file(fails, cli, tmp_path, never_runs):
+def test_a_result_of_another_option_is_somebodys_file(fails, cli, tmp_path, never_runs):
     (tmp_path / "run.json").write_text('{"cells": 1}')
     assert "--junit must be new" in fails(*ONE, "--junit", tmp_path / "run.json")
+
+
+def test_parity_does_not_replace_its_data(own_data, fails):
+    before = own_data.read_bytes()
+    cells = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
+    assert NOT_EVEN_FORCE in fails(*cells, "--data", own_data, "--json", own_data, "--force")
+    assert own_data.read_bytes() == before
+
+
+def test_cells_of_a_device_that_is_not_there_are_failed_and_not_executed(cli, tmp_path):
+    cells = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer forward: ffn*")
+    done = cli(*cells, "--json", tmp_path / "run.json", "--report", tmp_path / "report")
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert done.status == 1 and run["cells"] == 0 < run["failed"] == run["planned"] == len(run["results"])
+    assert f"0 of {run['planned']} cells executed: 0 passed, {run['planned']} failed" in done.out
+    assert f"0 of {run['planned']} cells, 0 passed" in (tmp_path / "report" / "matrix.md").read_text()
+    assert "judged" not in done.err

@@ -1,4 +1,4 @@
-"""A second trial: a checkpoint is one whole, and parts of two are not mixed without a word."""
+"""A checkpoint is one whole: parts of two are not mixed without a word."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def other_weights(folder, name: str = MODEL) -> None:
         ),
     ],
 )
-def test_W28_a_configuration_that_was_edited_is_refused(checkpoint, fails, changes, words):
+def test_a_configuration_that_was_edited_is_refused(checkpoint, fails, changes, words):
     configure(checkpoint, **changes)
     for command in (
         ["translate", checkpoint],
@@ -66,14 +66,14 @@ def test_W28_a_configuration_that_was_edited_is_refused(checkpoint, fails, chang
         assert f"config.json must say what model.safetensors was saved with: {words} Restore" in message
 
 
-def test_W28_words_that_were_swapped_are_refused(checkpoint, fails):
+def test_a_vocabulary_whose_words_were_swapped_is_refused(checkpoint, fails):
     swap_words(checkpoint)
     assert "target_vocabulary.json must be the one that model.safetensors was saved with, got another." in fails(
         "translate", checkpoint
     )
 
 
-def test_W28_weights_of_another_run_do_not_continue_this_one(checkpoint, cli, fails, tmp_path):
+def test_weights_of_another_run_do_not_continue_this_one(checkpoint, cli, fails, tmp_path):
     other_weights(checkpoint)
     assert (
         cli("translate", checkpoint, stdin="go .\n").status == 0
@@ -89,7 +89,7 @@ def test_W28_weights_of_another_run_do_not_continue_this_one(checkpoint, cli, fa
     assert cli("port", checkpoint, tmp_path / "x", "--to", "npz").status == 0
 
 
-def test_W28_the_last_weights_are_tied_too(checkpoint):
+def test_the_last_weights_too_are_tied_to_what_they_were_saved_with(checkpoint):
     swap_words(with_last(checkpoint))
     for name in (MODEL, LAST):
         with pytest.raises(CheckpointError, match=f"must be the one that {name} was saved with, got another"):
@@ -98,7 +98,7 @@ def test_W28_the_last_weights_are_tied_too(checkpoint):
     read_checkpoint(checkpoint)
 
 
-def test_W28_the_optimizer_goes_on_from_its_own_last_weights(checkpoint):
+def test_the_optimizer_goes_on_from_its_own_last_weights(checkpoint):
     other_weights(checkpoint, LAST)
     with pytest.raises(CheckpointError, match="last.safetensors must be the one .*, got one where none was"):
         read_checkpoint(checkpoint)
@@ -111,7 +111,7 @@ def test_W28_the_optimizer_goes_on_from_its_own_last_weights(checkpoint):
         read_checkpoint(checkpoint)
 
 
-def test_W28_what_is_edited_in_good_faith_is_taken(checkpoint, cli):
+def test_what_is_edited_in_good_faith_is_taken(checkpoint, cli):
     """How it decodes, what training drops, how long a sentence may be; and a file laid out anew."""
     configure(checkpoint, suppress_ids=[], decoder_start_id=2, compat_decode="d2l", dropout=0.5, max_len=50)
     for side in ("source", "target"):
@@ -122,7 +122,7 @@ def test_W28_what_is_edited_in_good_faith_is_taken(checkpoint, cli):
     assert cli("translate", checkpoint, stdin="go .\n").status == 0
 
 
-def test_W28_files_that_say_nothing_are_taken(checkpoint):
+def test_files_without_record_of_what_they_were_saved_with_are_taken(checkpoint):
     """Those of an older checkpoint, and what other tools wrote."""
     for name in (MODEL, OPTIMIZER):
         save_file(load_file(checkpoint / name), checkpoint / name)
@@ -131,7 +131,7 @@ def test_W28_files_that_say_nothing_are_taken(checkpoint):
     assert read_checkpoint(checkpoint).config.norm_eps == 0.5
 
 
-def test_W28_fields_that_another_version_knows_alone_are_no_contradiction(checkpoint):
+def test_fields_that_another_version_knows_alone_are_no_contradiction(checkpoint):
     path = checkpoint / MODEL
     saved_with = json.loads(metadata_of(path)["transformer_mb.saved_with"])
     saved_with["config.json"]["color"] = "red"
@@ -142,13 +142,13 @@ def test_W28_fields_that_another_version_knows_alone_are_no_contradiction(checkp
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"config.json": 5}', "{"])
-def test_W28_metadata_that_is_damaged(checkpoint, text):
+def test_damaged_metadata_is_refused(checkpoint, text):
     save_file(load_file(checkpoint / MODEL), checkpoint / MODEL, {"transformer_mb.saved_with": text})
     with pytest.raises(CheckpointError, match="model.safetensors is damaged: its metadata .* must be a JSON object"):
         read_checkpoint(checkpoint)
 
 
-def test_W28_a_change_that_is_meant_makes_a_new_checkpoint(checkpoint, cli, tmp_path):
+def test_a_change_that_is_meant_makes_a_new_checkpoint(checkpoint, cli, tmp_path):
     """By the command that the message names."""
     configure(checkpoint, encoder_num_heads=2)
     vocabularies = {f"{side}_vocabulary": str(checkpoint / f"{side}_vocabulary.json") for side in ("source", "target")}
@@ -163,7 +163,7 @@ def test_W28_a_change_that_is_meant_makes_a_new_checkpoint(checkpoint, cli, tmp_
         tmb.load(new)
 
 
-def test_W28_equal_checkpoints_are_equal_bytes(checkpoint, tmp_path):
+def test_equal_checkpoints_are_equal_bytes(checkpoint, tmp_path):
     """Whatever the memory layout of what is saved: the digest is of the numbers."""
     found = read_checkpoint(with_last(checkpoint))
     views = {name: np.asfortranarray(array) for name, array in found.weights.items()}

@@ -1,4 +1,4 @@
-"""``kill -9`` at random moments, and --resume auto after each: the end is bit for bit that of a training nobody killed."""
+"""Trainings that are ended from outside and continue, bit for bit: by a signal, and by ``kill -9`` at random moments."""
 
 import json
 import random
@@ -10,15 +10,22 @@ import time
 import numpy as np
 import pytest
 
+import transformer_mb as tmb
+from interrupting import InterruptAt
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import demo_pairs
 from transformer_mb.registry import BUILT_IN
+from transformer_mb.training import EpochRecord, TrainingInterrupted, interruption
+from transformer_mb.training.interruption import ENDINGS, Interruption
+from transformer_mb.training.printed_progress import Lines
 
 FLAGS = (
     "--num-hiddens 8 --ffn-num-hiddens 12 --num-layers 1 --num-heads 2 --batch-size 8 --num-steps 8 --learning-rate 0.01 "
     "--schedule linear --warmup-steps 5 --dropout 0.2 --save-every-steps 3 --validate-every-steps 7 --keep-best 2"
 )
 STARTS = 1.0  # seconds, in which a process takes its first steps at best
+SIZES = ("--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1, "--num-heads", 2, "--batch-size", 8)
+TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "backend": "numpy"}
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +92,10 @@ def survives(corpora, folder, backend, kills, steps, generator):
     assert [json.loads(line)["step"] for line in logs[0]] == [json.loads(line)["step"] for line in logs[1]]
 
 
+def files(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "trainer.json"}
+
+
 @pytest.mark.further
 def test_three_kills_of_numpy_change_nothing(corpora, tmp_path):
     survives(corpora, tmp_path, "numpy", 3, 400, random.Random(0))
@@ -111,3 +122,64 @@ def test_a_training_goes_on_in_another_framework(corpora, tmp_path):
         assert one.keys() == other.keys()
         for name in one:
             np.testing.assert_allclose(other[name], one[name], rtol=1e-8, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_training_that_is_ended_from_outside_is_saved_to_the_step(cli, data, tmp_path, number, status):
+    parts, whole = tmp_path / "parts", tmp_path / "whole"
+    train = ("train", "--data", data, *SIZES, "--backend", "numpy")
+    command = [sys.executable, "-m", "transformer_mb", *map(str, train), "--epochs", "100000", "--out", str(parts)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert process.stderr.readline().startswith("epoch 1/100000")
+    process.send_signal(number)
+    process.send_signal(number)  # ``timeout`` and shells tell it twice
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status and "Traceback" not in err
+    assert err.endswith(f"continues exactly there. Continue with: transformer-mb train --out {parts} --resume\n")
+    reached = json.loads((parts / "trainer.json").read_text())
+    assert reached["step"] == reached["epoch"] * 5 + reached["batch"] > 0
+    epochs = reached["epoch"] + 1
+    assert cli("train", "--resume", "--epochs", epochs, "--out", parts).status == 0
+    assert cli(*train, "--epochs", epochs, "--out", whole).status == 0
+    assert files(parts) == files(whole)
+
+
+def test_python_takes_the_signals_that_it_is_told(pairs, tmp_path):
+    own, calls = lambda number, frame: calls.append(number), []
+    with pytest.raises(TrainingInterrupted) as caught:
+        tmb.train(pairs, tmp_path / "model", epochs=3, progress=InterruptAt(2, signal.SIGTERM), signals=ENDINGS, **TINY)
+    assert (caught.value.state.step, caught.value.exit_status) == (2, 143) and (tmp_path / "model" / "trainer.json").exists()
+    assert [signal.getsignal(one) for one in ENDINGS] == [signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL]
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        for options in ({}, {"signals": ENDINGS}):  # by default Ctrl-C alone, and never what the program handles itself
+            assert tmb.train(pairs, epochs=1, progress=InterruptAt(2, signal.SIGTERM), **TINY, **options).state.step == 5
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert calls == [signal.SIGTERM] * 2
+
+
+def test_a_second_signal_ends_at_once(monkeypatch):
+    told, clock = [], [100.0]
+    monkeypatch.setattr(interruption, "monotonic", lambda: clock[0])
+    with pytest.raises(SystemExit) as caught, Interruption(lambda: told.append(1), ENDINGS) as interrupted:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # at the same time: the same request
+        assert interrupted.requested and told == [1]
+        clock[0] += 2.0
+        signal.raise_signal(signal.SIGTERM)
+    assert caught.value.code == 143
+    with pytest.raises(KeyboardInterrupt), Interruption(lambda: None, ENDINGS):
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_terminal_that_has_gone_does_not_stop_the_saving(monkeypatch):
+    class Gone:
+        def write(self, text):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    lines = Lines(3)
+    lines.interrupted()
+    lines.epoch(EpochRecord(1, 1.0, 10, 1.0))

@@ -40,7 +40,7 @@ ENDINGS = {"Ctrl-C": (os.killpg, signal.SIGINT, 130), "SIGTERM to the group": (o
 
 
 @pytest.mark.parametrize("how", ENDINGS)
-def test_F1_an_interrupted_run_keeps_what_was_measured(how, tmp_path, faulty_backends):
+def test_an_interrupted_run_keeps_what_was_measured(how, tmp_path, faulty_backends):
     """Beside a worker that hangs, which takes the 600 seconds of its timeout."""
     send, number, status = ENDINGS[how]
     cases = ("--backends", "numpy,hanging", "--cases", "layer forward: ffn*", "--dtype", "float64", "--jobs", "2")
@@ -60,7 +60,7 @@ def test_F1_an_interrupted_run_keeps_what_was_measured(how, tmp_path, faulty_bac
     assert words in said and "5 of 10 cells executed: 5 passed, 0 failed" in said and "layer forward" in said
 
 
-def test_F1_what_numpy_is_computing_here_is_not_waited_for(tmp_path):
+def test_what_numpy_is_computing_here_is_not_waited_for(tmp_path):
     """The reference's trainings, of several seconds each; told to the parent alone."""
     process = run_until("1 cells in numpy", ("--backends", "numpy", "--cases", "free-running: *64]"), tmp_path)
     time.sleep(1.0)
@@ -76,7 +76,7 @@ def results(label, count):
     return [Result(*cell, label, "failed" if number == 0 else "passed", "") for number in range(count)]
 
 
-def test_F1_in_a_pipe_a_run_says_how_it_goes(capsys):
+def test_in_a_pipe_a_run_says_how_it_goes(capsys):
     with Progress() as progress:
         progress.planned({"numpy": 1000, "torch": 662})
         for result in results("numpy", 40):
@@ -92,7 +92,7 @@ def test_F1_in_a_pipe_a_run_says_how_it_goes(capsys):
     ]
 
 
-def test_F1_on_a_terminal_there_is_a_total():
+def test_on_a_terminal_a_run_shows_its_total():
     class Status:
         def update(self, text):
             self.text = text.plain

@@ -3,13 +3,10 @@
 import json
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from transformer_mb.checkpoint import read_checkpoint, write_checkpoint
-from transformer_mb.errors import PortError
 from transformer_mb.files.tensors import read_tensors, write_tensors
 
 NOT_EVEN_FORCE = "not even --force replaces that"
@@ -24,19 +21,8 @@ def own_data(tmp_path, data) -> Path:
     return Path(shutil.copy(data, tmp_path / "own.tsv"))
 
 
-@pytest.fixture
-def best_before_last(checkpoint) -> Path:
-    """As a training leaves it whose best epoch, the second of three, is not its last."""
-    read = read_checkpoint(checkpoint)
-    history = read.trainer["history"][:3]
-    for row, loss in zip(history, (3.0, 1.0, 2.0), strict=True):
-        row["validation_loss"] = loss
-    write_checkpoint(checkpoint, replace(read, last=read.weights, trainer={**read.trainer, "history": history}))
-    return checkpoint
-
-
 @pytest.mark.parametrize("command", ["inspect", "presets", "port", "backends"])
-def test_W20_a_result_replaces_no_file_without_force(checkpoint, own_data, tmp_path, fails, command):
+def test_a_result_replaces_no_file_without_force(checkpoint, own_data, tmp_path, fails, command):
     arguments = {"inspect": [checkpoint], "port": [checkpoint, tmp_path / "p.npz", "--to", "npz"]}.get(command, [])
     before = own_data.read_bytes()
     assert f"{own_data} must be a new file, but there is one already" in fails(command, *arguments, "--json", own_data)
@@ -44,7 +30,7 @@ def test_W20_a_result_replaces_no_file_without_force(checkpoint, own_data, tmp_p
 
 
 @pytest.mark.parametrize("command", ["inspect", "presets"])
-def test_W20_force_replaces_an_earlier_result(checkpoint, tmp_path, cli, command):
+def test_force_replaces_an_earlier_result(checkpoint, tmp_path, cli, command):
     (tmp_path / "result.json").write_text("an earlier one")
     arguments = [checkpoint] if command == "inspect" else []
     assert cli(command, *arguments, "--json", tmp_path / "result.json", "--force").status == 0
@@ -52,7 +38,7 @@ def test_W20_force_replaces_an_earlier_result(checkpoint, tmp_path, cli, command
 
 
 @pytest.mark.parametrize("place", ["model.safetensors", "config.json", "new.json"])
-def test_W20_no_result_goes_into_the_model_that_is_looked_at(checkpoint, tmp_path, fails, place):
+def test_no_result_goes_into_the_model_that_is_looked_at(checkpoint, tmp_path, fails, place):
     before = contents(checkpoint)
     port = ("port", checkpoint, tmp_path / "p.npz", "--to", "npz")
     for command in (("inspect", checkpoint), port):
@@ -61,14 +47,14 @@ def test_W20_no_result_goes_into_the_model_that_is_looked_at(checkpoint, tmp_pat
     assert contents(checkpoint) == before and not (tmp_path / "p.npz").exists()
 
 
-def test_W20_no_report_replaces_what_lies_beside_a_source_or_the_result_itself(checkpoint, tmp_path, cli, fails):
+def test_no_report_replaces_what_lies_beside_a_source_or_the_result_itself(checkpoint, tmp_path, cli, fails):
     assert cli("port", checkpoint, tmp_path / "p.pdparams", "--to", "paddle").status == 0
     for name in ("p.pdparams", "p.pdopt", "p.pdparams.config.json", "q.npz"):
         arguments = ("port", tmp_path / "p.pdparams", tmp_path / "q.npz", "--to", "npz", "--force")
         assert f"which is {tmp_path / name}" in fails(*arguments, "--json", tmp_path / name)
 
 
-def test_W21_training_replaces_neither_its_data_nor_its_checkpoint(own_data, tmp_path, fails):
+def test_training_replaces_neither_its_data_nor_its_checkpoint(own_data, tmp_path, fails):
     before = own_data.read_bytes()
     linked = tmp_path / "link.tsv"
     linked.symlink_to(own_data)
@@ -79,7 +65,7 @@ def test_W21_training_replaces_neither_its_data_nor_its_checkpoint(own_data, tmp
     assert NOT_EVEN_FORCE in fails(*train, "--json", tmp_path / "x.svg", "--loss-curve", tmp_path / "x.svg")
 
 
-def test_W21_a_training_that_is_resumed_knows_its_data_by_itself(checkpoint, own_data, fails):
+def test_a_training_that_is_resumed_knows_its_data_by_itself(checkpoint, own_data, fails):
     state = json.loads((checkpoint / "trainer.json").read_text())
     state["data"]["source"] = str(own_data)
     (checkpoint / "trainer.json").write_text(json.dumps(state))
@@ -88,7 +74,7 @@ def test_W21_a_training_that_is_resumed_knows_its_data_by_itself(checkpoint, own
     assert own_data.read_bytes() == before
 
 
-def test_W21_evaluating_and_translating_replace_no_input(checkpoint, own_data, fails):
+def test_evaluating_and_translating_replace_no_input(checkpoint, own_data, fails):
     before = contents(checkpoint)
     for place in (own_data, checkpoint / "config.json"):
         assert NOT_EVEN_FORCE in fails("evaluate", checkpoint, "--data", own_data, "--json", place, "--force")
@@ -97,59 +83,7 @@ def test_W21_evaluating_and_translating_replace_no_input(checkpoint, own_data, f
     assert contents(checkpoint) == before
 
 
-def test_W21_parity_does_not_replace_its_data(own_data, fails):
-    before = own_data.read_bytes()
-    cells = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
-    assert NOT_EVEN_FORCE in fails(*cells, "--data", own_data, "--json", own_data, "--force")
-    assert own_data.read_bytes() == before
-
-
-def test_W22_a_port_says_why_the_optimizer_stays_behind(best_before_last, tmp_path, cli):
-    done = cli("port", best_before_last, tmp_path / "p.npz", "--to", "npz")
-    sentence = (
-        "The model is the best, of epoch 2; the optimizer's state belongs to the last (last.safetensors) and stays behind."
-    )
-    assert done.status == 0 and "without the optimizer's state" in done.out and f"note: {sentence}" in done.out
-    assert sentence in cli("inspect", best_before_last).out
-
-
-def test_W22_a_port_does_not_replace_its_source(best_before_last, tmp_path, fails, monkeypatch):
-    before = contents(best_before_last)
-    (tmp_path / "link").symlink_to(best_before_last)
-    inside = best_before_last / "model.safetensors"
-    monkeypatch.chdir(best_before_last)
-    for source, destination, to in (
-        (best_before_last, best_before_last, "canonical"),
-        (best_before_last, tmp_path / "link", "canonical"),
-        (".", best_before_last, "canonical"),
-        (best_before_last, inside, "safetensors"),
-        (inside, best_before_last, "canonical"),
-        (inside, inside, "safetensors"),
-    ):
-        message = fails("port", source, destination, "--to", to, "--force")
-        assert "must go to a place apart from its source" in message and "not even force replaces a part of it" in message
-    assert contents(best_before_last) == before
-
-
-def test_M22_the_optimizers_own_file_is_called_what_it_is():
-    """As torch.optim.Adam describes itself; read where torch itself would be, which takes seconds to import."""
-    from transformer_mb.porting.formats.native_loaders.torch import parts
-
-    with pytest.raises(PortError, match=r"got the state of an optimizer \(torch.optim\) alone.* NAME.optimizer.pt beside it"):
-        parts(None, {"state": {}, "param_groups": [{"lr": 1e-3}], "transformer_mb.of": "0"}, Path("m.optimizer.pt"))
-
-
-def test_M23_cells_of_a_device_that_is_not_there_are_failed_and_not_executed(cli, tmp_path):
-    cells = ("parity", "--backends", "numpy", "--device", "cuda", "--cases", "layer forward: ffn*")
-    done = cli(*cells, "--json", tmp_path / "run.json", "--report", tmp_path / "report")
-    run = json.loads((tmp_path / "run.json").read_text())
-    assert done.status == 1 and run["cells"] == 0 < run["failed"] == run["planned"] == len(run["results"])
-    assert f"0 of {run['planned']} cells executed: 0 passed, {run['planned']} failed" in done.out
-    assert f"0 of {run['planned']} cells, 0 passed" in (tmp_path / "report" / "matrix.md").read_text()
-    assert "judged" not in done.err
-
-
-def test_F10_folders_above_a_result_are_made(checkpoint, own_data, tmp_path, cli):
+def test_folders_above_a_result_are_made(checkpoint, own_data, tmp_path, cli):
     new = tmp_path / "a" / "b"
     assert cli("evaluate", checkpoint, "--data", own_data, "--num-examples", 1, "--json", new / "e.json").status == 0
     assert cli("translate", checkpoint, "--attention", new / "c" / "t.jsonl", stdin="go .\n").status == 0
@@ -158,9 +92,37 @@ def test_F10_folders_above_a_result_are_made(checkpoint, own_data, tmp_path, cli
     assert all((new / name).is_file() for name in ("e.json", "c/t.jsonl", "d/l.svg", "e/t.json"))
 
 
-def test_F10_no_folder_is_left_where_nothing_comes_of_it(checkpoint, tmp_path, fails):
+def test_no_folder_is_left_where_nothing_comes_of_it(checkpoint, tmp_path, fails):
     tensors = read_tensors(checkpoint / "model.safetensors")
     write_tensors(checkpoint / "model.safetensors", dict(list(tensors.items())[1:]))
     fails("translate", checkpoint, "--attention", tmp_path / "a" / "t.jsonl")
     fails("port", checkpoint, tmp_path / "b" / "m.npz", "--to", "npz", "--json", tmp_path / "c" / "r.json")
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_train_and_evaluate_try_places_before_the_work(fails, settings_file, trained, data, tmp_path):
+    message = fails("train", settings_file, "--out", "/proc/model")
+    assert "/proc/model cannot be created: /proc must be a folder that may be written to" in message
+    for option in ("--json", "--loss-curve"):
+        message = fails("train", settings_file, "--out", tmp_path / "model", option, "/proc/x.svg")
+        assert message.startswith("Error: /proc/x.svg: ")
+    assert fails("evaluate", trained, "--data", data, "--json", "/proc/x.json").startswith("Error: /proc/x.json: ")
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_but_force_overwrites_a_file(cli, fails, trained, settings_file, data, tmp_path):
+    mine = {name: tmp_path / name for name in ("a.json", "a.svg", "b-2.png", "a.jsonl")}
+    for path in mine.values():
+        path.write_text("mine")
+    train = ("train", settings_file, "--epochs", 1, "--out", tmp_path / "model")
+    evaluate = ("evaluate", trained, "--data", data, "--num-examples", 2, "--json", mine["a.json"])
+    for command in ((*train, "--json", mine["a.json"]), (*train, "--loss-curve", mine["a.svg"]), evaluate,
+                    ("translate", trained, "--attention", mine["a.jsonl"]),
+                    ("translate", trained, "--attention", tmp_path / "b.png"),
+                    ("demo", "--json", mine["a.json"]), ("demo", "--out", trained),
+                    ("backends", "--json", mine["a.json"])):  # fmt: skip
+        message = fails(*command)
+        assert "must be a new file, but there is one already" in message or "holds a checkpoint already" in message
+    assert {path.read_text() for path in mine.values()} == {"mine"} and not (tmp_path / "model").exists()
+    assert cli(*evaluate, "--force").status == 0 and json.loads(mine["a.json"].read_text())["pairs"] == 2
+    assert cli("evaluate", trained, "--data", data, "--num-examples", 2, "--json", "/dev/null").status == 0
