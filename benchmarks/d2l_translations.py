@@ -29,8 +29,8 @@ def peer(pairs, epochs):
 def ours(name, pairs, epochs):
     import transformer_mb as tmb
     from transformer_mb.data import Batches, build_vocabularies, pair_ids
+    from transformer_mb.inference.translation import Translator
     from transformer_mb.training import TrainingRecipe, train_model
-    from transformer_mb.translation import Translator
 
     backend = tmb.get_backend(name)
     recipe = TrainingRecipe(**{**tmb.presets.RECIPES["d2l"], "epochs": epochs})

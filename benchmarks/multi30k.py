@@ -80,7 +80,7 @@ def trained(data, folder, source, target, backend):
 
 def worker(model, backend, dtype, sources, references, out):
     """Translations, seconds, and the log-probability of each token of the references, as one file."""
-    from transformer_mb.translation import Translator
+    from transformer_mb.inference.translation import Translator
 
     translator = Translator.load(model, backend, dtype=dtype)
     texts, seconds = [], []
@@ -120,7 +120,7 @@ def perturbed_translations(translator, source, size):
     """The different translations that the reference finds of one sentence, with perturbed log-probabilities."""
     import numpy as np
 
-    from transformer_mb.translation import Translator
+    from transformer_mb.inference.translation import Translator
 
     random = np.random.default_rng(0)
     plain = translator.backend
@@ -154,7 +154,7 @@ def tokenized(texts, language):
 def scores(texts, references, language):
     from sacrebleu.metrics import BLEU
 
-    from transformer_mb.evaluation import bleu, chrf
+    from transformer_mb.inference.evaluation import bleu, chrf
 
     lowercased = BLEU(tokenize="none", force=True)
     of_tokens = lowercased.corpus_score(tokenized(texts, language), [tokenized(references, language)])
@@ -165,7 +165,7 @@ def scores(texts, references, language):
 
 def compared(model, sources, by_backend, reference):
     """Of each backend: the share of lines that are the reference's, and whether the others are near-ties."""
-    from transformer_mb.translation import Translator
+    from transformer_mb.inference.translation import Translator
 
     translator = Translator.load(model, "numpy", dtype="float64")
     results = {}

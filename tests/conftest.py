@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from transformer_mb.processor import tell_openblas
+from transformer_mb.machine.processor import tell_openblas
 
 tell_openblas()  # as every command does that a test starts: the same kernels in both, and so the same bits
 

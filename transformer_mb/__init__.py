@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from .config import TransformerConfig
     from .data.batching import Batches
     from .data.vocabulary import Vocabulary
-    from .generation import Generator
+    from .decoding.sampling import Sampling
+    from .inference.generation import Generator
+    from .inference.translation import Translator
     from .porting.port import port
     from .registry import get_backend
-    from .sampling import Sampling
     from .training import train
-    from .translation import Translator
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Batches": "data.batching",
-    "Generator": "generation",
-    "Sampling": "sampling",
+    "Generator": "inference.generation",
+    "Sampling": "decoding.sampling",
     "TransformerConfig": "config",
-    "Translator": "translation",
+    "Translator": "inference.translation",
     "Vocabulary": "data.vocabulary",
     "average": "checkpoint",
     "get_backend": "registry",

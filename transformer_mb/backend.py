@@ -14,12 +14,12 @@ import numpy as np
 from . import interface
 from .call_checks import check_config, check_dtype, check_lengths, check_source, check_target, check_tokens
 from .config import TransformerConfig
+from .decoding.searches import Searches
 from .errors import ConfigError
 from .initialization import initial_weights
 from .parameters import check_weights
 from .placed_layers import PlacedLayer
 from .representation import settings
-from .searches import Searches
 from .trainer import Trainer, TrainerOptions, check_offered
 
 Weights = Mapping[str, np.ndarray]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from .backend import Backend
-from .beam_search import BeamSession
-from .decoding import DecodingInputs
+from .decoding.beam_search import BeamSession
+from .decoding.inputs import DecodingInputs
+from .decoding.sampling import Truncation
 from .errors import DeviceError
 from .native_parameters import NativeParameters
 from .registry import check_own
-from .sampling import Truncation
 from .trees import leaves, map_leaves
 
 Masks = Mapping[str, np.ndarray] | None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import BackendError, ConfigError
 from .extras import install_command
 from .fields import did_you_mean
-from .processor import tell_openblas
+from .machine.processor import tell_openblas
 
 if TYPE_CHECKING:
     from .backend import Backend

@@ -16,7 +16,7 @@ from .config import TransformerConfig, check_choice, check_rate
 from .distributed import Alone, Processes, Share, divisor, share
 from .errors import ConfigError, ShapeError
 from .fields import check_field_types, refusing_unknown_fields
-from .freed_memory import keep_freed_memory
+from .machine.freed_memory import keep_freed_memory
 from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights, parameter_shapes
 

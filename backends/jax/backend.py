@@ -16,7 +16,7 @@ from flax import nnx
 from jax import Array
 
 from transformer_mb.config import TransformerConfig
-from transformer_mb.decoding import DecodingInputs
+from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import map_leaves

@@ -18,7 +18,7 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
-from transformer_mb.compilation_cache import compilation_cache
+from transformer_mb.machine.compilation_cache import compilation_cache
 
 from .attention import DotProductAttention
 from .weights import held_by, named_layers, named_parameters

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from transformer_mb.decoding import DecodingInputs
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.inputs import DecodingInputs
+from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
 from .compiled import Structure, product_precision, split

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.sampling import Truncation
 
 
 def uniforms(seeds: Array, steps: int) -> Array:

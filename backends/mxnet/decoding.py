@@ -12,9 +12,10 @@ import numpy as np
 from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 
-from transformer_mb.decoding import DecodingInputs, greedy_loop
-from transformer_mb.ranking import best_tokens
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.greedy import greedy_loop
+from transformer_mb.decoding.inputs import DecodingInputs
+from transformer_mb.decoding.ranking import best_tokens
+from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
 from .model import EncoderDecoder

@@ -7,7 +7,7 @@ import numpy as np
 from mxnet import np as mnp
 from mxnet import npx
 
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.sampling import Truncation
 
 from .weights import to_device
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer_mb.decoding import DecodingInputs, greedy_loop
-from transformer_mb.ranking import best_tokens
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.greedy import greedy_loop
+from transformer_mb.decoding.inputs import DecodingInputs
+from transformer_mb.decoding.ranking import best_tokens
+from transformer_mb.decoding.sampling import Truncation
 
 from .decoding_steps import DecodingSteps
 from .encoding import encode

@@ -6,7 +6,7 @@ import numpy as np
 import paddle
 from paddle import Tensor
 
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.sampling import Truncation
 
 from .dropout import _kept_random_state
 

@@ -14,8 +14,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.decoding import DecodingInputs
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.inputs import DecodingInputs
+from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
 from .decoding_steps import DecodingSteps, is_plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.sampling import Truncation
 
 
 def uniforms(seeds: tf.Tensor, steps: int) -> tf.Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_mb.processor import is_of_another_maker
+from transformer_mb.machine.processor import is_of_another_maker
 
 # Numbers of a weight from which on oneDNN multiplies one row in less time than MKL, where Intel is not the processor's maker.
 LARGE_WEIGHT = 2**16

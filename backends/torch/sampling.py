@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_mb.sampling import Truncation
+from transformer_mb.decoding.sampling import Truncation
 
 
 def uniforms(seeds: np.ndarray, steps: int, device: torch.device) -> Tensor:

@@ -64,7 +64,7 @@ def test_a_bug_is_one_paragraph_too(cli, monkeypatch):
     def broken(*arguments):
         raise ZeroDivisionError("our\nmistake")
 
-    monkeypatch.setattr("transformer_mb.translation.Translator.load", broken)
+    monkeypatch.setattr("transformer_mb.inference.translation.Translator.load", broken)
     outcome = cli("translate", "somewhere")
     assert outcome.status == 1 and outcome.err.count("\n") == 1
     assert outcome.err.startswith("Error: ") and "--debug" in outcome.err

@@ -12,8 +12,8 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.errors import ConfigError, DataError, TokenError
-from transformer_mb.evaluation import bleu
-from transformer_mb.search_options import EXTRA_STEPS
+from transformer_mb.inference.evaluation import bleu
+from transformer_mb.inference.search_options import EXTRA_STEPS
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.cli.commands.evaluate import described
-from transformer_mb.evaluation import evaluate
+from transformer_mb.inference.evaluation import evaluate
 
 BLEU_IS_0 = "BLEU has no sequence of four words to count"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transformer_mb.decoding import DecodingInputs
+from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.parity.rows.model_cases import BATCH
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from transformer_mb.decoding.sampling import Sampling
 from transformer_mb.errors import ConfigError, ShapeError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
 from transformer_mb.registry import BUILT_IN, get_backend
-from transformer_mb.sampling import Sampling
 
 SOURCE, LENS, STEPS = BATCH["source"], BATCH["source_valid_lens"], 7
 DRAWS = 3000

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.compilation_cache import VARIABLE, compilation_cache
+from transformer_mb.machine.compilation_cache import VARIABLE, compilation_cache
 from transformer_mb.processes.environment import SETTINGS
 
 

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from transformer_mb.cli.reporting import describe, guarded
-from transformer_mb.memory import without_memory
+from transformer_mb.machine.out_of_memory import without_memory
 
 # What each raised when it was asked for more than there was; the second is PyTorch's on a GPU.
 RAISED = {

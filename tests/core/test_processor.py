@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from transformer_mb.processor import is_of_another_maker
+from transformer_mb.machine.processor import is_of_another_maker
 
 TELL = """
 import sys

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from transformer_mb.compilation_cache import VARIABLE
+from transformer_mb.machine.compilation_cache import VARIABLE
 
 PROGRAM = """
 import json

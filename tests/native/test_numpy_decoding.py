@@ -7,7 +7,7 @@ import transformer_mb as tmb
 from transformer_mb.backends.numpy import MultiHeadAttention, decoding
 from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.prepared_layers import is_plain
-from transformer_mb.decoding import decoding_inputs
+from transformer_mb.decoding.inputs import decoding_inputs
 
 SIZES = {
     "source_vocab_size": 11, "target_vocab_size": 13, "num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2,

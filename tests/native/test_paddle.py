@@ -22,7 +22,7 @@ from transformer_mb.backends.paddle import (
 from transformer_mb.backends.paddle.distributed import PaddleProcesses
 from transformer_mb.backends.paddle.prepared_layers import is_plain
 from transformer_mb.config import TransformerConfig
-from transformer_mb.decoding import DecodingInputs
+from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.initialization import initial_weights
 from transformer_mb.trainer import Batch
 

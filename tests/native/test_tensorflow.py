@@ -23,7 +23,7 @@ from transformer_mb.backends.tensorflow import (
     decoding,
 )
 from transformer_mb.config import TransformerConfig
-from transformer_mb.decoding import DecodingInputs
+from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.trainer import Batch
 
 CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)

@@ -10,7 +10,7 @@ from transformer_mb.backends.tensorflow.decoding_steps import DecodingSteps, is_
 from transformer_mb.backends.tensorflow.dense import Dense
 from transformer_mb.backends.tensorflow.model import EncoderDecoder
 from transformer_mb.config import TransformerConfig
-from transformer_mb.sampling import Sampling
+from transformer_mb.decoding.sampling import Sampling
 
 DECODER = {"target_vocab_size": 20, "num_hiddens": 8, "ffn_num_hiddens": 16, "decoder_num_heads": 2, "max_len": 12}
 SIZES = {**DECODER, "source_vocab_size": 20, "encoder_num_heads": 2}

@@ -11,8 +11,8 @@ from transformer_mb.checkpoint import save
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Vocabulary
 from transformer_mb.errors import DtypeError
+from transformer_mb.inference.translation import Translator
 from transformer_mb.registry import get_backend
-from transformer_mb.translation import Translator
 
 CONFIG = TransformerConfig(
     source_vocab_size=40, target_vocab_size=40, num_hiddens=64, ffn_num_hiddens=96, encoder_num_heads=4, decoder_num_heads=4,

@@ -10,8 +10,8 @@ import typer
 from .reporting import tell
 
 if TYPE_CHECKING:
-    from ..sampling import Sampling
-    from ..translation import Translator
+    from ..decoding.sampling import Sampling
+    from ..inference.translation import Translator
 
 Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]
 LengthPenalty = Annotated[
@@ -66,7 +66,7 @@ DONE = {"cut": "only the first {longest} were translated", "skip": "it was skipp
 
 def chosen_length_penalty(given: float | None, beam: int, scores: bool = False) -> float:
     """The length penalty, by default Translator's; a warning where it was given to a greedy search without scores."""
-    from ..translation import LENGTH_PENALTY
+    from ..inference.translation import LENGTH_PENALTY
 
     if given is not None and beam == 1 and not scores:
         tell("Warning: --length-penalty changes nothing without --beam N: a greedy search compares no hypotheses.")
@@ -78,8 +78,8 @@ def chosen_sampling(sample: bool, beam: int, scores: bool = False, **options: An
 
     Raises ConfigError for what does not go together.
     """
+    from ..decoding.sampling import Sampling
     from ..errors import ConfigError
-    from ..sampling import Sampling
 
     given = {name: value for name, value in options.items() if value is not None}
     if not sample:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..processor import tell_openblas
+from ..machine.processor import tell_openblas
 from .commands import (
     average,
     backends,

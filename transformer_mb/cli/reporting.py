@@ -57,7 +57,7 @@ def exit_status(error: Exception) -> int:
 def describe(error: Exception) -> str:
     """An error in words: our own as they are, those of files with the file, and a bug as what it is."""
     from ..errors import TransformerMBError
-    from ..memory import without_memory
+    from ..machine.out_of_memory import without_memory
 
     if isinstance(error, TransformerMBError):
         return str(error)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..translation import Translator
+from ..inference.translation import Translator
 
 
 class SentenceAttention(NamedTuple):

@@ -26,7 +26,7 @@ sys.path[:] = [entry for entry in sys.path if entry]
 import importlib
 if stderr:
     importlib.import_module("transformer_mb.processes.parent").end_with_parent(os.getppid())
-importlib.import_module("transformer_mb.processor").tell_openblas()
+importlib.import_module("transformer_mb.machine.processor").tell_openblas()
 importlib.import_module(module).serve(channel, *arguments)
 """
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..beam_search import check_search
-from ..coverage import check_coverage_penalty
 from ..data.padding import check_limits
+from ..decoding.beam_search import check_search
+from ..decoding.coverage_penalty import check_coverage_penalty
 from ..errors import ConfigError
 from ..fields import check_field_types, check_names
+from ..inference.translation import LENGTH_PENALTY, TOO_LONG, Translator
 from ..training_options import NONE_AS_ZERO
-from ..translation import LENGTH_PENALTY, TOO_LONG, Translator
 
 
 @dataclass(frozen=True, kw_only=True)

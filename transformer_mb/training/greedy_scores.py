@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ..backend import Backend
 from ..data.vocabulary import Vocabulary
 from ..distributed import Processes
-from ..evaluation import bleu, chrf, normalized
-from ..translation import Translator
+from ..inference.evaluation import bleu, chrf, normalized
+from ..inference.translation import Translator
 
 
 class Translated(NamedTuple):

@@ -15,8 +15,8 @@ from ..data import Pairs, Vocabulary
 from ..distributed import Place
 from ..errors import DataError
 from ..fields import check_names
+from ..inference.translation import Translator
 from ..registry import chosen_backend
-from ..translation import Translator
 from .corpus import CorpusCounts
 from .greedy_scores import Translated
 from .interruption import CTRL_C

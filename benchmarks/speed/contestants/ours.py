@@ -6,9 +6,9 @@ import sys
 
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, Vocabulary
+from transformer_mb.inference.translation import Translator
 from transformer_mb.registry import decoding_backend
 from transformer_mb.trainer import Batch
-from transformer_mb.translation import Translator
 
 
 def finish(backend):

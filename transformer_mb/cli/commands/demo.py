@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
+    from ...inference.translation import Translator
     from ...training import TrainingState
-    from ...translation import Translator
 
 NAME = "demo"
 SHOWN = 5  # translations

@@ -9,8 +9,8 @@ from ..decoding_options import chosen_length_penalty, tell_long_lines
 from ..reporting import tell_bad_lines, write_json
 
 if TYPE_CHECKING:
-    from ...evaluation import Evaluation
-    from ...translation import Translator
+    from ...inference.evaluation import Evaluation
+    from ...inference.translation import Translator
 
 NAME = "evaluate"
 
@@ -35,11 +35,11 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
-    from ...beam_search import check_search
-    from ...coverage import check_coverage_penalty
     from ...data.readers import read_pairs
+    from ...decoding.beam_search import check_search
+    from ...decoding.coverage_penalty import check_coverage_penalty
     from ...files.whole_file import check_result_file
-    from ...translation import Translator
+    from ...inference.translation import Translator
 
     check_result_file(json_file, force, never=(folder, data, target))
     penalty = chosen_length_penalty(length_penalty, beam)
@@ -67,7 +67,7 @@ def score(
     coverage_penalty: float = 0.0,
 ) -> Evaluation:
     """Translate and compare in the form that the vocabularies leave, lower case for instance."""
-    from ...evaluation import evaluate, normalized
+    from ...inference.evaluation import evaluate, normalized
 
     translations = translator.translate(
         [source for source, _ in pairs], beam, length_penalty, coverage_penalty=coverage_penalty

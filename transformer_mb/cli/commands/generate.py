@@ -36,8 +36,8 @@ def command(
     batch_size: decoding_options.BatchSize = 64,
 ) -> None:
     """Continue standard input, line by line, with a model of architecture decoder; print what follows each line."""
-    from ...beam_search import check_search
-    from ...generation import Generator
+    from ...decoding.beam_search import check_search
+    from ...inference.generation import Generator
 
     kept = hypotheses_asked_for(n_best, scores)
     sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)

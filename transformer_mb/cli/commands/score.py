@@ -12,8 +12,8 @@ from ..reporting import tell, write_rows
 from ..streams import CHUNK, STANDARD_INPUT, chunk_size, numbered_chunks, standard_input
 
 if TYPE_CHECKING:
-    from ...scoring import PairScore
-    from ...translation import Translator
+    from ...inference.scoring import PairScore
+    from ...inference.translation import Translator
 
 NAME = "score"
 
@@ -34,7 +34,7 @@ def command(
     """
     from ...data.readers import each_pair, each_parallel_pair, numbered_lines
     from ...errors import ConfigError
-    from ...translation import Translator
+    from ...inference.translation import Translator
 
     if target is not None and data is None:
         raise ConfigError(f"--target must be given with --data, which holds the sources, got {target} alone.")

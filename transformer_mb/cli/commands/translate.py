@@ -15,7 +15,7 @@ from ..reporting import tell_bad_lines, write_rows
 from ..streams import chunk_size, numbered_chunks, standard_input
 
 if TYPE_CHECKING:
-    from ...translation import Translator
+    from ...inference.translation import Translator
 
 NAME = "translate"
 
@@ -58,12 +58,12 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Translate standard input, line by line, to standard output."""
-    from ...beam_search import check_search
-    from ...coverage import check_coverage_penalty
     from ...data import BadLines
+    from ...decoding.beam_search import check_search
+    from ...decoding.coverage_penalty import check_coverage_penalty
     from ...figures.attention_files import attention_file, check_attention_path
-    from ...search_options import LineOptions
-    from ...translation import Translator
+    from ...inference.search_options import LineOptions
+    from ...inference.translation import Translator
 
     seen = BadLines(bad_lines)
     check_attention_path(attention, force, never=(folder,))

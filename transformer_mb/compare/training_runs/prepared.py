@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Batches, build_vocabularies, pair_ids
-from ...evaluation import normalized
+from ...inference.evaluation import normalized
 from ...presets import d2l
 from ...trainer import Batch
 from ...training.schedules import Span, linear

@@ -17,7 +17,7 @@ from ...backend import Backend
 from ...checkpoint import Checkpoint, write_checkpoint
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
-from ...evaluation import bleu
+from ...inference.evaluation import bleu
 from ...initialization import initial_weights
 from ...trainer import Batch, Trainer
 from .own_parts import own_part

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
-from ...beam_search import ScoredIds
-from ...sampling import Sampling
+from ...decoding.beam_search import ScoredIds
+from ...decoding.sampling import Sampling
 from .left_behind import check_mode, kept_unasked
 from .making import Spec, model_of
 from .messages import Arrays, under

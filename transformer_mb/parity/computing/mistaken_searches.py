@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
-from ...beam_search import BeamSession
+from ...decoding.beam_search import BeamSession
 
 
 class NotReordered:

@@ -49,7 +49,7 @@ def serve(channel: Any, backend: str, device: str | None) -> None:
 
 
 def _answer(loaded: Any, backends: dict[str, Any], device: str | None, text: str, data: bytes) -> tuple[str, bytes]:
-    from ...memory import without_memory
+    from ...machine.out_of_memory import without_memory
     from ...processes.messages import pack_arrays
     from .computations import compute
     from .messages import Request

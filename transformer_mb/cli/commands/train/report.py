@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ....evaluation import Evaluation
+    from ....inference.evaluation import Evaluation
     from ....training import Trained
     from ....training.job import Job
 

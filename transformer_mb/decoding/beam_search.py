@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .call_checks import check_between
-from .config import check_sizes
-from .coverage import Coverage
-from .errors import ConfigError, NotFiniteError
+from ..call_checks import check_between
+from ..config import check_sizes
+from ..errors import ConfigError, NotFiniteError
+from .coverage_penalty import Coverage
 
 LARGEST_LENGTH_PENALTY = 10.0  # far above what anybody uses; the powers of the longest sequences stay finite numbers
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .data.vocabulary import Vocabulary
-from .errors import DataError
+from ..data.vocabulary import Vocabulary
+from ..errors import DataError
 
 
 class Score(NamedTuple):

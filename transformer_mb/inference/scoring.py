@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .backend import Backend
-from .data.padding import BUCKET_WIDTHS, padded_widths
-from .data.readers import checked_pairs
-from .errors import TokenError
+from ..backend import Backend
+from ..data.padding import BUCKET_WIDTHS, padded_widths
+from ..data.readers import checked_pairs
+from ..errors import TokenError
 
 if TYPE_CHECKING:
     from .translation import Translator

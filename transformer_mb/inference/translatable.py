@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .checkpoint import Checkpoint
-from .config import TransformerConfig
-from .data.vocabulary import Vocabulary
-from .errors import CheckpointError, ConfigError
+from ..checkpoint import Checkpoint
+from ..config import TransformerConfig
+from ..data.vocabulary import Vocabulary
+from ..errors import CheckpointError, ConfigError
 
 
 def check_both_sides(config: TransformerConfig, got: str) -> None:

@@ -1,15 +1,14 @@
-"""What decoding starts from, and the greedy loop of the backends whose steps run one by one."""
+"""What a search starts from: arrays checked once for all backends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .call_checks import check_max_steps, check_prefixes, check_prompt, check_source
-from .config import TransformerConfig
-from .errors import ConfigError
+from ..call_checks import check_max_steps, check_prefixes, check_prompt, check_source
+from ..config import TransformerConfig
+from ..errors import ConfigError
 
 
 class DecodingInputs(NamedTuple):
@@ -56,24 +55,3 @@ def decoding_inputs(
     aligned = np.take_along_axis(prompt, columns, axis=1)
     fed = aligned[:, :-1] if longest > 1 else None
     return DecodingInputs(aligned[:, -1], None, None, fed, padding if padding.any() else None), limits
-
-
-def greedy_loop(
-    step: Callable[[np.ndarray], np.ndarray],
-    tokens: np.ndarray,
-    max_steps: int,
-    eos_id: int,
-    forced: np.ndarray | None = None,
-) -> np.ndarray:
-    """[B, steps]: from tokens [B], each step's answer, or what is ``forced``, is fed to the next, until every row has ended."""
-    finished = np.zeros(tokens.shape, dtype=bool)
-    generated = []
-    for number in range(max_steps):
-        tokens = step(tokens)
-        if forced is not None:
-            tokens = np.where(forced[:, number] >= 0, forced[:, number], tokens)
-        generated.append(tokens)
-        finished |= tokens == eos_id
-        if finished.all():
-            break
-    return np.stack(generated, axis=1)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .call_checks import check_between
-from .config import check_count, check_sizes
-from .errors import ShapeError
-from .random_streams import stream
+from ..call_checks import check_between
+from ..config import check_count, check_sizes
+from ..errors import ShapeError
+from ..random_streams import stream
 
 COLDEST, HOTTEST = 1e-3, 1e3
 SMALLEST_SHARE = 1e-6  # the most probable token alone, in any vocabulary that there is

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .backend import Backend
-from .beam_search import ScoredIds, check_search
-from .checkpoint import read_checkpoint
-from .config import check_count
-from .data.padding import check_limits
-from .data.vocabulary import Vocabulary
-from .errors import ConfigError, DataError, TokenError
-from .registry import decoding_backend
-from .sampling import Sampling
+from ..backend import Backend
+from ..checkpoint import read_checkpoint
+from ..config import check_count
+from ..data.padding import check_limits
+from ..data.vocabulary import Vocabulary
+from ..decoding.beam_search import ScoredIds, check_search
+from ..decoding.sampling import Sampling
+from ..errors import ConfigError, DataError, TokenError
+from ..registry import decoding_backend
 
 LENGTH_PENALTY = 0.6
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .call_checks import check_between
-from .config import TransformerConfig
-from .errors import ConfigError
+from ..call_checks import check_between
+from ..config import TransformerConfig
+from ..errors import ConfigError
 
 if TYPE_CHECKING:
     from .beam_search import BeamSession

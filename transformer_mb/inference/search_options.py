@@ -8,13 +8,13 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .beam_search import check_search
-from .call_checks import check_between
-from .config import check_count
-from .coverage import check_coverage_penalty
-from .errors import ConfigError, DataError, TokenError
-from .fields import did_you_mean
-from .sampling import Sampling
+from ..call_checks import check_between
+from ..config import check_count
+from ..decoding.beam_search import check_search
+from ..decoding.coverage_penalty import check_coverage_penalty
+from ..decoding.sampling import Sampling
+from ..errors import ConfigError, DataError, TokenError
+from ..fields import did_you_mean
 
 EXTRA_STEPS = 10  # a translation's limit is so many tokens above a multiple of the source's
 LARGEST_RATIO = 1000.0
@@ -23,7 +23,7 @@ LARGEST_RATIO = 1000.0
 class LineOptions(TypedDict, total=False):
     """
     coverage_penalty: of the beam search: more (up to 10) favors hypotheses that attended to all of the source, see
-        ``coverage.Coverage``. 0 is none.
+        ``coverage_penalty.Coverage``. 0 is none.
     sample: a ``Sampling``: tokens are drawn instead; beam must be 1.
     prefixes: text that each translation begins with, for one text a text, for a list a list; an empty one is none. The
         translation holds it, and at least one token more is looked for. That of an empty line stays empty.

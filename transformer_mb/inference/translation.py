@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, TypeVar, Unpack, overload
 
 import numpy as np
 
-from .backend import Backend
-from .beam_search import ScoredIds
-from .checkpoint import read_checkpoint
-from .data.batching import SourceBatch, restore_order, source_batches
-from .data.padding import check_limits
-from .data.vocabulary import Vocabulary
-from .errors import ConfigError, DataError, TokenError
-from .registry import decoding_backend
+from ..backend import Backend
+from ..checkpoint import read_checkpoint
+from ..data.batching import SourceBatch, restore_order, source_batches
+from ..data.padding import check_limits
+from ..data.vocabulary import Vocabulary
+from ..decoding.beam_search import ScoredIds
+from ..errors import ConfigError, DataError, TokenError
+from ..registry import decoding_backend
 from .scoring import PairScore, scored_pairs
 from .search_options import LineOptions, LineSearch, checked_search
 from .translatable import check_both_sides, text_vocabularies

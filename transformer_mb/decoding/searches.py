@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..call_checks import check_side
+from ..config import TransformerConfig
+from ..errors import ConfigError
+from ..registry import check_own
 from .beam_search import BeamSession, ScoredIds, beam_search, check_search, greedy_search
-from .call_checks import check_side
-from .config import TransformerConfig
-from .coverage import Coverage, check_coverage_penalty
-from .decoding import DecodingInputs, decoding_inputs
-from .errors import ConfigError
-from .registry import check_own
+from .coverage_penalty import Coverage, check_coverage_penalty
+from .inputs import DecodingInputs, decoding_inputs
 from .sampling import Sampling, Truncation
 
 
