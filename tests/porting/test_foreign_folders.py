@@ -9,7 +9,7 @@ import pytest
 
 import transformer_mb as tmb
 from porting.hugging_face import small_bert, small_marian
-from transformer_mb.errors import PortError
+from transformer_mb.errors import CheckpointError, PortError
 from transformer_mb.porting import port, worker
 from transformer_mb.porting.families import bert, marian
 from transformer_mb.porting.files.sources import read_source
@@ -77,6 +77,19 @@ def test_a_folder_without_a_model_type_must_name_a_class(family, tmp_path):
     say(folder, architectures=["SomebodysOwnModel"])
     with pytest.raises(PortError, match=r"architectures must name one of .*, got \['SomebodysOwnModel'\]"):
         read_source(folder, None, {})
+
+
+@pytest.mark.parametrize("family", MADE)
+def test_who_loads_such_a_folder_as_a_checkpoint_hears_of_port(family, tmp_path):
+    folder = folder_of(family, tmp_path / "folder")
+    words = f"got None: it is a Hugging Face folder's, of model_type '{family}'.*`transformer-mb port {folder} NEW --to"
+    with pytest.raises(CheckpointError, match=words):
+        tmb.load(folder)
+    with pytest.raises(PortError, match=f"^{folder}/model.safetensors is a part of a HF .* folder: name the folder {folder}"):
+        read_source(folder / "model.safetensors", None, {})
+    say(folder, model_type=None)
+    with pytest.raises(CheckpointError, match="got None.$"):
+        tmb.load(folder)
 
 
 def test_layers_that_differ_are_refused(tmp_path):

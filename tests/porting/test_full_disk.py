@@ -1,6 +1,7 @@
 """A disk that is full while a port is written: one clear error, and nothing is left of it."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -8,12 +9,14 @@ import tempfile
 import numpy as np
 import pytest
 
+from porting.destinations import source_for
 from porting.hugging_face import small_marian
 from transformer_mb.errors import PortError
 from transformer_mb.porting import worker
 from transformer_mb.porting.families import marian
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.model import NativeFile
+from transformer_mb.porting.port import port
 
 ROOM = 4 << 20  # bytes: more than ``small_disk`` has
 
@@ -47,6 +50,21 @@ def test_a_marian_folder_on_a_full_disk_is_an_error(small_disk):
     (small_disk / "x").mkdir()
     with pytest.raises(OSError, match="No space left on device"):
         marian.write(small_marian(), small_disk / "x")
+
+
+@pytest.mark.parametrize("target", ["torch", "npz", "canonical", "marian", "onnx", "ctranslate2"])
+def test_a_full_destination_is_named_as_the_user_does(small_disk, tmp_path, target):
+    """Whoever writes it, and wherever it lies until it is whole."""
+    source = source_for(target, 0, tmp_path / "source")
+    room = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_bsize - 8192))
+    with pytest.raises(PortError) as caught:
+        port(source, small_disk / "out", target)
+    assert os.listdir(small_disk) == ["ballast"]
+    full = r"No space left on device( \(os error 28\))?"
+    assert re.fullmatch(
+        rf"{small_disk}/out cannot be written: {full}\. What was there before is unchanged\.", str(caught.value)
+    )
 
 
 def test_a_full_temporary_folder_is_named_and_left_empty(small_disk, monkeypatch):

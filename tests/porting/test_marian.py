@@ -12,6 +12,7 @@ from porting.on_backend import BACKENDS
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import marian, marian_names
+from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.proof.agreement import error
 from transformer_mb.porting.proof.proving import LIMIT
 from transformer_mb.positions import sinusoid_table
@@ -144,6 +145,19 @@ def test_the_vocabularies(small, tmp_path):
     (tmp_path / "vocab.json").write_text('{"</s>": 0, "<pad>": 1}')
     model = marian.read(tmp_path, {})
     assert model.source_vocabulary is None and "each of the 7 rows" in " ".join(model.notes)
+
+
+def test_a_port_says_that_words_have_no_tokenizer(small, tmp_path):
+    """MarianTokenizer takes SentencePiece alone."""
+    tokens = ["</s>", "<unk>", "the", "dog", "a", "cat", "<pad>"]
+    special = {"unk": 1, "pad": 6, "bos": 6, "eos": 0}
+    words = {f"{side}_vocabulary": Vocabulary(tokens, "words", special) for side in ("source", "target")}
+    written = write_target(replace(small, **words), find_target("marian"), tmp_path / "words", {})
+    (note,) = written.notes
+    assert (
+        "no tokenizer in it that transformers could load" in note and "the ids of vocab.json" in note and "of </s> at" in note
+    )
+    assert write_target(small, find_target("marian"), tmp_path / "none", {}).notes == ()
 
 
 def spoil(folder, name, **changes):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -121,9 +122,24 @@ def test_a_companion_of_other_tensors_is_not_used(checkpoint, tmp_path):
     weights["decoder.dense.bias"] = weights["decoder.dense.bias"] + 1
     np.savez(tmp_path / "m.npz", **weights)
     native = read_file(tmp_path / "m.npz")
-    assert native.settings == {} and "m.npz.config.json was not used: it belongs to other tensors" in native.notes[-1]
-    with pytest.raises(PortError, match="number of heads is in no weight file"):
+    doubt = "m.npz.config.json is there but was not used, for it belongs to other tensors: m.npz was changed or damaged"
+    assert native.settings == {} and native.doubt.startswith(doubt)
+    with pytest.raises(PortError, match=f"^{doubt}.*m.npz.config.json can itself be given.*heads is in no weight file"):
         tmb.port(tmp_path / "m.npz", tmp_path / "back", to="canonical")
+    assert len([line for line in inspect(tmp_path / "m.npz").odd if "other tensors" in line]) == 1
+    for name, given in (("heads", {"num_heads": 4}), ("itself", beside(tmp_path / "m.npz"))):
+        report = tmb.port(tmp_path / "m.npz", tmp_path / name, to="canonical", config=given)
+        assert report.notes[0] == native.doubt
+
+
+def test_what_is_wrong_with_a_file_of_a_folder_begins_with_the_folder(checkpoint, tmp_path):
+    words = f"{checkpoint}/model.safetensors is a part of a canonical checkpoint: name the folder {checkpoint},"
+    with pytest.raises(PortError, match=f"^{words}.*number of heads"):
+        tmb.port(checkpoint / "model.safetensors", tmp_path / "back", to="npz")
+    assert any(line.startswith(words) for line in inspect(checkpoint / "model.safetensors").odd)
+    shutil.copy(checkpoint / "model.safetensors", tmp_path / "alone.safetensors")
+    with pytest.raises(PortError, match="^The number of heads"):
+        tmb.port(tmp_path / "alone.safetensors", tmp_path / "back", to="npz")
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def read_config(path: Any) -> TransformerConfig:
 def config_of(described: dict[str, Any], path: Path) -> TransformerConfig:
     """The configuration in what ``path`` holds."""
     if described.get("format") != FORMAT:
-        raise CheckpointError(f'{path} must say "format": "{FORMAT}", got {described.get("format")!r}.')
+        got = f"{described.get('format')!r}{_whose(described, path)}"
+        raise CheckpointError(f'{path} must say "format": "{FORMAT}", got {got}.')
     version = described.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise CheckpointError(f"{path} must say a format_version from 1 to {FORMAT_VERSION}, got {version!r}.")
@@ -130,6 +131,16 @@ def config_of(described: dict[str, Any], path: Path) -> TransformerConfig:
         return TransformerConfig.from_dict(described.get("config", {}))
     except (ConfigError, TypeError) as error:
         raise CheckpointError(f"{path} holds no valid configuration: {error}") from None
+
+
+def _whose(described: dict[str, Any], path: Path) -> str:
+    """What a file of another format seems to be, as the end of a sentence; or ""."""
+    if path.name != CONFIG or "model_type" not in described:
+        return ""
+    return (
+        f": it is a Hugging Face folder's, of model_type {described['model_type']!r:.60}. Where port reads such a model, "
+        f"`transformer-mb port {path.parent} NEW --to canonical` makes a checkpoint of it"
+    )
 
 
 def write_vocabularies(folder: Path, **vocabularies: Vocabulary | None) -> None:

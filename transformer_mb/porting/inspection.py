@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import PortError
 from .families import FAMILIES
-from .files.sources import read_file, read_source, recognized_family, resolved, without_ignored
+from .files.sources import likely_cause, read_file, read_source, recognized_family, resolved, without_ignored
 from .model import NativeFile, PortedModel
 from .odd_numbers import odd_numbers
 from .origins import Origins, origins
@@ -51,8 +51,9 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
         native = without_ignored(read_file(path, None if family else from_), settings)
         tensors, optimizer, notes = native.tensors, native.optimizer, native.notes
         try:
-            family = family or recognized_family(native, path)
-            model = family.module.read(native, settings)
+            with likely_cause(native, path):
+                family = family or recognized_family(native, path)
+                model = family.module.read(native, settings)
             notes = model.notes
         except PortError as error:
             notes = (*notes, str(error))

@@ -26,6 +26,8 @@ class NativeFile:
         settings: what the file itself records of its configuration, or the companion beside it (see ``config_beside``): fields
             of a TransformerConfig. In a ``PortedModel`` of a folder: the fields that its reference run takes.
         notes: what is odd about it or was left out, one sentence each.
+        doubt: why a companion that is there says nothing of it, one sentence; "": there is no doubt. It comes before all else
+            that is said of the file, as the likely cause of it.
     """
 
     format: str
@@ -33,6 +35,7 @@ class NativeFile:
     optimizer: Arrays | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

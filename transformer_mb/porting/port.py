@@ -22,7 +22,7 @@ from .odd_numbers import not_finite
 from .origins import origins
 from .proof.proving import prove
 from .report import PortReport
-from .safety.port_errors import system_errors
+from .safety.port_errors import system_errors, unwritten
 from .settings import check_settings, read_settings
 
 
@@ -115,7 +115,7 @@ def _ported(
 ) -> PortReport:
     """``destinations``: as the user calls it, and where that is."""
     named, destination = destinations
-    with system_errors(f"{destination} cannot be written"):
+    with unwritten(destination):
         kept, dropped = write_target(source.model, target, place, settings)
     proof = prove(source, target, place, settings)
     return PortReport(
@@ -127,7 +127,7 @@ def _ported(
         numbers=sum(array.size for array in source.model.weights.values()),
         optimizer=kept,
         loading=loading_of(source.model, target, settings, named, kept),
-        notes=(*not_finite(source.model.weights), *source.model.notes, *dropped),
+        notes=(*source.model.notes, *not_finite(source.model.weights), *dropped),
         origins=origins(source.model, source.native, settings),
         proof=proof,
     )

@@ -16,10 +16,13 @@ ENVIRONMENT = {**SETTINGS, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensor
 def call(runner: str, arrays: Arrays, settings: Mapping[str, Any]) -> Message:
     """Run ``module:function`` of ``transformer_mb.porting`` on arrays and JSON-like settings; returns its arrays and facts.
 
-    Raises PortError: what the runner raised, or how its process ended.
+    Raises PortError: what the runner raised, or how its process ended; OSError: what the system refused it, in whose name only
+    the caller knows.
     """
     function = f"{__package__}.{runner}"
     try:
         return one_shot.call(function, arrays, settings, name=runner, environment=ENVIRONMENT)
     except WorkerError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
         raise PortError(str(error)) from None

@@ -42,7 +42,8 @@ def call(
         name: what a message calls the process. timeout: in seconds; None waits for as long as it takes.
     Raises:
         KilledError: something outside ended the process.
-        WorkerError: the words of one of our errors that the function raised, or how else its process ended.
+        WorkerError: the words of one of our errors that the function raised, or how else its process ended. Its cause is an
+            OSError that the function raised.
     """
     place = tempfile.gettempdir()
     try:
@@ -53,7 +54,7 @@ def call(
     except OSError as error:
         raise WorkerError(f"The temporary folder {place} cannot be written to: {error.strerror or error}.") from None
     if "error" in facts:
-        raise WorkerError(facts["error"])
+        raise WorkerError(facts["error"]) from (OSError(*facts["system"]) if "system" in facts else None)
     return arrays, facts
 
 
@@ -81,5 +82,6 @@ def answer(function: str, folder: str, parent: str, name: str) -> None:
     except TransformerMBError as error:
         arrays, facts = {}, {"error": str(error)}
     except OSError as error:
-        arrays, facts = {}, {"error": f"{name}: {error.strerror or error}."}
+        reason = error.strerror or str(error)
+        arrays, facts = {}, {"error": f"{name}: {reason}.", "system": (error.errno, reason)}
     put(Path(folder), "out", arrays, facts)

@@ -23,7 +23,6 @@ import numpy as np
 from ...checkpoint.files import write_vocabularies
 from ...config import TransformerConfig
 from ..model import PortedModel
-from ..safety.port_errors import system_errors
 from .onnx_builder import GraphBuilder
 from .onnx_layers import Layers
 from .onnx_stored import read_back
@@ -40,7 +39,7 @@ def recognize(folder: Path) -> bool:
 
 
 def write(model: PortedModel, folder: Path) -> None:
-    """Fill a folder; raises PortError when a file cannot be written."""
+    """Fill a folder; raises OSError when a file cannot be written."""
     import onnx
 
     metadata = {CONFIG_PROPERTY: model.config.to_json()}
@@ -49,13 +48,12 @@ def write(model: PortedModel, folder: Path) -> None:
         graphs[ENCODER] = encoder_graph(model)
     if model.config.has_decoder:
         graphs[DECODER] = decoder_graph(model)
-    with system_errors(f"{folder} cannot be written"):
-        for name, graph in graphs.items():
-            built = graph.model(metadata)
-            apart = sum(len(tensor.raw_data) for tensor in built.graph.initializer) > LARGEST
-            onnx.save_model(built, folder / name, save_as_external_data=apart, location=f"{name}.data")
-            onnx.checker.check_model(folder / name)
-        write_vocabularies(folder, source=model.source_vocabulary, target=model.target_vocabulary)
+    for name, graph in graphs.items():
+        built = graph.model(metadata)
+        apart = sum(len(tensor.raw_data) for tensor in built.graph.initializer) > LARGEST
+        onnx.save_model(built, folder / name, save_as_external_data=apart, location=f"{name}.data")
+        onnx.checker.check_model(folder / name)
+    write_vocabularies(folder, source=model.source_vocabulary, target=model.target_vocabulary)
 
 
 def encoder_graph(model: PortedModel) -> GraphBuilder:

@@ -94,4 +94,6 @@ FAMILIES = {
         ),
     )
 }
+# For those who look for it under the library's name, of which there are many.
+OF_HUGGING_FACE = "Hugging Face's folders (transformers) are marian (encoder and decoder) and bert (encoder)."
 DEFAULT = FAMILIES["d2l"]  # what a container holds where nothing says otherwise

@@ -53,6 +53,26 @@ def read_alone(folder: Path, special: Mapping[str, int]) -> SubwordVocabulary | 
         return SubwordVocabulary("tokenizers", vocabulary.content, None, {**vocabulary.special, **special})
 
 
+def tokenizers_of(model: PortedModel) -> tuple[SubwordVocabulary, SubwordVocabulary] | None:
+    """Those of the two sides, where both have one of the same kind."""
+    source, target = model.source_vocabulary, model.target_vocabulary
+    if not isinstance(source, SubwordVocabulary) or not isinstance(target, SubwordVocabulary) or source.kind != target.kind:
+        return None
+    return source, target
+
+
+def without_tokenizers(model: PortedModel) -> str:
+    """What is told of a folder that has tokens by id and nothing that makes them of text; or ""."""
+    source, target = model.source_vocabulary, model.target_vocabulary
+    if source is None or target is None or tokenizers_of(model):
+        return ""
+    return (
+        "There is no tokenizer in it that transformers could load (AutoTokenizer fails): the model takes the ids of "
+        f"{VOCABULARIES['source']}, those of a source with that of {source.entries[source.eos_id]} at their end"
+        + (f", and gives those of {VOCABULARIES['target']}." if source.entries != target.entries else ", and gives them.")
+    )
+
+
 def write_vocabularies(folder: Path, model: PortedModel) -> None:
     """Tokens by id, and the tokenizers where both sides have one of the same kind."""
     source, target = model.source_vocabulary, model.target_vocabulary
@@ -60,8 +80,9 @@ def write_vocabularies(folder: Path, model: PortedModel) -> None:
     for name, vocabulary in ((VOCABULARIES["source"], source), (VOCABULARIES["target"], None if shared else target)):
         if vocabulary is not None:
             write_object(folder / name, {token: number for number, token in enumerate(vocabulary.entries)})
-    if not isinstance(source, SubwordVocabulary) or not isinstance(target, SubwordVocabulary) or source.kind != target.kind:
+    if (tokenizers := tokenizers_of(model)) is None:
         return
+    source, target = tokenizers
     if source.kind == "sentencepiece":
         (folder / "source.spm").write_bytes(source.content)
         (folder / "target.spm").write_bytes(target.content)

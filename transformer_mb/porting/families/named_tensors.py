@@ -48,7 +48,7 @@ def model_of(
         config=config,
         weights={name: weights[name] for name in shapes},
         optimizer=optimizer or None,
-        notes=(*native.notes, *notes, *dropped),
+        notes=(*([native.doubt] if native.doubt else []), *native.notes, *notes, *dropped),
         **vocabularies(settings),
     )
 

@@ -42,6 +42,9 @@ def with_recorded(native: NativeFile, path: Path) -> NativeFile:
     except CheckpointError as error:
         raise PortError(f"{error} It says how {path.name} is configured: mend it or move it away.") from None
     if described.get(DIGEST) != digest(native.tensors).hex():
-        note = f"{beside(path).name} was not used: it belongs to other tensors than those of {path.name}."
-        return replace(native, notes=(*native.notes, note))
+        doubt = (
+            f"{beside(path).name} is there but was not used, for it belongs to other tensors: {path.name} was changed or "
+            "damaged since it was written."
+        )
+        return replace(native, doubt=doubt)
     return replace(native, settings=config.to_dict())

@@ -13,7 +13,7 @@ from ...files.whole_file import is_special, place_files
 from ...files.whole_folder import check_names, place_folder
 from ..families import Family
 from ..formats import FORMATS
-from ..safety.port_errors import system_errors
+from ..safety.port_errors import system_errors, unwritten
 from .targets import FOLDERS, Target
 
 SHOWN = 5  # names of a folder that is not replaced
@@ -76,7 +76,7 @@ def _check_folder(folder: Path, family: Family) -> None:
 
 def put_in_place(stage: Path, destination: Path, target: Target, force: bool) -> None:
     """Move what lies in the stage, all or nothing: a folder, or a file and those that belong to it."""
-    with system_errors(f"{destination} cannot be written"):
+    with unwritten(destination):
         try:
             if target.format is None:
                 _place_folder(stage / destination.name, destination, target, force)

@@ -6,8 +6,10 @@ import importlib.util
 import os
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,14 @@ from ...checkpoint.files import CONFIG
 from ...errors import PortError
 from ...files.regular import regular_size
 from ..exports import EXPORTS
-from ..families import FAMILIES, Family
+from ..families import FAMILIES, OF_HUGGING_FACE, Family
 from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name
 from ..formats import FORMATS, Format
 from ..model import NativeFile, PortedModel
 from ..safety.port_errors import not_installed, system_errors
 from ..settings import names_of
-from .config_beside import with_recorded
+from .config_beside import beside, with_recorded
 from .unreadable import what_it_seems
 
 LISTED = 20  # names in a sentence
@@ -49,17 +51,38 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
     path = resolved(path)
     family = FAMILIES.get(from_ or "")
     if from_ is not None and family is None and from_ not in FORMATS:
-        raise PortError(f"from must be one of {', '.join([*FORMATS, *FAMILIES])}, got {from_!r}.")
+        raise PortError(f"from must be one of {', '.join([*FORMATS, *FAMILIES])}, got {from_!r}. {OF_HUGGING_FACE}")
     if path.is_dir() or (family is not None and family.kind == "folder"):
         if from_ in FORMATS:
             raise PortError(f"{path} must be a file where from says {from_}, got a folder: a {_folder_family(path).title}.")
         family = family or _folder_family(path)
         return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
     native = without_ignored(read_file(path, None if family else from_), settings)
-    family = family or recognized_family(native, path)
-    return Source(
-        path=path, format=native.format, family=family.name, model=family.module.read(native, settings), native=native
-    )
+    with likely_cause(native, path):
+        family = family or recognized_family(native, path)
+        model = family.module.read(native, settings)
+    return Source(path=path, format=native.format, family=family.name, model=model, native=native)
+
+
+@contextmanager
+def likely_cause(native: NativeFile, path: Path) -> Iterator[None]:
+    """What is wrong with the tensors of a file, after what that likely comes from."""
+    try:
+        yield
+    except PortError as error:
+        if native.doubt:
+            cause = f"{native.doubt} Where that is meant, {beside(path)} can itself be given as the settings (config). "
+        elif family := _family_around(path):
+            cause = f"{path} is a part of a {family.title}: name the folder {path.parent}, which says more than this file. "
+        else:
+            raise
+        raise PortError(f"{cause}{error}") from None
+
+
+def _family_around(path: Path) -> Family | None:
+    """That of the folder which the file is a part of."""
+    families = (row for row in FAMILIES.values() if any(fnmatchcase(path.name, pattern) for pattern in row.files))
+    return next((row for row in families if row.module.recognize(path.parent)), None)
 
 
 def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
@@ -115,7 +138,8 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
     missing = [package for package in row.requires if importlib.util.find_spec(package) is None]
     if missing:
         raise PortError(f"Reading {row.title} takes {', '.join(missing)}, {not_installed(missing)}")
-    return row.module.read(path)
+    with system_errors(f"{path} cannot be read"):
+        return row.module.read(path)
 
 
 def _recognized_format(path: Path) -> Format:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ...errors import PortError
 from ..exports import EXPORTS
-from ..families import DEFAULT, FAMILIES, Family, d2l
+from ..families import DEFAULT, FAMILIES, OF_HUGGING_FACE, Family, d2l
+from ..families.marian_tokenizers import without_tokenizers
 from ..formats import FORMATS
 from ..model import NativeFile, PortedModel
 from ..safety.port_errors import not_installed
@@ -35,7 +36,7 @@ def find_target(name: str) -> Target:
     writable = {row.name: row for row in FORMATS.values() if row.writable}
     families = {row.name: row for row in (*FAMILIES.values(), *EXPORTS.values()) if row is not DEFAULT}
     if name not in writable and name not in families:
-        raise PortError(f"to must be one of {', '.join([*writable, *families])}, got {name!r}.")
+        raise PortError(f"to must be one of {', '.join([*writable, *families])}, got {name!r}. {OF_HUGGING_FACE}")
     format_name = name if name in writable else families[name].format
     title = writable[name].title if name in writable else families[name].title
     target = Target(name=name, title=title, format=format_name, family=families.get(name, DEFAULT))
@@ -99,6 +100,8 @@ def _dropped(model: PortedModel, target: Target, optimizer: bool, vocabularies: 
             "Vocabularies did not come along, without which no text can be translated: name them in the settings (config) as "
             "source_vocabulary and target_vocabulary."
         )
+    if target.name == "marian" and (note := without_tokenizers(model)):
+        notes.append(note)
     if model.source_vocabulary is not None and not vocabularies:
         notes.append("The vocabularies stay behind: this file holds tensors alone.")
     return Written(optimizer and model.optimizer is not None, tuple(notes))

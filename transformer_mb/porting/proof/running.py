@@ -15,6 +15,7 @@ from .. import worker
 from ..families import DEFAULT, Family
 from ..formats import FORMATS
 from ..model import Arrays, NativeFile, PortedModel
+from ..safety.port_errors import system_errors
 from ..settings import VOCABULARIES
 from . import d2l_classes
 from .probe import max_steps, request_arrays, run_reference
@@ -85,5 +86,6 @@ def _by_reference_run(
         "native_settings": dict(native.settings),
         **more,
     }
-    outputs, facts = worker.call(runs, request_arrays(batch, native.tensors), request)
+    with system_errors(f"{runs} cannot run for the proof"):
+        outputs, facts = worker.call(runs, request_arrays(batch, native.tensors), request)
     return outputs, facts["ran"]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from ...errors import PortError
 
 
 @contextmanager
-def system_errors(problem: str, *others: type[Exception]) -> Iterator[None]:
+def system_errors(problem: str, *others: type[Exception], end: str = "") -> Iterator[None]:
     """An OSError, or one of ``others``, is raised as ``problem`` and the reason."""
     kinds: tuple[type[Exception], ...] = (OSError, *others)
     try:
         yield
     except kinds as error:
-        raise PortError(f"{problem}: {getattr(error, 'strerror', None) or error}.") from None
+        raise PortError(f"{problem}: {getattr(error, 'strerror', None) or error}.{end}") from None
+
+
+def unwritten(destination: Path) -> AbstractContextManager[None]:
+    """For all that is written of a result, as its user calls it: until it is whole it lies under another name."""
+    return system_errors(f"{destination} cannot be written", end=" What was there before is unchanged.")
 
 
 @contextmanager
