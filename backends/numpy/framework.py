@@ -231,12 +231,12 @@ def flatten(parameters: Sequence[Parameter]) -> Parameter:
 
     Where operations on the given ones round, those on the whole do not.
     """
-    buffer = parameters[0].value.base
+    buffer = _buffer(parameters[0].value)
     size = sum(parameter.value.size for parameter in parameters)
-    shared = buffer is not None and buffer.size == size and all(p.value.base is buffer for p in parameters)
+    shared = buffer is not None and buffer.size == size and all(_buffer(p.value) is buffer for p in parameters)
     if shared:  # another trainer made these views of the same parameters before: keep its buffers
         whole = Parameter(buffer)
-        whole.gradient = parameters[0].gradient.base
+        whole.gradient = _buffer(parameters[0].gradient)
         return whole
     whole = Parameter(np.concatenate([in_float32(parameter.value).reshape(-1) for parameter in parameters]))
     whole.gradient = np.zeros_like(whole.value)
@@ -248,6 +248,14 @@ def flatten(parameters: Sequence[Parameter]) -> Parameter:
         parameter.gradient = whole.gradient[offset:end].reshape(shape).view(kind)
         offset = end
     return whole
+
+
+def _buffer(array: Any) -> Any:
+    """What an array is a view of; between the two there is one more where operations round."""
+    base = array.base
+    while base is not None and base.base is not None:
+        base = base.base
+    return base
 
 
 def row_sums(rows: np.ndarray) -> np.ndarray:
