@@ -66,7 +66,7 @@ DONE = {"cut": "only the first {longest} were translated", "skip": "it was skipp
 
 def chosen_length_penalty(given: float | None, beam: int, scores: bool = False) -> float:
     """The length penalty, by default Translator's; a warning where it was given to a greedy search without scores."""
-    from ..inference.translation import LENGTH_PENALTY
+    from ..decoding.beam_search import LENGTH_PENALTY
 
     if given is not None and beam == 1 and not scores:
         tell("Warning: --length-penalty changes nothing without --beam N: a greedy search compares no hypotheses.")

@@ -12,6 +12,7 @@ from ..config import check_sizes
 from ..errors import ConfigError, NotFiniteError
 from .coverage_penalty import Coverage
 
+LENGTH_PENALTY = 0.6  # of Vaswani et al. 2017, section 6.1
 LARGEST_LENGTH_PENALTY = 10.0  # far above what anybody uses; the powers of the longest sequences stay finite numbers
 
 

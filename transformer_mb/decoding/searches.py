@@ -12,7 +12,7 @@ from ..call_checks import check_side
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..registry import check_own
-from .beam_search import BeamSession, ScoredIds, beam_search, check_search, greedy_search
+from .beam_search import LENGTH_PENALTY, BeamSession, ScoredIds, beam_search, check_search, greedy_search
 from .coverage_penalty import Coverage, check_coverage_penalty
 from .inputs import DecodingInputs, decoding_inputs
 from .sampling import Sampling, Truncation
@@ -107,7 +107,7 @@ class Searches(ABC):
         source_valid_lens: Any = None,
         max_steps: Any = None,
         beam: int = 4,
-        length_penalty: float = 0.6,
+        length_penalty: float = LENGTH_PENALTY,
         *,
         coverage_penalty: float = 0.0,
         prefixes: Any = None,
@@ -130,7 +130,7 @@ class Searches(ABC):
         source_valid_lens: Any = None,
         max_steps: Any = None,
         beam: int = 4,
-        length_penalty: float = 0.6,
+        length_penalty: float = LENGTH_PENALTY,
         n_best: int | None = None,
         *,
         coverage_penalty: float = 0.0,
@@ -162,10 +162,9 @@ class Searches(ABC):
         most_probable: bool = False,
     ) -> list[list[ScoredIds]]:
         check_coverage_penalty(coverage_penalty, model.config)
-        attend = (True,) if coverage_penalty else ()
         first_tokens, eos_id = inputs.tokens, model.config.eos_id
         with self._decoding(model):
-            session = self.start_beam(model, inputs, int(limits.max()), beam, *attend)
+            session = self.start_beam(model, inputs, int(limits.max()), beam, bool(coverage_penalty))
             if coverage_penalty:
                 session = Coverage(session, coverage_penalty, inputs.source, inputs.valid_lens, beam)
             if most_probable:

@@ -12,12 +12,10 @@ from ..checkpoint import read_checkpoint
 from ..config import check_count
 from ..data.padding import check_limits
 from ..data.vocabulary import Vocabulary
-from ..decoding.beam_search import ScoredIds, check_search
+from ..decoding.beam_search import LENGTH_PENALTY, ScoredIds, check_search
 from ..decoding.sampling import Sampling
 from ..errors import ConfigError, DataError, TokenError
 from ..registry import decoding_backend
-
-LENGTH_PENALTY = 0.6
 
 
 class Generator:

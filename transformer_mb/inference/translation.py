@@ -12,14 +12,13 @@ from ..checkpoint import read_checkpoint
 from ..data.batching import SourceBatch, restore_order, source_batches
 from ..data.padding import check_limits
 from ..data.vocabulary import Vocabulary
-from ..decoding.beam_search import ScoredIds
+from ..decoding.beam_search import LENGTH_PENALTY, ScoredIds
 from ..errors import ConfigError, DataError, TokenError
 from ..registry import decoding_backend
 from .scoring import PairScore, scored_pairs
 from .search_options import LineOptions, LineSearch, checked_search
 from .translatable import check_both_sides, text_vocabularies
 
-LENGTH_PENALTY = 0.6
 TOO_LONG = ("stop", "cut", "skip")
 Result = TypeVar("Result")
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.padding import check_limits
-from ..decoding.beam_search import check_search
+from ..decoding.beam_search import LENGTH_PENALTY, check_search
 from ..decoding.coverage_penalty import check_coverage_penalty
 from ..errors import ConfigError
 from ..fields import check_field_types, check_names
-from ..inference.translation import LENGTH_PENALTY, TOO_LONG, Translator
+from ..inference.translation import TOO_LONG, Translator
 from ..training_options import NONE_AS_ZERO
 
 
