@@ -53,9 +53,7 @@ def test_S5_9_a_full_disk_leaves_what_was_there(small_disk, tmp_path, target):
             fill(small_disk, int(share * size))
             done = port(sources[1], small_disk / "out" / "model.weights.h5", "--to", target, *(["--force"] if force else []))
             assert_clean(done)
-            assert done.stderr.startswith(f"Error: {small_disk}/out/model.weights.h5 cannot be written: No space left"), (
-                done.stderr
-            )
+            assert f"{small_disk}/out/model.weights.h5 cannot be written: No space left" in done.stderr
             assert content(small_disk / "out") == before, (force, share)
             (small_disk / "ballast").unlink()
             shutil.rmtree(small_disk / "out")
