@@ -41,7 +41,7 @@ from .trainer import JAXTrainer
 
 class JAXBackend(NativeBackend):
     """A float64 backend sets ``jax_enable_x64`` for the whole process; float32 models work on either way. And the first one
-    sets where JAX keeps compiled programs, see ``transformer_mb.compilation_cache``.
+    sets where JAX keeps compiled programs, see ``transformer_mb.machine.compilation_cache``.
 
     What this backend computes has full float32 precision on a GPU (no TF32); layers called natively follow
     ``jax_default_matmul_precision``.

@@ -95,7 +95,7 @@ def _reordered(state: list[Any], rows: Array) -> list[Any]:
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.beam_search``."""
+    """The BeamSession of ``transformer_mb.decoding.beam_search``."""
 
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.structure, self.values = split(model)

@@ -188,5 +188,10 @@ def compiled(
     fixed = [i for i, source in enumerate(sources) if not isinstance(source, int)]
     replaced = [i for i, source in enumerate(sources) if isinstance(source, int)]
     flags = {"data_indices": replaced, "param_indices": fixed, "static_alloc": static, "static_shape": static}
-    operator = mx.nd.CachedOp(second.symbol, flags.items())
-    return lambda arrays: operator(*(arrays[source] if isinstance(source, int) else source for source in sources))
+    operator, one_at_a_time = mx.nd.CachedOp(second.symbol, flags.items()), threading.Lock()
+
+    def call(arrays: Sequence[mnp.ndarray]) -> Any:
+        with one_at_a_time:  # two threads at once infer the shapes of its one graph, and each spoils the other's
+            return operator(*(arrays[source] if isinstance(source, int) else source for source in sources))
+
+    return call

@@ -11,7 +11,7 @@ from transformer_mb.machine.processor import is_of_another_maker
 TELL = """
 import sys
 from pathlib import Path
-from transformer_mb.processor import tell_mkl, tell_openblas
+from transformer_mb.machine.processor import tell_mkl, tell_openblas
 tell_mkl(Path(sys.argv[1]))
 tell_openblas(Path(sys.argv[1]))
 import os

@@ -90,7 +90,7 @@ def test_the_benchmark_runs(shared_data, tmp_path):
     code = """
 import json, sys
 from multi30k import perturbed_translations
-from transformer_mb.translation import Translator
+from transformer_mb.inference.translation import Translator
 translator = Translator.load(sys.argv[1], "numpy", dtype="float64")
 print(json.dumps([sorted(perturbed_translations(translator, sys.argv[2], size)) for size in (0.0, 3.0)]))
 """

@@ -135,6 +135,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "it is a gradient itself, of which no gradient is taken": (
         "torch/model.py _without_row: return gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0) -> return detached(gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0))",
+        "paddle/embedding.py _without_row.clear: return gradient * kept -> return detached(gradient) * kept",
     ),
     "places in a vocabulary are whole numbers below 2^24 in float32 too": (
         'mxnet/decoding.py _lowest: return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64) -> return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k).asnumpy().astype(np.int64)',

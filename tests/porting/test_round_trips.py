@@ -47,7 +47,7 @@ def test_what_a_framework_saved_is_read_bit_for_bit(trained_on, backend, file, w
 
 def through(model, name, place):
     """Written, and read again as another program would."""
-    notes = write_target(model, find_target(name), place, {})
+    notes = write_target(model, find_target(name), place, {}).notes
     return read_source(place, None, model.config.to_dict()).model, notes
 
 
