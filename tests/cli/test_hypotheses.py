@@ -3,19 +3,7 @@
 import numpy as np
 import pytest
 
-import transformer_mb as tmb
-
 LINE = "go .\n"
-
-
-@pytest.fixture
-def lines(pairs):
-    return [source for source, _ in pairs[:6]]
-
-
-@pytest.fixture(scope="session")
-def translator(trained):
-    return tmb.Translator.load(trained)
 
 
 @pytest.mark.parametrize("wrong", ["1e9", "inf", "10.1"])

@@ -2,22 +2,8 @@
 
 import json
 
-import pytest
-
-import transformer_mb as tmb
-
 LONG = "he " * 40 + "."
 BOM = "\ufeff"
-
-
-@pytest.fixture
-def lines(pairs):
-    return [source for source, _ in pairs[:6]]
-
-
-@pytest.fixture(scope="session")
-def translator(trained):
-    return tmb.Translator.load(trained)
 
 
 def test_a_long_line_loses_no_other(cli, trained, lines, translator):

@@ -5,7 +5,7 @@ import pytest
 
 from transformer_mb.divergences import DIVERGENCES
 from transformer_mb.parity.rows.model_cases import CONFIGS
-from transformer_mb.registry import get_backend, requested_name
+from transformer_mb.registry import BUILT_IN, get_backend, requested_name
 
 
 def pytest_report_header(config):
@@ -61,3 +61,15 @@ def in_reference(backend, reference):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20170612)
+
+
+@pytest.fixture
+def backend_in(backend_name):
+    """The backend in another dtype, where its framework computes in it: what it offers the registry says."""
+
+    def chosen(dtype):
+        if backend_name not in BUILT_IN or dtype not in BUILT_IN[backend_name].dtypes:
+            pytest.skip(f"the backend does not compute in {dtype}")
+        return get_backend(backend_name, dtype=dtype)
+
+    return chosen

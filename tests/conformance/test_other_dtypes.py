@@ -35,10 +35,8 @@ def test_a_dtype_of_numpy_is_the_one_of_its_name(backend_name):
 
 
 @pytest.fixture
-def backend16(backend_name):
-    if backend_name not in BUILT_IN or "float16" not in BUILT_IN[backend_name].dtypes:
-        pytest.skip("the backend does not compute in float16")
-    return get_backend(backend_name, dtype="float16")
+def backend16(backend_in):
+    return backend_in("float16")
 
 
 @pytest.mark.two_bytes

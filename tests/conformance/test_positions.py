@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from transformer_mb.parity.rows.model_cases import DECODER
-from transformer_mb.registry import BUILT_IN, get_backend
 
 STEPS = 300  # more than a byte counts
 
@@ -22,11 +21,9 @@ def test_left_padding_of_one_byte(dtype, position, backend):
 
 @pytest.mark.two_bytes
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_the_gradient_of_a_position_is_a_long_sum(dtype, backend_name):
+def test_the_gradient_of_a_position_is_a_long_sum(dtype, backend_in):
     """Of equal parts bfloat16 itself adds up no more than 256, and float16 2,048; without padding nothing is looked up."""
-    if backend_name not in BUILT_IN or dtype not in BUILT_IN[backend_name].dtypes or backend_name == "numpy":
-        pytest.skip("the backend does not differentiate in this dtype")
-    backend, rows, found = get_backend(backend_name, dtype=dtype), 4096, []
+    backend, rows, found = backend_in(dtype), 4096, []
     decoder = backend.build(DECODER.replace(position="learned", decoder_num_layers=1), seed=1).decoder
     cotangent = np.tile(np.linspace(-0.5, 1.0, DECODER.target_vocab_size), (rows, 1, 1))
     for padding in (None, np.zeros(rows, np.int64)):

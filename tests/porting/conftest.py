@@ -11,6 +11,7 @@ import pytest
 import transformer_mb as tmb
 from porting import hugging_face
 from porting.demo_model import make_demo
+from porting.small_model import CONFIG
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import find_target, write_target
@@ -104,3 +105,10 @@ def on_backend(references, tmp_path_factory):
 def demo():
     """A model of the built-in corpus and what it makes of 500 unseen sentences."""
     return make_demo()
+
+
+@pytest.fixture
+def small(tmp_path) -> Path:
+    """A checkpoint without vocabularies."""
+    tmb.save(tmb.get_backend("numpy").build(CONFIG, seed=0), tmp_path / "small")
+    return tmp_path / "small"

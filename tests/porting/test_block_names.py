@@ -1,29 +1,12 @@
 """Names for blocks: in every container of our own tensors, and refused where a target has its own."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from transformer_mb.checkpoint import read_checkpoint
+from porting.small_model import weights_of
 from transformer_mb.errors import PortError
-from transformer_mb.porting.model import NativeFile, PortedModel
-
-SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 4, "decoder_num_heads": 4, "max_len": 20}
-CONFIG = tmb.presets.d2l(11, 13, encoder_num_layers=1, decoder_num_layers=1, **SIZES)
-
-
-@pytest.fixture
-def small(tmp_path) -> Path:
-    """A checkpoint without vocabularies."""
-    tmb.save(tmb.get_backend("numpy").build(CONFIG, seed=0), tmp_path / "small")
-    return tmp_path / "small"
-
-
-def weights_of(small: Path) -> PortedModel:
-    found = read_checkpoint(small)
-    return PortedModel(config=found.config, weights=found.weights)
+from transformer_mb.porting.model import NativeFile
 
 
 @pytest.mark.parametrize("to", ["marian", "torch_transformer", "onnx", "canonical"])
