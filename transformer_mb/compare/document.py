@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from .facts import Fact, Probe
 from .probes import TOPICS, every_probe, probes
 from .surprises import SURPRISES
-from .words import by_probe, by_value
+from .words import NONE, by_probe, by_value
 
 HEAD = """# What frameworks do by default
 
@@ -41,12 +42,43 @@ def document(facts: Sequence[Fact]) -> str:
     found = by_probe(facts)
     versions = "; ".join(dict.fromkeys(f"{fact.framework} {fact.version}" for fact in facts))
     parts = [HEAD.format(versions=versions), *_surprises(found)]
+    parts += _index(found)
     for topic in TOPICS:
         listed = [probe for probe in probes(topic) if probe.name in found]
         if listed:
+            shared = _shared_reasons([found[probe.name] for probe in listed])
             parts.append(f"## {topic.replace('_', ' ').capitalize()}\n")
-            parts += [_section(probe, found[probe.name]) for probe in listed]
+            parts += [f"{' '.join(shared)}\n"] if shared else []
+            parts += [_section(probe, found[probe.name], shared) for probe in listed]
     return "\n".join(parts)
+
+
+def _index(found: Mapping[str, Sequence[Fact]]) -> list[str]:
+    """Per framework, a link to each fact in which it answers alone while others agree."""
+    alone: dict[str, list[str]] = {}
+    for name, facts in found.items():
+        answers = [frameworks for value, frameworks in by_value(facts).items() if value != NONE]
+        if any(len(frameworks) > 1 for frameworks in answers):
+            for (framework,) in (frameworks for frameworks in answers if len(frameworks) == 1):
+                alone.setdefault(framework, []).append(f"[{name}](#{_anchor(name)})")
+    rows = [f"- **{framework}**: {', '.join(links)}." for framework, links in sorted(alone.items())]
+    return [f"## Where one framework differs from the others\n\n{_lines(rows)}"] if rows else []
+
+
+def _lines(rows: Sequence[str]) -> str:
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _anchor(heading: str) -> str:
+    """The fragment under which GitHub shows a heading."""
+    kept = "".join(letter for letter in heading.lower() if letter.isalnum() or letter in " -_")
+    return kept.replace(" ", "-")
+
+
+def _shared_reasons(facts: Sequence[Sequence[Fact]]) -> list[str]:
+    """Reasons that at least three probes of a topic would repeat: the topic says them once."""
+    counts = Counter(reason for one in facts for reason in dict.fromkeys(fact.reason for fact in one if fact.value is None))
+    return [reason for reason, count in counts.items() if count >= 3]
 
 
 def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
@@ -59,9 +91,9 @@ def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
     return ["\n".join([*heading, "| --- | --- | --- | --- | --- |", *rows, ""])] if rows else []
 
 
-def _section(probe: Probe, facts: Sequence[Fact]) -> str:
+def _section(probe: Probe, facts: Sequence[Fact], said: Sequence[str]) -> str:
     rows = [f"| {_cell(value)} | {', '.join(frameworks)} |" for value, frameworks in by_value(facts).items()]
-    reasons = dict.fromkeys(fact.reason for fact in facts if fact.value is None)
+    reasons = dict.fromkeys(fact.reason for fact in facts if fact.value is None and fact.reason not in said)
     lines = [
         f"### {probe.name.capitalize()}\n",
         f"{probe.question}\n",
@@ -69,7 +101,7 @@ def _section(probe: Probe, facts: Sequence[Fact]) -> str:
         f"{probe.meaning} To have it otherwise: {probe.setting[:1].lower()}{probe.setting[1:]}\n",
     ]
     if reasons:
-        lines.append(f"None: {' '.join(reasons)}\n")
+        lines.append(f"{' '.join(reasons)}\n")
     if probe.sources:
         lines.append(f"Sources: {', '.join(probe.sources)}.\n")
     return "\n".join(lines)

@@ -23,7 +23,7 @@ Each line compares the runs of a backend with those of {reference} by pairs of o
 - **same**: the 90 % interval of the difference lies within {margin:g} s on both sides (two one-sided tests at 5 %).
 - **different**: not the same; the paired t-test finds a difference at 5 % after Holm over the backends, and so does the exact
   permutation of signs.
-- **undecided**: neither, with the number of seeds that would decide if their mean and spread stay as they are.
+- **undecided**: neither of the two. The number beside it is how many seeds would decide, if mean and spread stay as they are.
 - "would see" is the smallest difference that so many seeds find four times in five. "parts at" is the first step at which the
   losses of a pair differ by more than a thousandth: rounding alone, which training amplifies.
 - Final loss is the mean of the last tenth of the steps; the threshold is a loss of {threshold:.3f} per token, three quarters of
