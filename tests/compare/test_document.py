@@ -21,7 +21,7 @@ def test_each_link_of_the_index_leads_to_a_section_in_which_the_framework_answer
     (index,) = re.findall(r"^## Where one framework differs.*?(?=^## )", PAGE, flags=re.MULTILINE | re.DOTALL)
     sections = {
         re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-"): body
-        for heading, body in re.findall(r"^### (.*)\n(.*?)(?=^##|\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
+        for heading, body in re.findall(r"^### ([^\n]*)\n(.*?)(?=^##|\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
     }
     rows = re.findall(r"^- \*\*(\w+)\*\*: (.*)$", index, flags=re.MULTILINE)
     assert [framework for framework, _ in rows] == ["jax", "mxnet", "numpy", "paddle", "tensorflow", "torch"]

@@ -17,8 +17,9 @@ weights, order and dropout at once. Backend {backend} {version}, float32. Where 
 **Loss moved** is the held-out loss ({shown} unseen pairs, nats per token) with the swapped default less the loss with the
 other one, paired by seed, in units of the seeds' standard deviation (that of the first one's losses): 1 is as much as another
 seed does. Beside it Student's 95 % interval of the mean; it takes the deviation as known, and each line stands alone:
-of twenty swaps without any effect, about one has an interval that leaves zero out. **Logits moved** is what the swap does to the logits of the trained weights, as a
-share of their root mean square, in float64: what comes of moving a trained model to a framework with the other default.
+of twenty swaps without any effect, about one has an interval that leaves zero out. **Logits moved** is what the swap does to
+the logits of the trained weights, as a share of their root mean square, in float64: what comes of moving a trained model to a
+framework with the other default.
 
 The line *{control}* begins with every weight one float32 higher. What moves the loss no more than that cannot be
 told from rounding; bold is what does, its interval lying beside the control's.
