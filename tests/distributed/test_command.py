@@ -187,7 +187,7 @@ def test_processes_with_other_data_are_refused(data, tmp_path):
     [
         ({}, "RANK and WORLD_SIZE (torchrun), or PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM (Paddle), or"),
         ({"RANK": "2", "WORLD_SIZE": "2"}, "RANK must be from 0 to below WORLD_SIZE, got 2 and 2"),
-        ({"RANK": "one", "WORLD_SIZE": "2"}, "RANK must be a whole number, got 'one'"),
+        ({"RANK": "one", "WORLD_SIZE": "2"}, "RANK must be a whole number from 0 to 1000000, got 'one'"),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, "MASTER_ADDR must be the address of rank 0's machine, got none"),
     ],
 )

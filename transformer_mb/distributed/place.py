@@ -19,6 +19,9 @@ ADDRESS, PORT, TIMEOUT = "MASTER_ADDR", "MASTER_PORT", "TRANSFORMER_MB_TIMEOUT"
 AGENT = "TORCHELASTIC_RUN_ID"  # torchrun itself listens at MASTER_PORT
 DEFAULT_PORT = 29500  # torchrun's
 DEFAULT_TIMEOUT = 300.0
+MOST = 1_000_000  # processes, and devices of a machine
+LONGEST = 1_000_000  # seconds; frameworks count them in milliseconds of 32 bits
+PORTS = 65_535
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,13 @@ class Place:
     local_rank: int = 0
     timeout: float = DEFAULT_TIMEOUT
 
+    def __post_init__(self) -> None:
+        """Raises DistributedError for numbers that no socket takes."""
+        if not 0 < self.timeout <= LONGEST:
+            raise DistributedError(f"timeout must be above 0 and at most {LONGEST:,} seconds, got {self.timeout}.")
+        if not 0 <= self.port <= PORTS:
+            raise DistributedError(f"port must be from 0 to {PORTS}, got {self.port}.")
+
     @classmethod
     def of_one(cls) -> Place:
         """Of a process that is alone."""
@@ -53,20 +63,26 @@ class Place:
             raise DistributedError(
                 f"One of several processes is told its rank and their number as {rows}, but neither is there."
             )
-        rank, size, local_rank = (_number(given, name, 0 if name == row[2] else None) for name in row)
-        if not 0 <= rank < size:
+        rank, size, local_rank = (_number(given, name, 0, MOST, 0 if name == row[2] else None) for name in row)
+        if not rank < size:
             raise DistributedError(f"{row[0]} must be from 0 to below {row[1]}, got {rank} and {size}.")
         if size > 1 and not given.get(ADDRESS):
             raise DistributedError(f"{ADDRESS} must be the address of rank 0's machine, got none.")
-        port = _number(given, PORT, DEFAULT_PORT) + (1 if AGENT in given else 0)
-        timeout = _number(given, TIMEOUT, int(DEFAULT_TIMEOUT))
-        return cls(rank, size, given.get(ADDRESS, ""), port, local_rank, float(timeout))
+        taken = 1 if AGENT in given else 0
+        port = _number(given, PORT, 1, PORTS - taken, DEFAULT_PORT) + taken
+        return cls(rank, size, given.get(ADDRESS, ""), port, local_rank, timeout_of(given))
 
 
-def _number(given: Mapping[str, str], name: str, default: int | None) -> int:
+def timeout_of(given: Mapping[str, str]) -> float:
+    """Seconds to wait for another process; raises DistributedError."""
+    return float(_number(given, TIMEOUT, 1, LONGEST, int(DEFAULT_TIMEOUT)))
+
+
+def _number(given: Mapping[str, str], name: str, least: int, most: int, default: int | None) -> int:
     text = given.get(name, "")
     if not text and default is not None:
         return default
-    if not text.isdecimal():
-        raise DistributedError(f"{name} must be a whole number, got {text!r}.")
+    # Python reads no number of thousands of digits.
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
+        raise DistributedError(f"{name} must be a whole number from {least} to {most}, got {text[:40]!r}.")
     return int(text)

@@ -18,20 +18,17 @@ import threading
 from contextlib import suppress
 from math import inf
 from time import monotonic, sleep
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ..errors import BackendError, ConfigError, DistributedError
+from .meeting import accept, connect, exactly
 from .place import Place
 from .processes import Processes
 
-HELLO = struct.Struct("!8sII")  # a mark, rank and size
-MARK = b"tmb-sum1"
 LENGTH = struct.Struct("!Q")
-HELLO_TIMEOUT = 5.0  # seconds for a connection to say which rank it is: anything may find an open port
 GRACE = 5.0  # seconds in which a process that has lost another may end by itself, in its own words
-PAUSE = 0.1  # between two attempts to reach rank 0
 LOOK_EVERY = 1.0  # seconds between two looks at whether a step takes too long
 
 
@@ -56,7 +53,7 @@ class Star(Processes):
         self._given_up = False
         self._lost = ""
         self._deadline = inf
-        self._peers: dict[int, socket.socket] = self._accept() if self.rank == 0 else self._connect()
+        self._peers: dict[int, socket.socket] = accept(place) if self.rank == 0 else {0: connect(place)}
         for peer in self._peers.values():
             peer.settimeout(place.timeout)
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -121,60 +118,6 @@ class Star(Processes):
     def _end(self) -> None:
         """Stop them."""
 
-    def _accept(self) -> dict[int, socket.socket]:
-        place, end = self.place, monotonic() + self.place.timeout
-        peers: dict[int, socket.socket] = {}
-        with _listen(place) as server:
-            while len(peers) < self.size - 1:
-                server.settimeout(max(0.01, end - monotonic()))
-                try:
-                    peer, _ = server.accept()
-                except TimeoutError:
-                    absent = ", ".join(str(rank) for rank in range(1, self.size) if rank not in peers)
-                    raise DistributedError(
-                        f"All {self.size} processes must come to {place.address}:{place.port} within {place.timeout:g} "
-                        f"seconds, but these ranks did not: {absent}."
-                    ) from None
-                if (rank := self._greeted(peer, peers)) is not None:
-                    peers[rank] = peer
-        peers = dict(sorted(peers.items()))
-        for peer in peers.values():
-            peer.sendall(MARK)
-        return peers
-
-    def _greeted(self, peer: socket.socket, known: dict[int, socket.socket]) -> int | None:
-        """The rank that a connection says it is; None for a stranger."""
-        peer.settimeout(HELLO_TIMEOUT)
-        try:
-            mark, rank, size = HELLO.unpack(_exactly(peer, HELLO.size))
-        except OSError:
-            mark = b""
-        if mark != MARK:
-            peer.close()
-            return None
-        if size != self.size or not 0 < rank < size or rank in known:
-            raise DistributedError(
-                f"Each of {self.size} processes must have a rank of its own, but one came as rank {rank} of {size}."
-            )
-        return rank
-
-    def _connect(self) -> dict[int, socket.socket]:
-        place, end = self.place, monotonic() + self.place.timeout
-        while True:
-            try:
-                peer = socket.create_connection((place.address, place.port), timeout=max(0.01, end - monotonic()))
-                peer.sendall(HELLO.pack(MARK, self.rank, self.size))
-                peer.settimeout(max(0.01, end - monotonic()))
-                if _exactly(peer, len(MARK)) == MARK:
-                    return {0: peer}
-            except OSError as error:
-                if monotonic() + PAUSE >= end:
-                    raise DistributedError(
-                        f"Rank 0 must answer at {place.address}:{place.port} within {place.timeout:g} seconds, as soon as all "
-                        f"{self.size} processes are there, but: {error.strerror or error}."
-                    ) from None
-            sleep(PAUSE)
-
     def _send(self, rank: int, array: np.ndarray) -> None:
         try:
             self._peers[rank].sendall(LENGTH.pack(array.nbytes) + np.ascontiguousarray(array).tobytes())
@@ -183,12 +126,12 @@ class Star(Processes):
 
     def _receive(self, rank: int, like: np.ndarray) -> np.ndarray:
         try:
-            (length,) = LENGTH.unpack(_exactly(self._peers[rank], LENGTH.size))
+            (length,) = LENGTH.unpack(exactly(self._peers[rank], LENGTH.size))
             if length != like.nbytes:
                 raise DistributedError(
                     f"All processes must make the same step, but of rank {rank} came {length} bytes and not {like.nbytes}."
                 )
-            return np.frombuffer(_exactly(self._peers[rank], length), like.dtype).reshape(like.shape)
+            return np.frombuffer(exactly(self._peers[rank], length), like.dtype).reshape(like.shape)
         except OSError as error:
             raise self._gone(rank, error) from None
 
@@ -219,31 +162,3 @@ class Star(Processes):
                 print(f"Error: {self} cannot go on: {self._lost}.", file=sys.stderr, flush=True)
         if self._given_up or not self._leaving:  # the end of a framework, JAX's for one, may wait for the lost process too
             os._exit(1)
-
-
-def _listen(place: Place) -> socket.socket:
-    """At the address where it is this machine's own; else, as for a name that stands for several machines, everywhere."""
-    for address in (place.address, ""):
-        try:
-            return socket.create_server((address, place.port), backlog=place.size)
-        except OSError as error:
-            if address == "" or error.errno in BUSY:
-                raise DistributedError(
-                    f"Rank 0 must be able to listen at {place.address}:{place.port}, but: {error.strerror}."
-                ) from None
-    raise AssertionError
-
-
-BUSY = (98, 13)  # the port is taken, or not for this user
-
-
-def _exactly(peer: socket.socket, count: int) -> bytearray:
-    """So many bytes; raises ConnectionError where the other side closes before."""
-    received = bytearray(count)
-    view: Any = memoryview(received)
-    while view:
-        got = peer.recv_into(view)
-        if not got:
-            raise ConnectionResetError("the connection was closed")
-        view = view[got:]
-    return received

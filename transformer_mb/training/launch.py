@@ -12,16 +12,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from math import inf
 from time import monotonic, sleep
 from types import FrameType
 from typing import IO, Any
 
-from ..distributed.place import ADDRESS, PORT
+from ..distributed.place import ADDRESS, PORT, timeout_of
 from ..processes.ending import ending
 from ..processes.parent import end_with_parent
-from .interruption import ENDINGS
+from .interruption import ENDINGS, SAME_REQUEST
 
 LOOPBACK = "127.0.0.1"
 # Seconds in which processes that have lost another one may end by themselves; then they are told to, and then they are killed.
@@ -33,11 +34,12 @@ def launch(arguments: Sequence[str], size: int) -> tuple[int, str]:
     """Run ``transformer-mb`` with these arguments as ``size`` processes, rank 0 with this one's standard streams.
 
     Returns: an exit status, and in words which process failed first; 0 and "" where none did. A signal that ends trainings
-    goes on to all of them.
+    goes on to all of them. Raises DistributedError for a time in the environment that is none.
     """
+    timeout = timeout_of(os.environ)
     with ExitStack() as stack:
         streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(size - 1)]
-        running = stack.enter_context(_passing_on())
+        signals, running = stack.enter_context(_noted()), stack.enter_context(_none_left())
         port = _free_port()
         # Not in the terminal's group of processes, or Ctrl-C would reach each of them twice.
         options: dict[str, Any] = {"start_new_session": True, "preexec_fn": partial(end_with_parent, os.getpid())}
@@ -47,10 +49,12 @@ def launch(arguments: Sequence[str], size: int) -> tuple[int, str]:
             quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": streams[rank - 1]} if rank else shown
             environment = {**os.environ, **_variables(rank, size, port)}
             running.append(subprocess.Popen(command, env=environment, **quiet, **options))
-        first, killed = _first_failure(running)
+        first, killed = _first_failure(running, signals, timeout)
         if first is None:
             return 0, ""
         status = running[first].returncode
+        if signals and status == -signals[0]:  # before there was anything to save, as one process alone ends
+            return 128 + signals[0], ""
         still = "".join(f" Rank {rank} of {size} stood still, and was killed." for rank in killed)
         if first == 0 and status > 0:  # it has spoken for itself
             return status, still.strip()
@@ -73,43 +77,66 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Inside, a signal that ends trainings goes to the processes in the list; none of them is left afterwards."""
-    running: list[subprocess.Popen[bytes]] = []
+def _noted() -> Iterator[list[int]]:
+    """Inside, signals that end trainings come into the list, for the ranks to be told of."""
+    signals: list[int] = []
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        for process in running:
-            if process.poll() is None:
-                process.send_signal(number)
+    def note(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
 
-    before = {one: signal.signal(one, pass_on) for one in ENDINGS if signal.getsignal(one) is not signal.SIG_IGN}
+    before = {one: signal.signal(one, note) for one in ENDINGS if signal.getsignal(one) is not signal.SIG_IGN}
     try:
-        yield running
+        yield signals
     finally:
-        for process in running:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
         for one, handler in before.items():
             signal.signal(one, handler)
 
 
-def _first_failure(running: Sequence[subprocess.Popen[bytes]]) -> tuple[int | None, list[int]]:
-    """Wait for all: the rank that failed first, the others being ended some time after it, and those that had to be killed."""
+@contextmanager
+def _none_left() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """None of the processes in the list is left afterwards, nor what they have started themselves."""
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        yield running
+    finally:
+        for process in running:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in running:
+            with suppress(subprocess.TimeoutExpired):  # one that waits for a file system ends when that answers
+                process.wait(GRACE)
+
+
+def _first_failure(
+    running: Sequence[subprocess.Popen[bytes]], signals: Sequence[int], timeout: float
+) -> tuple[int | None, list[int]]:
+    """Wait for all: the rank that failed first, the others being ended some time after it, and those that had to be killed.
+
+    So are those that are left ``timeout`` seconds after rank 0 has done everything, or after a signal, and soon after a
+    second signal: who has begun to wait inside a framework hears of none.
+    """
     first: int | None = None
     killed: set[int] = set()
-    failed = 0.0
-    while any(process.poll() is None for process in running):
+    told, since, deadline, finished = 0, 0.0, inf, False
+    while left := [process for process in running if process.poll() is None]:
+        now = monotonic()
+        if told < len(signals):
+            for process in left:
+                process.send_signal(signals[told])
+                process.send_signal(signal.SIGCONT)  # one that was stopped has to go on to hear it
+            again = told > 0 and now - since > SAME_REQUEST
+            deadline = min(deadline, now + (GRACE if again else timeout))
+            told, since = told + 1, since or now
         if first is None and (wrong := [rank for rank, process in enumerate(running) if process.returncode]):
-            first, failed = _cause(running, wrong), monotonic()
-        waited = monotonic() - failed
-        if first is not None and waited > GRACE:
-            for rank, process in enumerate(running):
-                if process.poll() is None and waited > 2 * GRACE:
-                    process.kill()
-                    killed.add(rank)
-                elif process.poll() is None:
-                    process.terminate()
+            first, deadline = _cause(running, wrong), min(deadline, now + GRACE)
+        if not finished and running[0].returncode == 0:
+            finished, deadline = True, min(deadline, now + timeout)
+        for rank, process in enumerate(running):
+            if process.returncode is None and now > deadline + GRACE:
+                process.kill()
+                killed.add(rank)
+            elif process.returncode is None and now > deadline:
+                process.terminate()
         sleep(LOOK_EVERY)
     if first is None:
         first = _cause(running, [rank for rank, process in enumerate(running) if process.returncode])

@@ -1,0 +1,148 @@
+"""The processes that ``train --processes`` starts: whichever stands still, whatever the signal, all of them end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from distributed.group import ended, start
+from distributed.test_command import ENDLESS, alive, children, command, data, environment, rank_of, saved
+from transformer_mb.checkpoint import read_checkpoint
+from transformer_mb.training import launch
+
+__all__ = ["data"]
+SLEEPS, FAILS, DONE = "import time; time.sleep(600)", "raise SystemExit(1)", ""
+DEAF = f"import signal; [signal.signal(one, signal.SIG_IGN) for one in (2, 15)]; print(flush=True); {SLEEPS}"
+
+
+@pytest.fixture
+def ranks(monkeypatch):
+    """Makes processes of programs, and ends them after the test."""
+    monkeypatch.setattr(launch, "GRACE", 0.3)
+    with launch._none_left() as running:
+
+        def make(*programs):
+            for program in programs:
+                running.append(
+                    subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+                )
+            for process, program in zip(running, programs, strict=True):
+                if program == DEAF:
+                    process.stdout.readline()
+            return running
+
+        yield make
+
+
+@pytest.mark.parametrize("still", [0, 1, 2])
+def test_whichever_rank_stands_still_it_is_killed_once_another_has_failed(ranks, still):
+    programs = [SLEEPS if rank == still else FAILS for rank in range(3)]
+    running = ranks(*programs)
+    running[still].send_signal(signal.SIGSTOP)
+    first, killed = launch._first_failure(running, [], 600.0)
+    assert first in {0, 1, 2} - {still} and killed == [still]
+    assert running[still].returncode == -signal.SIGKILL
+
+
+def test_a_rank_that_is_left_when_rank_0_is_done_is_killed(ranks):
+    first, killed = launch._first_failure(ranks(DONE, DEAF), [], 0.3)
+    assert (first, killed) == (1, [1])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ranks_that_were_stopped_hear_a_signal(ranks, number):
+    running = ranks(SLEEPS, SLEEPS)
+    for process in running:
+        process.send_signal(signal.SIGSTOP)
+    first, killed = launch._first_failure(running, [number], 600.0)
+    assert first is not None and killed == [] and {process.returncode for process in running} <= {-number, 1, 130}
+
+
+@pytest.mark.parametrize(("signals", "timeout"), [([15], 0.3), ([15, 15], 600.0), ([2, 2], 600.0)])
+def test_ranks_that_hear_no_signal_are_killed_soon_after_a_second_one(ranks, monkeypatch, signals, timeout):
+    monkeypatch.setattr(launch, "SAME_REQUEST", 0.0)
+    _, killed = launch._first_failure(ranks(DEAF, DEAF), signals, timeout)
+    assert killed == [0, 1]
+
+
+def test_what_a_rank_has_started_is_not_left(ranks, monkeypatch):
+    """A program that starts another one, in a process group that it leads, and fails."""
+    with launch._none_left() as running:
+        program = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', '{SLEEPS}']).pid, flush=True)"
+        running.append(subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True))
+        grandchild = int(running[0].stdout.readline())
+        assert alive([grandchild])
+    end = threading.Event()
+    while alive([grandchild]) and not end.wait(0.01):
+        pass
+
+
+LAUNCH = """
+import sys
+from transformer_mb.training import launch
+launch.GRACE = 1.0
+status, words = launch.launch([*sys.argv[1:], "--distributed"], 2)
+print(words)
+raise SystemExit(status)
+"""
+
+
+def launched(data, folder, **more):
+    _, _, *arguments = command(data, folder, ENDLESS)
+    return start(["-c", LAUNCH, *arguments], environment(**more))
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("still", [0, 1])
+def test_a_training_ends_whichever_of_its_processes_was_stopped(data, tmp_path, still):
+    process = launched(data, tmp_path / "model", TRANSFORMER_MB_TIMEOUT="4")
+    try:
+        saved(tmp_path / "model", process)
+        numbers = {rank_of(child): child for child in children(process)}
+        os.kill(numbers[still], signal.SIGSTOP)
+        ((said, _),) = ended([process], 60)
+    finally:
+        ended([process], 0.1)
+    assert process.returncode == 1 and not alive(numbers.values())
+    assert f"Rank {still} of 2 stood still, and was killed." in said
+
+
+@pytest.mark.further
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_saves_a_training_of_which_a_process_was_stopped(data, tmp_path, number, status):
+    process = launched(data, tmp_path / "model")
+    try:
+        saved(tmp_path / "model", process)
+        numbers = {rank_of(child): child for child in children(process)}
+        os.kill(numbers[0], signal.SIGSTOP)
+        time.sleep(0.2)
+        process.send_signal(number)
+        ((_, error),) = ended([process], 60)
+    finally:
+        ended([process], 0.1)
+    assert process.returncode == status and not alive(numbers.values()), error
+    assert f"Interrupted after step {read_checkpoint(tmp_path / 'model').trainer['step']} " in error
+
+
+@pytest.mark.further
+def test_a_signal_before_the_processes_have_met_ends_them(data, tmp_path):
+    process = launched(data, tmp_path / "model")
+    try:
+        while len(children(process)) < 2:
+            time.sleep(0.001)
+        numbers = children(process)
+        process.send_signal(signal.SIGTERM)
+        ended([process], 60)
+    finally:
+        ended([process], 0.1)
+    assert process.returncode in (143, 1) and not alive(numbers)
+
+
+def test_a_time_that_is_none_is_told_once(data, tmp_path):
+    said = start([*command(data, tmp_path / "m"), "--processes", 2], environment(TRANSFORMER_MB_TIMEOUT="9" * 20))
+    ((_, error),) = ended([said], 60)
+    assert said.returncode == 1 and error.count("TRANSFORMER_MB_TIMEOUT must be a whole number from 1 to 1000000") == 1
