@@ -108,12 +108,13 @@ class Trainer(ABC):
         learning_rate: used by the next step; a schedule sets it.
         step_count: steps taken so far.
         processes: those that take each step together, with the same weights and the same batches.
-        precisions, compiles: what this backend's trainer offers of TrainerOptions.
+        precisions, compiles: what this backend's trainer offers of TrainerOptions. always_compiles: whether it does so unasked.
         few_shapes: whether a step is compiled for each shape of a batch, so that batches should be of few widths.
     """
 
     precisions: ClassVar[tuple[str, ...]] = ("full",)
     compiles: ClassVar[bool] = False
+    always_compiles: ClassVar[bool] = False
     few_shapes: ClassVar[bool] = False
 
     def __init__(self, model: Any, parameters: NativeParameters, options: TrainerOptions):

@@ -72,6 +72,7 @@ TRAINING: dict[str, tuple[Any, str]] = {
     "compile": (False, "compile the whole step first, which takes a minute (torch; JAX and TensorFlow always compile)"),
     "seed": (0, "of initial weights, data order and dropout"),
     "epochs": (10, "epochs in all, those before a resume counted"),
+    "max_steps": (None, "steps in all, in place of epochs; 0: epochs"),
     "batch_size": (64, "sentence pairs in a batch"),
     "batch_tokens": (None, "in place of batch_size: rows x padded width of a batch are at most N; 0: batch_size"),
     "accumulate": (1, "batches that make one step, as one batch of all their pairs would"),
@@ -79,10 +80,13 @@ TRAINING: dict[str, tuple[Any, str]] = {
     "num_examples": (None, "read only the first N lines; 0: all"),
     "min_freq": (1, "rarer tokens are unknown words"),
     "pipeline": ("d2l", "text to tokens: d2l (lower case, a space before , . ! ?), words (split at spaces) or characters"),
-    "schedule": ("constant", "of the learning rate: constant, linear, cosine, inverse_square_root or vaswani"),
+    "schedule": ("constant", "of the learning rate: constant, linear, cosine, inverse_square_root, vaswani or plateau"),
     "warmup_steps": (0, "steps of the schedule's warm-up"),
+    "schedule_steps": (None, "the step at which linear and cosine come to zero; 0: the last, which a longer training moves"),
+    "plateau_factor": (0.5, "of the schedule plateau, above 0 and below 1: what lowers the rate"),
+    "plateau_patience": (3, "of the schedule plateau: validations without a new best, after which the rate is lowered"),
     "initialization": ("xavier", "of the weights: xavier or torch_default"),
-    "validate_every_steps": (None, "steps between two validations; 0: one after every epoch"),
+    "validate_every_steps": (None, "steps between two validations; 0: one after every epoch; the last step is always measured"),
     "validation_metric": ("loss", "loss, bleu or chrf: what the best validation and early stopping go by"),
     "validation_lines": (None, "translate the first N validation pairs each time; 0: all for bleu and chrf, else none"),
     "early_stopping": (None, "stop after N validations that were no new best; 0: never"),
@@ -127,6 +131,6 @@ RUN_DEFAULTS: dict[str, Any] = {"dtype": "float32", "save_every": 10}
 # TOML and flags have no None: 0 says it.
 NONE_AS_ZERO = (
     *("batch_tokens", "num_steps", "num_examples", "clip_norm", "early_stopping"),
-    *("validate_every_steps", "validation_lines", "max_steps"),
+    *("validate_every_steps", "validation_lines", "max_steps", "schedule_steps"),
 )
 OF_VOCABULARIES = ("source_vocab_size", "target_vocab_size", "pad_id", "bos_id", "eos_id")

@@ -57,6 +57,7 @@ class JAXTrainer(Trainer):
 
     precisions = ("full", "bf16", "tf32")
     compiles = True
+    always_compiles = True
     few_shapes = True
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):

@@ -26,6 +26,7 @@ from .weights import named_parameters
 class TensorFlowTrainer(Trainer):
     precisions = ("full", "bf16")
     compiles = True
+    always_compiles = True
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)

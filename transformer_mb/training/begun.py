@@ -17,6 +17,7 @@ from .state import TrainingState
 from .vocabularies import Vocabularies
 
 WHERE = ("backend", "device", "dtype")
+GROW = ("epochs", "max_steps")
 
 
 def training_of(folder: Path | None) -> Checkpoint:
@@ -64,12 +65,12 @@ def begun_run(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def begun_otherwise(checkpoint: Checkpoint, recipe: TrainingRecipe, run: Mapping[str, Any]) -> list[str]:
-    """What a training began with and does not go on with, each with its value then; not the number of epochs, which grows."""
+    """What a training began with and does not go on with, each with its value then; not its length, which grows."""
     begun = begun_run(checkpoint)
     names = [name for name in RUN if name in begun or (begun and name in run and name not in WHERE)]
     values = [(name, begun.get(name, RUN_DEFAULTS.get(name)), run.get(name, RUN_DEFAULTS.get(name))) for name in names]
     before = recipe_of(checkpoint)
-    values += [(name, getattr(before, name), getattr(recipe, name)) for name in RECIPE_FIELDS if name != "epochs"]
+    values += [(name, getattr(before, name), getattr(recipe, name)) for name in RECIPE_FIELDS if name not in GROW]
     absent = {"device": "the default device"}
     return [f"{name} {was}" if was is not None else absent.get(name, f"no {name}") for name, was, now in values if was != now]
 

@@ -28,6 +28,7 @@ from .decoding_options import DecodingOptions
 from .destination import check_folder
 from .logs import check_logs
 from .recipe import TrainingRecipe
+from .schedule_notes import schedule_notes
 from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
@@ -80,32 +81,42 @@ class Job:
     @property
     def is_finished(self) -> bool:
         """Whether there is nothing left to train."""
-        return self.state.is_finished(self.recipe.epochs, self.recipe.early_stopping)
+        return self.state.is_finished(self.recipe)
+
+    @property
+    def compiles(self) -> bool:
+        return self.backend.trainer_class.always_compiles or self.recipe.compile
 
     def notes(self) -> list[str]:
-        """What was asked for in vain, in words."""
+        """What was asked for in vain, and what else is not to be seen by the options, in words."""
         vain = self.recipe.without_effect("tokenizer" in self.described)
         notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
         known, precision = BUILT_IN.get(self.backend.name), self.recipe.precision
         if known and precision in known.on_gpu and self.backend.hardware is None:  # a processor has no such products
             notes.append(f"note: precision {precision} has no effect on {self.backend.device_name}")
+        if not self.is_finished:
+            notes += [f"note: {sentence}" for sentence in schedule_notes(self.recipe, self.resume, len(self.batches))]
+            if self.compiles:
+                notes.append(f"note: {self.backend.name} compiles for each new shape of batch: the first steps take far longer")
         return notes
 
     def opening(self) -> str:
         """What is about to happen, in words."""
-        state, epochs = self.state, self.recipe.epochs
+        state, recipe = self.state, self.recipe
         if self.resume is None:
             together = f" in {self.processes.size} processes" if self.processes.size > 1 else ""
             together += ", the weights in parts" if self.processes.sharded else ""
-            return f"training {epochs:,} epoch{'s' if epochs > 1 else ''} with {self.place}{together}"
-        if state.epoch >= epochs:
-            return f"already at epoch {state.epoch}: epochs must be more than {state.epoch} to go on"
+            return f"training {recipe.of_end()} with {self.place}{together}"
+        if recipe.is_over(state.epoch, state.step):
+            name, at = ("epoch", state.epoch) if recipe.max_steps is None else ("step", state.step)
+            return f"already at {name} {at}: {'epochs' if name == 'epoch' else 'max_steps'} must be more than {at} to go on"
         if self.is_finished:
             return f"stopped early at epoch {state.begun_epochs}: early_stopping must be larger, or 0, to go on"
         changed = begun_otherwise(self.resume, self.recipe, self.described["run"])
         batch = f", batch {state.batch + 1} of {len(self.batches)}," if state.batch else ""
         how = f"which began with {listed(changed)}" if changed else "as it began"
-        return f"continuing epoch {state.epoch + 1} of {epochs}{batch} with {self.place}, {how}"
+        of = f" of {recipe.epochs}" if recipe.max_steps is None else f", step {state.step + 1:,} of {recipe.max_steps:,}"
+        return f"continuing epoch {state.epoch + 1}{of}{batch} with {self.place}, {how}"
 
 
 def prepare(

@@ -24,6 +24,7 @@ from .destination import check_still_new
 from .greedy_scores import Translated
 from .interruption import CTRL_C, Interruption
 from .progress import Progress, Reading
+from .ranking import without_bleu
 from .recipe import TrainingRecipe
 from .schedules import SCHEDULES, Span
 from .state import TrainingState
@@ -75,9 +76,9 @@ def train_model(
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
         data: what trainer.json is to say of the corpus.
-        validation: batches whose loss is measured after every epoch or every ``validate_every_steps``. With the recipe's
-            ``keep`` as ``best`` the model and the checkpoint are those of the best validation in the end, and the checkpoint
-            holds beside it what a resume needs.
+        validation: batches whose loss is measured after every epoch or every ``validate_every_steps``, and at the end. With
+            the recipe's ``keep`` as ``best`` the model and the checkpoint are those of the best validation in the end, and the
+            checkpoint holds beside it what a resume needs.
         translated: pairs that are translated and scored each time, where the recipe says so.
         signals: what ends the training after the step in progress, with a checkpoint: Ctrl-C alone (``signal.SIGINT``), since
             other signals are the program's own. They are taken in the main thread, and where they have no other handler.
@@ -106,7 +107,8 @@ def train_model(
         translated = translated._replace(pairs=translated.pairs[: recipe.validation_lines])
     state.validation_metric = recipe.validation_metric
     kept = KeptWeights(recipe, state, resume)
-    span = Span(recipe.warmup_steps, recipe.total_steps(len(batches)), model.config.num_hiddens)
+    total = recipe.schedule_steps or recipe.total_steps(len(batches))
+    span = Span(recipe.warmup_steps, total, model.config.num_hiddens)
 
     def write() -> None:
         nonlocal is_new
@@ -139,13 +141,17 @@ def train_model(
         trainer.join(processes)
         if resume is not None and resume.optimizer is not None:
             trainer.load_state_dict(resume.optimizer)
-        pauses = [every for every in (save_every_steps, recipe.validate_every_steps) if every]
-        while not state.is_finished(recipe.epochs, recipe.early_stopping):
+        pauses = [every for every in (save_every_steps, recipe.validate_every_steps, recipe.max_steps) if every]
+        while not state.is_finished(recipe):
+            span = span._replace(lowered=recipe.plateau_factor ** len(state.lowered))
             run_epoch(trainer, batches, recipe, span, state, progress, agreement, pauses)
             ended, every = state.batch == len(batches), recipe.validate_every_steps
-            if validation is not None and (ended if every is None else state.step % every == 0):
+            due, over = ended if every is None else state.step % every == 0, recipe.is_over(state.epoch + ended, state.step)
+            if validation is not None and (due or over):
                 current = trainer.gathered()
-                progress.validated(validate(backend, current, validation, translated, state, processes))
+                record = validate(backend, current, validation, translated, state, processes)
+                state.validated(record, recipe, closing=not due)
+                progress.validated(record)
                 kept.measured(state, backend.get_weights(current))
             if ended:
                 progress.epoch(state.end_epoch())
@@ -154,9 +160,11 @@ def train_model(
                 raise TrainingInterrupted(place, state, agreement.received)
             epochs = save_every is not None and state.batch == 0 and state.epoch % save_every == 0
             steps = save_every_steps is not None and state.step % save_every_steps == 0
-            if state.is_finished(recipe.epochs, recipe.early_stopping) or epochs or steps:
+            if state.is_finished(recipe) or epochs or steps:
                 write()
         trainer.gathered()
+    if processes.rank == 0 and (nothing := without_bleu(state.validations, recipe.validation_metric, "13a")):
+        progress.warned(nothing)
     if (best := kept.better_than_current(state)) is not None:
         backend.set_weights(model, best)
     return state

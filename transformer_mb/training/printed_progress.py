@@ -9,26 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from .progress import Progress, Reading
+from .recipe import TrainingRecipe
 from .state import EpochRecord, TrainingState, ValidationRecord
 
+WIDE = 100  # columns of a terminal that has room for what was saved
 LINES = 20  # where there is no terminal, about this many epochs get a line
-
-
-def described(record: EpochRecord, epochs: int, validation: ValidationRecord | None = None) -> str:
-    if validation is None and record.validation_loss is not None:
-        validation = ValidationRecord(0, record.epoch, record.validation_loss)
-    measured = "" if validation is None else f"{validation.described()}  "
-    return f"epoch {record.epoch}/{epochs}  loss {record.loss:.4f}  {measured}{record.tokens_per_second:,.0f} tokens/s"
 
 
 class Lines(Progress):
     """Some of the epochs, one line each, on standard error: every so many, and the best until then once it is not outdone.
 
-    ``within``: validations have lines of their own, since they come within epochs.
+    ``within``: validations have lines of their own, since they come within epochs. ``by_steps``: the loss of training is D2L's
+    mean over steps, and no figure to hold that of a validation against.
     """
 
-    def __init__(self, epochs: int, within: bool = False):
-        self.epochs, self.within = epochs, within
+    def __init__(self, epochs: int, within: bool = False, by_steps: bool = False):
+        self.epochs, self.within, self.by_steps = epochs, within, by_steps
         self._measured: dict[int, ValidationRecord] = {}  # by epoch
         self._best: EpochRecord | None = None
         self._told = 0  # the last epoch with a line
@@ -49,7 +45,15 @@ class Lines(Progress):
             self._tell_epoch(record)
 
     def described(self, record: EpochRecord) -> str:
-        return described(record, self.epochs, self._measured.get(record.epoch))
+        validation, words = self._measured.get(record.epoch), "loss"
+        if validation is None and record.validation_loss is not None:
+            validation = ValidationRecord(0, record.epoch, record.validation_loss)
+        measured = ""
+        if validation is not None:
+            words, by = ("loss by steps", " by tokens") if self.by_steps else ("loss", "")
+            measured = f"{validation.described(by)}  "
+        speed = f"{record.tokens_per_second:,.0f} tokens/s"
+        return f"epoch {record.epoch}/{self.epochs}  {words} {record.loss:.4f}  {measured}{speed}"
 
     def _tell_epoch(self, record: EpochRecord) -> None:
         self.tell(self.described(record))
@@ -71,40 +75,42 @@ class Lines(Progress):
 
 
 class Bar(Lines):
-    """A bar over all steps, with the last epoch's figures, the speed of the last steps and the time left beside it."""
+    """The same lines, and under them a bar over all steps with the loss and speed of the last ones and the time left."""
 
-    def __init__(self, epochs: int, within: bool, display: Any, task: Any):
-        super().__init__(epochs, within)
+    def __init__(self, lines: tuple[int, bool, bool], display: Any, task: Any):
+        super().__init__(*lines)
         self.display, self.task = display, task
 
     def step(self, state: TrainingState) -> None:
-        self.display.update(self.task, completed=state.step)
-
-    def epoch(self, record: EpochRecord) -> None:
-        self.display.update(self.task, description=self.described(record))
+        self.display.update(self.task, completed=state.step, description=f"epoch {state.epoch + 1}/{self.epochs}")
 
     def reading(self, reading: Reading) -> None:
         self.display.update(self.task, speed=f"loss {reading.loss:.4f}  {reading.tokens_per_second:,.0f} tokens/s")
 
     def show(self, text: str) -> None:
-        self.display.console.print(text, markup=False, highlight=False)
+        self.display.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def saved(self, folder: Path, state: TrainingState) -> None:
-        self.display.update(self.task, saved=f"saved at epoch {state.epoch}")
+        self.display.update(self.task, saved=f"saved at step {state.step:,}")
 
 
 @contextmanager
-def training_progress(epochs: int, steps: int, done: int = 0, within: bool = False) -> Iterator[Progress]:
-    """``steps`` in all, ``done`` of them before a resume; ``within``: validations come within epochs."""
+def training_progress(recipe: TrainingRecipe, batches: int, done: int = 0, opening: str = "first steps") -> Iterator[Progress]:
+    """``batches`` in an epoch, ``done`` steps before a resume; ``opening`` stands at the bar until the first step is done."""
+    steps, by_steps = recipe.total_steps(batches), recipe.normalization == "steps"
+    epochs = recipe.epochs or -(-steps * recipe.accumulate // batches)
+    lines = epochs, recipe.validate_every_steps is not None, by_steps
     if not sys.stderr.isatty():
-        yield Lines(epochs, within)
+        yield Lines(*lines)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Display
 
-    before = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[speed]}")
-    columns = (*before, TimeRemainingColumn(), TextColumn("{task.fields[saved]}"))
-    with Display(*columns, console=Console(stderr=True)) as display:
-        task = display.add_task("first epoch", total=steps, completed=done, saved="", speed="")
-        yield Bar(epochs, within, display, task)
+    console = Console(stderr=True)
+    columns = [TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[speed]}"), TimeRemainingColumn()]
+    if console.width >= WIDE:
+        columns.append(TextColumn("{task.fields[saved]}"))
+    with Display(*columns, console=console, expand=True) as display:
+        task = display.add_task(opening, total=steps, completed=done, saved="", speed="")
+        yield Bar(lines, display, task)

@@ -80,5 +80,5 @@ class Together(Progress):
             one.interrupted()
 
     def warned(self, sentence: str) -> None:
-        for one in self.told:
-            one.warned(sentence)
+        """Once: the first says it."""
+        self.told[0].warned(sentence)

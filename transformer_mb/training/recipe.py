@@ -7,25 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..counted import counted
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
 from ..fields import check_names
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
-from .schedules import SCHEDULES
-from .state import METRICS
+from .ranking import METRICS
+from .schedules import SCHEDULES, WITH_END
 
 # What may not change when training is resumed: the data, its order, and what the saved state means.
 FIXED = (
     *("optimizer", "batch_size", "batch_tokens", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed"),
     *("initialization", "accumulate", "keep", "keep_best", "validation_metric", "validation_lines"),
 )
-AT_LEAST_ONE = ("epochs", "batch_size", "batch_tokens", "accumulate", "num_steps", "num_examples", "min_freq", "early_stopping")
-LEAST = {
-    **dict.fromkeys(AT_LEAST_ONE, 1),
-    **dict.fromkeys(("validate_every_steps", "validation_lines", "keep_best"), 1),
-    "warmup_steps": 0,
-}
+AT_LEAST_ONE = (
+    *("epochs", "max_steps", "batch_size", "batch_tokens", "accumulate", "num_steps", "num_examples", "min_freq"),
+    *("early_stopping", "validate_every_steps", "validation_lines", "keep_best", "schedule_steps", "plateau_patience"),
+)
+LEAST = {**dict.fromkeys(AT_LEAST_ONE, 1), "warmup_steps": 0}
+# Of two options each one says it in the place of the other.
+EITHER = {("batch_size", "batch_tokens"): "how large a batch is", ("epochs", "max_steps"): "when training ends"}
 KEEP = ("best", "last")
 # Options that do not change what an optimizer does.
 UNKNOWN_TO = {"adam": ("momentum",), "adamw": ("momentum",), "sgd": ("betas", "eps")}
@@ -38,7 +40,8 @@ class TrainingRecipe(TrainerOptions):
     """How to train, beside what every trainer takes (TrainerOptions); ``presets.RECIPES`` holds published ones.
 
     Args:
-        epochs: how many epochs there are in all, those before a resume counted.
+        epochs: how many epochs there are in all, those before a resume counted. max_steps: how many steps instead, amid an
+            epoch too; epochs must be None then.
         batch_size: sentence pairs in a batch. batch_tokens: padded positions of a batch, rows x width of the longer side at
             most, as if both sides were padded to that of a bucket; batch_size must be None then.
         accumulate: how many batches make one step, in memory one after the other; the last step of an epoch takes those left.
@@ -47,7 +50,9 @@ class TrainingRecipe(TrainerOptions):
             length together and cuts none.
         num_examples: how many of the file's first lines; None means all.
         min_freq: rarer tokens are not in the vocabulary. pipeline: how text becomes tokens (``TEXT_PIPELINES``).
-        schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it.
+        schedule: the learning rate's factor at each step (``SCHEDULES``); warmup_steps belongs to it. schedule_steps: where
+            linear and cosine come to zero; None: at the end of all steps, so that a longer training has another rate at each.
+            ``plateau`` multiplies the rate by plateau_factor after plateau_patience validations that were no new best.
         seed: of initial weights and data order too. initialization: see ``transformer_mb.initialization``.
         validate_every_steps: steps from one validation to the next; None validates after every epoch.
         validation_metric: what tells the better of two validations: the ``loss``, or ``bleu`` or ``chrf`` (sacreBLEU) of
@@ -62,7 +67,8 @@ class TrainingRecipe(TrainerOptions):
         ConfigError: naming the field, what it must be and what it is.
     """
 
-    epochs: int = 10
+    epochs: int | None = 10
+    max_steps: int | None = None
     batch_size: int | None = 64
     batch_tokens: int | None = None
     accumulate: int = 1
@@ -74,6 +80,9 @@ class TrainingRecipe(TrainerOptions):
     normalization: str = "tokens"
     schedule: str = "constant"
     warmup_steps: int = 0
+    schedule_steps: int | None = None
+    plateau_factor: float = 0.5
+    plateau_patience: int = 3
     initialization: str = "xavier"
     validate_every_steps: int | None = None
     validation_metric: str = "loss"
@@ -88,13 +97,17 @@ class TrainingRecipe(TrainerOptions):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"{name} must be at least {least}, got {value}.")
-        if (self.batch_size is None) == (self.batch_tokens is None):
-            got = "neither" if self.batch_size is None else f"{self.batch_size} and {self.batch_tokens}"
-            raise ConfigError(f"Either batch_size or batch_tokens must say how large a batch is, got {got}.")
+        for (one, other), what in EITHER.items():
+            first, second = getattr(self, one), getattr(self, other)
+            if (first is None) == (second is None):
+                got = "neither" if first is None else f"{first} and {second}"
+                raise ConfigError(f"Either {one} or {other} must say {what}, got {got}.")
         if self.schedule not in SCHEDULES:
             raise ConfigError(f"schedule must be one of {', '.join(SCHEDULES)}, got {self.schedule!r}.")
         if self.schedule in ("vaswani", "inverse_square_root") and not self.warmup_steps:
             raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, got 0.")
+        if not 0.0 < self.plateau_factor < 1.0:
+            raise ConfigError(f"plateau_factor must be above 0 and below 1, got {self.plateau_factor}.")
         for name, choices in (("keep", KEEP), ("validation_metric", METRICS)):
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}.")
@@ -113,7 +126,8 @@ class TrainingRecipe(TrainerOptions):
         """The options that change nothing without pairs to measure, where they are not their defaults."""
         names = ("early_stopping", "validate_every_steps", "validation_metric", "validation_lines", "keep_best")
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        return [name for name in names if getattr(self, name) != defaults[name]]
+        plateau = ["schedule plateau"] if self.schedule == "plateau" else []
+        return [name for name in names if getattr(self, name) != defaults[name]] + plateau
 
     def trainer_options(self) -> dict[str, Any]:
         """The arguments of ``Backend.trainer``."""
@@ -121,13 +135,23 @@ class TrainingRecipe(TrainerOptions):
 
     def total_steps(self, batches: int) -> int:
         """Of the whole training, with so many batches in an epoch."""
-        return self.epochs * -(-batches // self.accumulate)
+        return (self.epochs or 0) * -(-batches // self.accumulate) if self.max_steps is None else self.max_steps
+
+    def is_over(self, epochs: int, steps: int) -> bool:
+        """Whether so many epochs, or steps, are all."""
+        return epochs >= self.epochs if self.epochs is not None else steps >= (self.max_steps or 0)
+
+    def of_end(self) -> str:
+        """``3 epochs``, or ``100 steps``."""
+        return counted(self.max_steps or 0, "step") if self.epochs is None else counted(self.epochs, "epoch")
 
     def without_effect(self, subwords: bool) -> dict[str, str]:
         """Options other than their defaults, and what knows nothing of them: the optimizer, or ``subwords``."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         unknown = dict.fromkeys(UNKNOWN_TO[self.optimizer], self.optimizer)
         unknown |= dict.fromkeys(OF_WORDS, "a tokenizer") if subwords else {}
+        others = {"schedule_steps": WITH_END, "plateau_factor": ("plateau",), "plateau_patience": ("plateau",)}
+        unknown |= {name: f"schedule {self.schedule}" for name, known in others.items() if self.schedule not in known}
         return {name: what for name, what in unknown.items() if getattr(self, name) != defaults[name]}
 
     def to_dict(self) -> dict[str, Any]:

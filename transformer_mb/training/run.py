@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from .logs import opened_logs
 from .loop import train_model
 from .printed_progress import training_progress
 from .progress import Progress, Together
+from .schedule_notes import schedule_notes
 from .settings import MODEL_OPTIONS, RECIPE_FIELDS, Settings
 from .state import EpochRecord, TrainingState, ValidationRecord
 
@@ -153,6 +155,8 @@ def train(
     job = prepare(settings, given, resume=resume, force=force, place=place, shard=shard)
     if verbose:
         print(*job.corpus.lines(), *job.notes(), job.opening(), sep="\n", flush=True)
+    for note in () if verbose or job.is_finished else schedule_notes(job.recipe, job.resume, len(job.batches)):
+        warnings.warn(note, stacklevel=2)
     return execute(job, progress or (None if verbose else Progress()), signals)
 
 
@@ -206,5 +210,5 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
 def _shown(job: Job, progress: Progress | None) -> AbstractContextManager[Progress]:
     if progress is not None or job.is_finished:
         return nullcontext(progress or Progress())
-    within = job.recipe.validate_every_steps is not None
-    return training_progress(job.recipe.epochs, job.recipe.total_steps(len(job.batches)), job.state.step, within)
+    opening = "compiling" if job.compiles else "first steps"
+    return training_progress(job.recipe, len(job.batches), job.state.step, opening)

@@ -13,6 +13,7 @@ class Span(NamedTuple):
     warmup_steps: int
     total_steps: int
     num_hiddens: int
+    lowered: float = 1.0  # what plateau has come to
 
 
 def constant(step: int, span: Span) -> float:
@@ -44,6 +45,11 @@ def vaswani(step: int, span: Span) -> float:
     return span.num_hiddens**-0.5 * min(step**-0.5, step * max(1, span.warmup_steps) ** -1.5)
 
 
+def plateau(step: int, span: Span) -> float:
+    """A linear warm-up to 1, lowered by a factor each time the validations have not got better for long."""
+    return _warmup(step, span) * span.lowered
+
+
 def _warmup(step: int, span: Span) -> float:
     return min(1.0, step / max(1, span.warmup_steps))
 
@@ -55,5 +61,6 @@ def _left(step: int, span: Span) -> float:
 
 
 SCHEDULES: dict[str, Callable[[int, Span], float]] = {
-    schedule.__name__: schedule for schedule in (constant, linear, cosine, inverse_square_root, vaswani)
+    schedule.__name__: schedule for schedule in (constant, linear, cosine, inverse_square_root, vaswani, plateau)
 }
+WITH_END = ("linear", "cosine")  # those whose rate depends on how many steps there are in all

@@ -16,9 +16,8 @@ from ..fields import check_names
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
 from ..training_options import DATA, DECODING, NONE_AS_ZERO, OF_VOCABULARIES, RUN
 from .decoding_options import DecodingOptions
-from .recipe import TrainingRecipe
+from .recipe import EITHER, TrainingRecipe
 
-BATCH = ("batch_size", "batch_tokens")
 TABLES = ("model", "training", "data", "decoding")
 WHOLE_NUMBERS = ("save_every", "save_every_steps", "processes")
 CONFIG_FIELDS = tuple(item.name for item in dataclasses.fields(TransformerConfig))
@@ -51,8 +50,9 @@ class Settings:
     def over(self, other: Settings) -> Settings:
         """These settings, and the other's where these say nothing."""
         merged = {item.name: {**getattr(other, item.name), **getattr(self, item.name)} for item in fields(self)}
-        if any(self.training.get(name) for name in BATCH):  # one of them says it in the place of the other
-            merged["training"] |= {name: self.training.get(name) for name in BATCH}
+        for names in EITHER:
+            if any(self.training.get(name) for name in names):
+                merged["training"] |= {name: self.training.get(name) for name in names}
         return Settings(**merged)
 
     @property
@@ -65,8 +65,9 @@ class Settings:
         published = RECIPES[self.preset] if self.preset else {}
         check_names("field(s) of [training]", self.training, RECIPE_FIELDS, places("[training]"))
         changed = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in self.training.items()}
-        if changed.get("batch_tokens") is not None:
-            published = {**published, "batch_size": None}  # the default, or the preset's
+        for one, other in EITHER:
+            if changed.get(other) is not None:
+                published = {**published, one: None}  # the default, or the preset's
         return TrainingRecipe.from_dict({**published, **changed})
 
     def decoding_options(self) -> DecodingOptions:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CheckpointError
+from .ranking import METRICS, ranked, waited
 
-METRICS = ("loss", "bleu", "chrf")  # what can say which of two validations is better
+if TYPE_CHECKING:
+    from .recipe import TrainingRecipe
 
 
 class EpochRecord(NamedTuple):
@@ -53,16 +55,12 @@ class ValidationRecord(NamedTuple):
         """exp(validation_loss)."""
         return perplexity(self.validation_loss)
 
-    def described(self) -> str:
-        """The figures in words."""
+    def described(self, by: str = "") -> str:
+        """The figures in words; ``by``: by what the loss is a mean, with a space before it."""
         scores = "".join(
             f", {name} {value:.2f}" for name, value in (("BLEU", self.bleu), ("chrF", self.chrf)) if value is not None
         )
-        return f"validation loss {self.validation_loss:.4f}, perplexity {self.perplexity:.2f}{scores}"
-
-    def badness(self, metric: str) -> float:
-        """The lower, the better by this metric."""
-        return self.validation_loss if metric == "loss" else -(getattr(self, metric) or 0.0)
+        return f"validation loss{by} {self.validation_loss:.4f}, perplexity {self.perplexity:.2f}{scores}"
 
 
 def perplexity(loss: float) -> float:
@@ -80,6 +78,11 @@ class TrainingState:
         loss_sum, tokens, seconds: of the epoch in progress.
         history: the finished epochs; validations: all that was measured.
         validation_metric: of METRICS, by which one validation is better than another.
+        closing: the steps of validations that are there because a training ended with them. One that goes on keeps them, and
+            waits for a better one as if it had never ended.
+        lowered: after which steps the schedule ``plateau`` lowered the learning rate.
+        ties: whether validations that are alike by the metric are told apart by the other figures; a checkpoint that does not
+            say so goes on as it began, and of equals the first is the best.
     """
 
     epoch: int = 0
@@ -91,6 +94,9 @@ class TrainingState:
     history: list[EpochRecord] = field(default_factory=list)
     validations: list[ValidationRecord] = field(default_factory=list)
     validation_metric: str = "loss"
+    closing: list[int] = field(default_factory=list)
+    lowered: list[int] = field(default_factory=list)
+    ties: bool = True
 
     @property
     def loss(self) -> float:
@@ -105,25 +111,33 @@ class TrainingState:
 
     @property
     def ranked(self) -> list[ValidationRecord]:
-        """The validations, the best first; of equals the first."""
-        return sorted(self.validations, key=lambda one: one.badness(self.validation_metric))
+        """The validations, the best first; see ``ranking``."""
+        return ranked(self.validations, self.validation_metric, self.ties)
 
     @property
     def best(self) -> ValidationRecord | None:
         """The best validation; None without any."""
         return next(iter(self.ranked), None)
 
-    def is_finished(self, epochs: int, early_stopping: int | None) -> bool:
-        return self.epoch >= epochs or self.is_stopped_early(early_stopping)
+    def is_finished(self, recipe: TrainingRecipe) -> bool:
+        return recipe.is_over(self.epoch, self.step) or self.is_stopped_early(recipe.early_stopping)
 
     def is_stopped_early(self, early_stopping: int | None) -> bool:
         """Whether the last so many validations were no better than one before them."""
-        best = self.best
-        return early_stopping is not None and best is not None and len(self.since(best)) >= early_stopping
+        return early_stopping is not None and self.waited() >= early_stopping
 
-    def since(self, record: ValidationRecord) -> list[ValidationRecord]:
-        """The later validations."""
-        return [one for one in self.validations if one.step > record.step]
+    def waited(self, after: int = 0) -> int:
+        """How many validations, all but the closing ones, were no new best, and came after this step."""
+        regular = [one for one in self.validations if one.step not in self.closing]
+        return waited(regular, self.validation_metric, self.ties, after)
+
+    def validated(self, record: ValidationRecord, recipe: TrainingRecipe, closing: bool) -> None:
+        """Add what was measured, and lower the rate where the schedule waits for it no longer."""
+        self.validations.append(record)
+        if closing:
+            self.closing.append(record.step)
+        elif recipe.schedule == "plateau" and self.waited(max(self.lowered, default=0)) >= recipe.plateau_patience:
+            self.lowered.append(record.step)
 
     @property
     def trained_tokens(self) -> int:
@@ -160,6 +174,12 @@ class TrainingState:
         for item in dataclasses.fields(cls):
             if item.type in ("int", "float"):
                 values[item.name] = _number(fields, item.name, whole=item.type == "int")
+        for name in ("closing", "lowered"):
+            steps = fields.get(name, [])
+            values[name] = [_number({name: step}, name, whole=True) for step in (steps if isinstance(steps, list) else [steps])]
+        values["ties"] = fields.get("ties", False)
+        if not isinstance(values["ties"], bool):
+            raise CheckpointError(f"trainer.json must hold true or false as ties, got {values['ties']!r:.80}.")
         metric = fields.get("validation_metric", "loss")
         if metric not in METRICS:
             raise CheckpointError(

@@ -45,13 +45,11 @@ def validate(
     state: TrainingState,
     processes: Processes,
 ) -> ValidationRecord:
-    """Measure the model of the state and add that to it. Raises NotFiniteError."""
+    """Measure the model of the state. Raises NotFiniteError."""
     loss = mean_loss(backend, model, batches, processes)
     check_loss(loss, state)
     scores = {} if translated is None else greedy_scores(backend, model, translated, processes)
-    record = ValidationRecord(state.step, state.epoch + 1, loss, **scores)
-    state.validations.append(record)
-    return record
+    return ValidationRecord(state.step, state.epoch + 1, loss, **scores)
 
 
 def check_validation(config: TransformerConfig, recipe: TrainingRecipe, measured: bool, resume: Checkpoint | None) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+LITTLE = 20.0  # perplexity
+
 if TYPE_CHECKING:
     from ....inference.evaluation import Evaluation
     from ....training import Trained
@@ -13,20 +15,48 @@ if TYPE_CHECKING:
 
 def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
     """The loss, the speed of what was trained now, and what the validation measured."""
+    from ....counted import counted
+    from ....training.ranking import decided_by
     from ....training.state import perplexity
 
     state, recipe = trained.state, job.recipe
     # Of a mean over steps, or of a smoothed one, exp is no perplexity.
     is_cross_entropy = recipe.normalization == "tokens" and not recipe.label_smoothing
     of_training = f", perplexity {perplexity(state.loss):.2f}" if is_cross_entropy else ""
-    yield f"loss {state.loss:.4f}{of_training}, {trained.tokens_per_second:,.1f} tokens/s ({job.place})"
+    by, of_validation = (" by steps", " by tokens") if trained.best and recipe.normalization == "steps" else ("", "")
+    yield f"loss{by} {state.loss:.4f}{of_training}, {trained.tokens_per_second:,.1f} tokens/s ({job.place})"
     if state.is_stopped_early(recipe.early_stopping):
-        yield f"stopped early at epoch {state.begun_epochs}: {recipe.early_stopping} validations without a better one"
+        without = counted(recipe.early_stopping or 0, "validation")
+        yield f"stopped early at epoch {state.begun_epochs}: {without} without a better one"
     if best := trained.best:
         kept = "which is kept" if recipe.keep == "best" else "while the last model is kept"
-        for words, record in (("", trained.validations[-1]), ("best ", best)):
-            at = f"epoch {record.epoch}" if recipe.validate_every_steps is None else f"step {record.step:,}"
-            yield f"{words}{record.described()}, at {at}{f', {kept}' if words else ''}"
+        last = trained.validations[-1]
+        why = "".join(f", {words}" for words in (decided_by(state.validations, recipe.validation_metric), kept) if words)
+        for record in {last.step: last, best.step: best}.values():
+            at = f"step {record.step:,}" if recipe.validate_every_steps or recipe.max_steps else f"epoch {record.epoch}"
+            first, end = ("best ", why) if record is best else ("", "")
+            yield f"{first}{record.described(of_validation)}, at {at}{end}"
+
+
+def little_learned(job: Job, trained: Trained) -> str:
+    """A hint where the model has learned little more than how frequent words are; else empty."""
+    from ....counted import counted
+
+    measured, length = _perplexity(job, trained), "epochs" if job.recipe.max_steps is None else "max_steps"
+    if measured is None or measured <= LITTLE:
+        return ""
+    return (
+        f"Note: the perplexity of training is {measured:,.0f} after {counted(trained.state.step, 'step')}: translations are "
+        f"poor, such as one word again and again, until it has trained longer (--resume with more {length})."
+    )
+
+
+def _perplexity(job: Job, trained: Trained) -> float | None:
+    """Of training, where its loss tells: D2L's mean over steps is that over tokens divided by the steps of a row."""
+    from ....training.state import perplexity
+
+    width = 1 if job.recipe.normalization == "tokens" else job.recipe.num_steps
+    return None if width is None else perplexity(trained.state.loss * width)
 
 
 def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, Any]:

@@ -62,6 +62,7 @@ def command(
     num_heads: Annotated[int | None, option("--num-heads", "attention heads of each side", 4)] = None,
     dropout: Annotated[float | None, option("--dropout", MODEL["dropout"], 0.1)] = None,
     epochs: Annotated[int | None, of_recipe("--epochs")] = None,
+    max_steps: Annotated[int | None, of_recipe("--max-steps")] = None,
     num_examples: Annotated[int | None, of_recipe("--num-examples")] = None,
     batch_size: Annotated[int | None, of_recipe("--batch-size")] = None,
     batch_tokens: Annotated[int | None, of_recipe("--batch-tokens")] = None,
@@ -74,6 +75,9 @@ def command(
     weight_decay: Annotated[float | None, of_recipe("--weight-decay")] = None,
     schedule: Annotated[str | None, of_recipe("--schedule")] = None,
     warmup_steps: Annotated[int | None, of_recipe("--warmup-steps")] = None,
+    schedule_steps: Annotated[int | None, of_recipe("--schedule-steps")] = None,
+    plateau_factor: Annotated[float | None, of_recipe("--plateau-factor")] = None,
+    plateau_patience: Annotated[int | None, of_recipe("--plateau-patience")] = None,
     clip_norm: Annotated[float | None, of_recipe("--clip-norm")] = None,
     normalization: Annotated[str | None, of_recipe("--normalization")] = None,
     label_smoothing: Annotated[float | None, of_recipe("--label-smoothing")] = None,
@@ -165,8 +169,8 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     from ....training import Progress, TrainingInterrupted, TrainingState
     from ....training.interruption import ENDINGS
     from ....training.run import execute
-    from ...reporting import say, write_json
-    from .report import closing_lines, results
+    from ...reporting import say, tell, write_json
+    from .report import closing_lines, little_learned, results
 
     def draw(state: TrainingState) -> None:
         draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization)
@@ -194,6 +198,8 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
         lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
         say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))
         say(f"saved in {job.folder}")
+        if hint := little_learned(job, trained):
+            tell(hint)
     write_json(json_file, results(job, trained, scores))
 
 

@@ -1,0 +1,8 @@
+"""Numbers of things in words."""
+
+from __future__ import annotations
+
+
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """``1 pair``, ``2,000 pairs``; ``plural`` where it is not the singular with an s."""
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
