@@ -1,16 +1,37 @@
-"""How good translations are: BLEU and chrF by sacreBLEU with their signatures, and exact matches."""
+"""How good translations are: BLEU, chrF and TER by sacreBLEU with their signatures, and exact matches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..data.vocabulary import Vocabulary
-from ..errors import DataError
+from ..errors import ConfigError, DataError
+
+# How sacreBLEU parts a text into the words that BLEU counts: its name for it, and what it is for.
+TOKENIZATIONS = {
+    "13a": "languages with spaces",
+    "intl": "the same, with all of Unicode's punctuation",
+    "zh": "Chinese",
+    "ja-mecab": "Japanese, with sacrebleu[ja]",
+    "ko-mecab": "Korean, with sacrebleu[ko]",
+    "char": "every character a word",
+    "none": "words as the texts part them",
+}
+BY_SPACES = ("13a", "intl", "none")
+# How Unicode's names of characters begin in scripts that put no space between words.
+WITHOUT_SPACES = {"CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
+SHORT = "BLEU has no sequence of four words to count: no translation is that long."
+APART = "BLEU is 0 because no translation has a word of its reference; chrF counts characters."
+NO_SPACES = (
+    "BLEU counts words between spaces (tok:{}), of which these references have few: --tokenize zh, ja-mecab or char parts "
+    "such text."
+)
 
 
 class Score(NamedTuple):
-    """A corpus score from 0 to 100, and the signature that says how sacreBLEU computed it."""
+    """A corpus score from 0 to 100 (TER: more where more is wrong), and the signature that says how sacreBLEU computed it."""
 
     value: float
     signature: str
@@ -21,7 +42,8 @@ class Evaluation(NamedTuple):
 
     exact_match: the share of pairs whose translation is one of the targets that are listed for this source;
     distinct_exact_match: the same over distinct sources. four_grams: the sequences of four words in the translations, which
-    BLEU counts among others; where there is none, it is 0 whatever the translations are.
+    BLEU counts among others; where there is none, it is 0 whatever the translations are. remarks: what a reader of these
+    figures should know.
     """
 
     pairs: int
@@ -31,63 +53,136 @@ class Evaluation(NamedTuple):
     exact_match: float
     distinct_exact_match: float
     four_grams: int
+    ter: Score | None = None
+    remarks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        scores = {"bleu": self.bleu._asdict(), "chrf": self.chrf._asdict()}
-        return {**self._asdict(), **scores}
+        scores = {"bleu": self.bleu._asdict(), "chrf": self.chrf._asdict(), "ter": self.ter and self.ter._asdict()}
+        return {**self._asdict(), **scores, "remarks": list(self.remarks)}
 
 
-def evaluate(pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> Evaluation:
-    """Compare translations, one for each pair, with the targets.
+def evaluate(
+    pairs: Sequence[tuple[str, str]],
+    translations: Sequence[str],
+    *more: Sequence[str],
+    vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    ter: bool = False,
+) -> Evaluation:
+    """Compare translations, one for each pair, with the targets as they are given, so that the signatures hold of them.
 
-    BLEU and chrF compare each with its own pair's target. Both sides are compared as they come: what a pipeline
-    loses, such as upper case, the targets must have lost too (see ``normalized``).
+    Args:
+        more: further references, each with a text for each pair.
+        vocabularies: of the model that translated, source first. One that writes lower case alone is compared so
+            (``case:lc``), and exact matches are of texts as the vocabularies leave them.
+        tokenize: one of ``TOKENIZATIONS``, for BLEU. lowercase: compare in lower case. ter: measure it too, which is slow.
+    Raises:
+        ConfigError: a tokenization that is not there. DataError: not as many texts as pairs.
     """
-    if not pairs or len(pairs) != len(translations):
-        raise DataError(f"One translation for each pair was expected, got {len(translations)} for {len(pairs)} pairs.")
-    hits = exact_matches(pairs, translations)
+    check_tokenization(tokenize)
+    for what, texts in (("translation", translations), *(("text of each reference", one) for one in more)):
+        if not pairs or len(pairs) != len(texts):
+            raise DataError(f"One {what} for each pair was expected, got {len(texts)} for {len(pairs)} pairs.")
+    left, others = pairs, more
+    if vocabularies is not None:
+        left = normalized(pairs, *vocabularies)
+        others = tuple([vocabularies[1].normalized(text) for text in one] for one in more)
+    hits = exact_matches(left, translations, *others)
     by_source: dict[str, bool] = {}
-    for (source, _), hit in zip(pairs, hits, strict=True):
-        by_source.setdefault(source, hit)
-    references = [target for _, target in pairs]
-    bleu, four_grams = _bleu(translations, references)
+    for (source, _), hit in zip(left, hits, strict=True):
+        by_source[source] = by_source.get(source, False) or hit
+    references = [[target for _, target in pairs], *map(list, more)]
+    lowercase = lowercase or (vocabularies is not None and lowers(vocabularies[1]))
+    found, four_grams = _bleu(translations, references, tokenize, lowercase)
+    characters = chrf(translations, *references, lowercase=lowercase)
     return Evaluation(
         pairs=len(pairs),
         distinct_sources=len(by_source),
-        bleu=bleu,
-        chrf=chrf(translations, references),
+        bleu=found,
+        chrf=characters,
         exact_match=sum(hits) / len(hits),
         distinct_exact_match=sum(by_source.values()) / len(by_source),
         four_grams=four_grams,
+        ter=_ter(translations, references) if ter else None,
+        remarks=tuple(_remarks(found.value, characters.value, four_grams, references[0], tokenize)),
     )
 
 
-def exact_matches(pairs: Sequence[tuple[str, str]], translations: Sequence[str]) -> list[bool]:
-    """Whether each translation is any of the targets that the pairs list for its source."""
+def _remarks(bleu: float, chrf: float, four_grams: int, references: Iterable[str], tokenize: str) -> Iterable[str]:
+    if not four_grams:
+        yield SHORT
+    elif bleu == 0.0 and chrf > 0.0:
+        yield APART
+    if tokenize in BY_SPACES and written_without_spaces(references):
+        yield NO_SPACES.format(tokenize)
+
+
+def exact_matches(pairs: Sequence[tuple[str, str]], translations: Sequence[str], *more: Sequence[str]) -> list[bool]:
+    """Whether each translation is any of the targets that are listed for its source."""
     accepted: dict[str, set[str]] = {}
-    for source, target in pairs:
-        accepted.setdefault(source, set()).add(target)
+    for texts in ([target for _, target in pairs], *more):
+        for (source, _), text in zip(pairs, texts, strict=True):
+            accepted.setdefault(source, set()).add(text)
     return [text in accepted[source] for (source, _), text in zip(pairs, translations, strict=True)]
 
 
-def bleu(translations: Sequence[str], references: Sequence[str]) -> Score:
-    return _bleu(translations, references)[0]
+def bleu(translations: Sequence[str], *references: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Score:
+    """Of translations with one list of references or several, each with a text for each translation."""
+    return _bleu(translations, references, tokenize, lowercase)[0]
 
 
-def _bleu(translations: Sequence[str], references: Sequence[str]) -> tuple[Score, int]:
+def _bleu(
+    translations: Sequence[str], references: Sequence[Sequence[str]], tokenize: str, lowercase: bool
+) -> tuple[Score, int]:
     from sacrebleu.metrics import BLEU  # here, since nothing else needs it; force: no warnings about tokenized text
 
-    metric = BLEU(force=True)
-    result = metric.corpus_score(list(translations), [list(references)])
+    metric = BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
+    result = metric.corpus_score(list(translations), list(map(list, references)))
     return Score(float(result.score), str(metric.get_signature())), int(result.totals[3])
 
 
-def chrf(translations: Sequence[str], references: Sequence[str]) -> Score:
+def chrf(translations: Sequence[str], *references: Sequence[str], lowercase: bool = False) -> Score:
+    """As ``bleu``, of characters."""
     from sacrebleu.metrics import CHRF
 
-    metric = CHRF()
-    result = metric.corpus_score(list(translations), [list(references)])
+    metric = CHRF(lowercase=lowercase)
+    result = metric.corpus_score(list(translations), list(map(list, references)))
     return Score(float(result.score), str(metric.get_signature()))
+
+
+def _ter(translations: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+    from sacrebleu.metrics import TER
+
+    asian = written_without_spaces(references[0])  # which TER parts into characters only where it normalizes
+    metric = TER(normalized=asian, asian_support=asian)
+    result = metric.corpus_score(list(translations), list(map(list, references)))
+    return Score(float(result.score), str(metric.get_signature()))
+
+
+def check_tokenization(name: str) -> None:
+    """Raises ConfigError for one that is not known, or whose package is not installed."""
+    from sacrebleu.metrics import BLEU
+
+    if name not in TOKENIZATIONS:
+        raise ConfigError(f"tokenize must be one of {', '.join(TOKENIZATIONS)}, got {name!r}.")
+    try:
+        BLEU(tokenize=name)
+    except (RuntimeError, ImportError) as error:
+        words = " ".join(str(error).split())
+        raise ConfigError(f"tokenize {name} must be installed: pip install 'sacrebleu[{name[:2]}]' ({words}).") from None
+
+
+def lowers(vocabulary: Vocabulary) -> bool:
+    """Whether what it writes is in lower case, whatever it was given."""
+    return vocabulary.normalized("AB").strip() == "ab"
+
+
+def written_without_spaces(texts: Iterable[str]) -> bool:
+    """Whether most letters are of scripts that put no space between words."""
+    letters = [letter for text in texts for letter in text if letter.isalpha()]
+    found = sum(unicodedata.name(letter, "").split(" ")[0].split("-")[0] in WITHOUT_SPACES for letter in letters)
+    return found > len(letters) / 2
 
 
 def normalized(pairs: Sequence[tuple[str, str]], source: Vocabulary, target: Vocabulary) -> list[tuple[str, str]]:

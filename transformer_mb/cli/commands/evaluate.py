@@ -65,25 +65,24 @@ def score(
     beam: int = 1,
     length_penalty: float = 0.6,
     coverage_penalty: float = 0.0,
+    tokenize: str = "13a",
 ) -> Evaluation:
-    """Translate and compare in the form that the vocabularies leave, lower case for instance."""
-    from ...inference.evaluation import evaluate, normalized
+    """Translate and compare with the targets as they are given."""
+    from ...inference.evaluation import evaluate
 
-    translations = translator.translate(
-        [source for source, _ in pairs], beam, length_penalty, coverage_penalty=coverage_penalty
-    )
-    return evaluate(normalized(pairs, translator.source_vocabulary, translator.target_vocabulary), translations)
+    sources = [source for source, _ in pairs]
+    translations = translator.translate(sources, beam, length_penalty, coverage_penalty=coverage_penalty)
+    vocabularies = translator.source_vocabulary, translator.target_vocabulary
+    return evaluate(pairs, translations, vocabularies=vocabularies, tokenize=tokenize)
 
 
 def described(result: Evaluation, explain: bool = True) -> list[str]:
-    """The scores, a line each; ``explain`` a BLEU that is 0 because all translations are short."""
-    counted = (
-        "" if result.four_grams or not explain else "BLEU has no sequence of four words to count: no translation is that long."
-    )
+    """The scores, a line each; ``explain`` what is to be known of them."""
     return [
         f"BLEU         {result.bleu.value:6.2f}   {result.bleu.signature}",
         f"chrF         {result.chrf.value:6.2f}   {result.chrf.signature}",
+        *([f"TER          {result.ter.value:6.2f}   {result.ter.signature}"] if result.ter else ()),
         f"exact match  {result.exact_match:6.1%}   of {result.pairs} pairs: the translation is a target listed for the source",
         f"             {result.distinct_exact_match:6.1%}   of {result.distinct_sources} distinct sources",
-        *filter(None, [counted]),
+        *(result.remarks if explain else ()),
     ]
