@@ -100,6 +100,7 @@ DATA: dict[str, str] = {
     "target": "the target side, line by line",
     "tokenizer": "subwords, instead of a pipeline: a folder of `tokenizer train`, a tokenizer.json, a SentencePiece .model",
     "fields": "two field names of JSON lines, source first",
+    "columns": "two column numbers of lines with tabs, source first; else the first two",
     "bad_lines": "stop at lines that cannot be trained on (no UTF-8, no pair, NUL, far too long), or drop such lines",
     "cache": "the folder for ids that are mapped into memory; else files of 64 MiB and more get OUT.cache, others none",
     "validation": "pairs that are measured after every epoch or every validate_every_steps, and scored at the end",

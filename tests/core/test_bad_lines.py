@@ -9,6 +9,7 @@ from transformer_mb.data.bad_lines import described
 from transformer_mb.errors import ConfigError, DataError
 
 REMEDY = "bad_lines drop (--bad-lines drop) leaves such lines out."
+ENCODING = "A file of another encoding becomes UTF-8 by iconv, such as iconv -f LATIN1 -t UTF-8."
 GOOD = b"Go.\tVa !\n"
 LONG = b"a " * 10_001
 REFUSED = {
@@ -28,7 +29,7 @@ def written(folder, name, content):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("no_utf8", "{0} must be UTF-8 text, but line 2, byte 12 of the whole, is not: invalid continuation byte. {1}"),
+        ("no_utf8", "{0} must be UTF-8 text, but line 2, byte 12 of the whole, is not: invalid continuation byte. {2} {1}"),
         ("nul", "{0}, line 2, must be a line of text, but is one with NUL characters. {1}"),
         ("no_pair", "{0}, line 2: SOURCE TAB TARGET was expected, but there is no tab in 'no tab'."),
         ("long", "{0}, line 2, must be a line of text, but is one of more than 10,000 words or 100,000 characters. {1}"),
@@ -38,7 +39,7 @@ def test_what_cannot_be_trained_on_stops_or_is_dropped(tmp_path, kind, words):
     path = written(tmp_path, "a.tsv", GOOD + REFUSED[kind] + GOOD)
     with pytest.raises(DataError) as caught:
         read_pairs(path)
-    assert str(caught.value) == words.format(path, REMEDY)
+    assert str(caught.value) == words.format(path, REMEDY, ENCODING)
     pairs = read_pairs(path, bad_lines="drop")
     assert pairs == [("Go.", "Va !")] * 2 and dict(+pairs.bad_lines.counts) == {kind: 1}
     assert len(list(described(pairs.bad_lines.counts, "drop"))) == 1
@@ -58,6 +59,7 @@ def test_each_kind_is_counted_and_told_in_one_line(tmp_path):
         "lines of more than 10,000 words or 100,000 characters: 2 dropped",
         "lines with control characters: 1 dropped",
         "lines that end in CR LF: 2 read as LF",
+        "lines with a carriage return inside: 1 kept",
         "lines that begin with a byte-order mark: 2 read without it",
     ]
 

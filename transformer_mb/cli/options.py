@@ -50,6 +50,10 @@ Target = Annotated[Path | None, typer.Option("--target", help="The target side, 
 Fields = Annotated[
     str | None, typer.Option("--fields", help="Two field names of JSON lines, as source,target.", show_default=False)
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", help="Two column numbers of lines with tabs, source first, as 2,3.", show_default=False),
+]
 NumExamples = Annotated[
     int | None, typer.Option("--num-examples", min=1, help="Read only the first N lines.", show_default=False)
 ]
@@ -59,6 +63,11 @@ ModelSettings = Annotated[
     Path | None,
     typer.Option("--config", help="JSON or TOML: what no weight file holds, such as num_heads.", show_default=False),
 ]
+
+
+def columns_of(text: str | None) -> list[Any] | None:
+    """``2,3`` as numbers; what is no number stays as it is, and the reader refuses it."""
+    return None if text is None else [int(one) if one.strip().isdecimal() else one for one in text.split(",")]
 
 
 # Options that each command has for something of its own.

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 def standard_input(bad_lines: BadLines | None = None) -> Iterator[tuple[int, str]]:
     """The lines of standard input with their numbers, from 1. One that is dropped is empty, so that no later one moves up."""
     from ..data import BadLines
-    from ..data.readers import decoded_lines
+    from ..data.lines import decoded_lines
     from ..errors import ConfigError
 
     if sys.stdin is None:

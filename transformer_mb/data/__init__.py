@@ -15,8 +15,9 @@ from .bad_lines import BadLines
 from .batching import Batches, EncodedPairs, SourceBatch, encode_pairs, pair_ids, restore_order, source_batches
 from .corpus_files import CorpusFiles
 from .demo_corpus import demo_pairs, demo_sentences
+from .lines import read_lines
 from .padding import BUCKET_WIDTHS
-from .readers import Pairs, iterate_pairs, read_lines, read_pairs
+from .readers import Pairs, iterate_pairs, read_pairs
 from .subword_training import train_subwords
 from .subwords import SubwordVocabulary
 from .text import TEXT_PIPELINES, TextPipeline, preprocess_nmt, text_pipeline, tokenize

@@ -20,7 +20,12 @@ KINDS: dict[str, tuple[str, str | None]] = {
     "long": (f"of more than {LONGEST_WORDS:,} words or {LONGEST_CHARACTERS:,} characters", None),
     "control": ("with control characters", "kept"),
     "carriage_return": ("that end in CR LF", "read as LF"),
+    "return_inside": ("with a carriage return inside", "kept"),
     "byte_order_mark": ("that begin with a byte-order mark", "read without it"),
+    "header": ("that name the columns", "left out"),
+    "columns": ("with more than two columns", "read without the others"),
+    "tab": ("with a tab, which parts no columns in parallel files", "kept"),
+    "same": ("whose two sides are the same", "kept"),
 }
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # tabs, CR and LF are layout, which text pipelines know
 
@@ -30,14 +35,15 @@ class BadLines:
 
     Args:
         action: ``stop`` refuses a line that cannot be trained on; ``drop`` leaves it out, and those with control characters.
+        remedy: the sentence after what is refused; "" where nothing can be dropped.
     Attributes:
         counts: by kind (``KINDS``).
     """
 
-    def __init__(self, action: str = "stop"):
+    def __init__(self, action: str = "stop", remedy: str = REMEDY):
         if action not in ACTIONS:
             raise ConfigError(f"bad_lines must be one of {', '.join(ACTIONS)}, got {action!r}.")
-        self.action = action
+        self.action, self.remedy = action, remedy
         self.counts: Counter[str] = Counter()
 
     def refuse(self, kind: str, error: DataError) -> None:
@@ -55,7 +61,8 @@ class BadLines:
             if kind in found:
                 words, _ = KINDS[kind]
                 place = f"{found[kind]}, line {number},"
-                self.refuse(kind, DataError(f"{place} must be a line of text, but is one {words}. {REMEDY}"))
+                refused = f"{place} must be a line of text, but is one {words}. {self.remedy}".rstrip()
+                self.refuse(kind, DataError(refused))
                 return False
         self.counts["control"] += "control" in found
         return "control" not in found or self.action == "stop"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from io import BufferedReader, RawIOBase
 from os import fspath
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
 from .bad_lines import BadLines
+from .lines import open_file
 from .readers import Pair, iterate_pairs
 from .readers import Path as PathLike
 
 TOLD_EVERY = 100_000  # pairs
 GZIP_FACTOR = 4  # how much longer text is than its gzip file, about
+BLOCK = 1 << 20  # bytes
 
 
 class CorpusFiles:
@@ -31,26 +34,41 @@ class CorpusFiles:
         *,
         num_examples: int | None = None,
         fields: Sequence[str] | None = None,
+        columns: Sequence[int] | None = None,
         bad_lines: str = "stop",
         tell: Callable[[str], None] = lambda text: None,
     ):
         self.paths = tuple(Path(fspath(one)) for one in (path, target_path) if one is not None)
-        self.num_examples, self.fields = num_examples, fields
+        self.how: dict[str, Any] = {"num_examples": num_examples, "fields": fields, "columns": columns}
         self.bad_lines, self._tell = BadLines(bad_lines), tell
+        self._read: list[bytes] | None = None
 
     def __iter__(self) -> Iterator[Pair]:
         self.bad_lines = BadLines(self.bad_lines.action)
-        options: dict[str, Any] = {"num_examples": self.num_examples, "fields": self.fields, "bad_lines": self.bad_lines}
-        for number, pair in enumerate(iterate_pairs(*self.paths, **options), start=1):
-            if number % TOLD_EVERY == 0:
-                self._tell(f"{self.paths[0]}: {number:,} pairs read")
-            yield pair
+        self._read, read = None, dict[str, _Hashed]()
+
+        def opened(name: str) -> BufferedReader:
+            read[name] = _Hashed(name)
+            return BufferedReader(read[name], BLOCK)
+
+        try:
+            pairs = iterate_pairs(*self.paths, **self.how, bad_lines=self.bad_lines, opened=opened)
+            for number, pair in enumerate(pairs, start=1):
+                if number % TOLD_EVERY == 0:
+                    self._tell(f"{self.paths[0]}: {number:,} pairs read")
+                yield pair
+            self._read = [read[fspath(path)].whole() for path in self.paths]
+        finally:
+            for file in read.values():
+                file.release()
 
     @property
     def size(self) -> int:
         """About how many bytes of text there are; 0 of files that are not there, or can be read only once, such as a pipe."""
         return sum(
-            path.stat().st_size * (GZIP_FACTOR if path.suffix.lower() == ".gz" else 1) for path in self.paths if path.is_file()
+            max(path.stat().st_size * GZIP_FACTOR, _unpacked(path)) if path.suffix.lower() == ".gz" else path.stat().st_size
+            for path in self.paths
+            if path.is_file()
         )
 
     def digest(self) -> str:
@@ -58,12 +76,57 @@ class CorpusFiles:
 
         Raises DataError.
         """
-        found = hashlib.sha256(repr((self.num_examples, self.fields and list(self.fields), self.bad_lines.action)).encode())
+        found = []
         for path in self.paths:
             try:
                 with path.open("rb") as file:
-                    found.update(f"{path.name.lower()}\0".encode())
-                    found.update(hashlib.file_digest(file, "sha256").digest())
+                    found.append(hashlib.file_digest(file, "sha256").digest())
             except OSError as error:
                 raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+        return self._combined(found)
+
+    def check_read(self, digest: str) -> None:
+        """Refuse what the last reading gave, if its bytes were not those of the digest; raises DataError."""
+        if self._read is None or self._combined(self._read) != digest:
+            names = " and ".join(map(str, self.paths))
+            raise DataError(f"{names} must stay as it is while it is read, but it has changed meanwhile: start again.")
+
+    def _combined(self, digests: Sequence[bytes]) -> str:
+        how = [list(value) if isinstance(value, Sequence) else value for value in self.how.values()]
+        found = hashlib.sha256(repr((*how, self.bad_lines.action)).encode())
+        for path, digest in zip(self.paths, digests, strict=True):
+            found.update(f"{path.name.lower()}\0".encode())
+            found.update(digest)
         return found.hexdigest()
+
+
+class _Hashed(RawIOBase):
+    """A file that is hashed as it is read, once from its beginning to its end."""
+
+    def __init__(self, name: str):
+        self._file, self._digest = open_file(name), hashlib.sha256()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer)
+        self._digest.update(memoryview(buffer)[:count])
+        return count
+
+    def whole(self) -> bytes:
+        """The digest of all bytes, of those too that nobody has asked for."""
+        while block := self._file.read(BLOCK):
+            self._digest.update(block)
+        return self._digest.digest()
+
+    def release(self) -> None:
+        """Close it for good; ``close`` leaves what ``whole`` is to read."""
+        self._file.close()
+
+
+def _unpacked(path: Path) -> int:
+    """How many bytes of text a gzip file says that it has, modulo 4 GiB."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 4))
+        return int.from_bytes(file.read(4), "little")

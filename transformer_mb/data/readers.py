@@ -1,34 +1,27 @@
-"""Sentence pairs from files: tab-separated, two parallel text files, or JSON lines; each may be gzipped.
-
-A line ends at ``\\n`` alone (a ``\\r`` before it is dropped): the other characters that Python's ``splitlines``
-breaks at, such as U+2028, occur inside real sentences.
-"""
+"""Sentence pairs from files: tab-separated, two parallel text files, or JSON lines; each may be gzipped."""
 
 from __future__ import annotations
 
-import gzip
 import json
+import os.path
 import reprlib
-import zlib
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import BufferedIOBase
 from itertools import islice, repeat, zip_longest
-from os import PathLike, fspath
+from os import fspath
 from typing import Any
 
 from ..errors import ConfigError, DataError
-from .bad_lines import KINDS, REMEDY, BadLines, described
+from .bad_lines import KINDS, BadLines, described
+from .columns import Columns, UnusableFile, check_columns, excerpt, is_header
+from .lines import Open, Path, lines_of, open_file
 from .padding import check_limits
 
-Path = str | PathLike[str]
 Pair = tuple[str, str]
 Numbered = tuple[int, Pair | None]
 
 JSON_ENDINGS = (".jsonl", ".json")
 DEFAULT_FIELDS = ("source", "target")
-DROPPED = {kind for kind, (_, fate) in KINDS.items() if fate in (None, "kept")}
-EXCERPT = 60  # characters of a wrong line that a message shows
+DROPPED = {"control", "header", *(kind for kind, (_, fate) in KINDS.items() if fate is None)}
 
 
 class Pairs(list[Pair]):
@@ -40,7 +33,7 @@ class Pairs(list[Pair]):
     def __init__(self, lines: Iterable[Pair] = ()):
         self.bad_lines = BadLines()
         numbered = ((number, _checked(number, line)) for number, line in enumerate(lines, start=1))
-        super().__init__(_usable(numbered, ("The pairs", "The pairs"), self.bad_lines))
+        super().__init__(pair for _, pair in _usable(numbered, ("The pairs", "The pairs"), self.bad_lines))
 
     @property
     def skipped(self) -> int:
@@ -60,7 +53,7 @@ def _checked(number: int, line: Any) -> Pair:
     return line[0], line[1]
 
 
-def _usable(lines: Iterable[Numbered], names: tuple[str, str], bad_lines: BadLines) -> Iterator[Pair]:
+def _usable(lines: Iterable[Numbered], names: tuple[str, str], bad_lines: BadLines) -> Iterator[tuple[int, Pair]]:
     """Those that can be trained on, the others being counted or refused; None is a line that has been counted before."""
     for number, pair in lines:
         if pair is None:
@@ -69,7 +62,7 @@ def _usable(lines: Iterable[Numbered], names: tuple[str, str], bad_lines: BadLin
         if not (source.strip() and target.strip()):
             bad_lines.counts["blank"] += 1
         elif bad_lines.accepts(pair, names, number):
-            yield pair
+            yield number, pair
 
 
 def read_pairs(
@@ -78,87 +71,111 @@ def read_pairs(
     *,
     num_examples: int | None = None,
     fields: Sequence[str] | None = None,
+    columns: Sequence[int] | None = None,
     bad_lines: str = "stop",
 ) -> Pairs:
     """(source, target) sentences, as they stand in the file. Lines with a blank side are left out and counted.
 
     Args:
-        path: ``.jsonl`` holds one JSON object a line, every other file SOURCE TAB TARGET (further columns are
-            ignored); a last ``.gz`` means gzipped. Empty lines at the end do not count.
+        path: ``.jsonl`` holds one JSON object a line, every other file SOURCE TAB TARGET; a last ``.gz`` means gzipped.
+            Empty lines at the end do not count, nor does a first line that names the columns (``source``, ``English``).
         target_path: given this, both are plain text, line n of one being the translation of line n of the other.
         num_examples: read only the first N lines.
         fields: the two field names of JSON lines, by default ``("source", "target")``; they are looked up in the
             object itself and in its ``translation`` field.
+        columns: which two of a file's columns, from 1, source first. By default the first two: then all lines must have as
+            many columns, and neither may hold numbers alone.
         bad_lines: ``stop`` at a line that cannot be trained on, or ``drop`` it (``data.bad_lines`` says what is bad).
             Parallel files of different lengths are refused in any case: nobody knows which line is missing.
     Raises:
         DataError: naming the file, the line, what was expected there and what is there.
     """
     pairs, found = Pairs(), BadLines(bad_lines)
-    pairs.extend(iterate_pairs(path, target_path, num_examples=num_examples, fields=fields, bad_lines=found))
+    how: dict[str, Any] = {"num_examples": num_examples, "fields": fields, "columns": columns}
+    try:
+        pairs.extend(iterate_pairs(path, target_path, **how, bad_lines=found))
+    except MemoryError:
+        pairs.clear()
+        raise DataError(
+            f"The pairs of {fspath(path)} must fit into the memory, but no more could be had: num_examples (--num-examples) "
+            "reads fewer; a training with a cache (--cache) maps them from the disk."
+        ) from None
     pairs.bad_lines = found
     return pairs
 
 
-def iterate_pairs(
+def iterate_pairs(path: Path, target_path: Path | None = None, **how: Any) -> Iterator[Pair]:
+    """What ``read_pairs`` gives, one pair at a time; ``bad_lines`` counts. A file of any size needs no memory."""
+    return (pair for _, pair in numbered_pairs(path, target_path, **how))
+
+
+def numbered_pairs(
     path: Path,
     target_path: Path | None = None,
     *,
     num_examples: int | None = None,
     fields: Sequence[str] | None = None,
+    columns: Sequence[int] | None = None,
     bad_lines: BadLines | None = None,
-) -> Iterator[Pair]:
-    """What ``read_pairs`` gives, one pair at a time; ``bad_lines`` counts. A file of any size needs no memory."""
+    opened: Open = open_file,
+) -> Iterator[tuple[int, Pair]]:
+    """The same with the number of each line. ``opened`` opens a file by its name."""
     bad_lines = bad_lines or BadLines()
-    _check_arguments(path, target_path, num_examples, fields)
+    check_limits(num_examples=num_examples)
+    _check_arguments(path, target_path, fields, columns)
+    of_columns = Columns(fspath(path), check_columns(columns), bad_lines)
     if target_path is not None:
-        numbered = _parallel(path, target_path, bad_lines)
+        numbered = _parallel(path, target_path, bad_lines, opened)
     else:
-        json_lines = _is_json(path)
         names = tuple(DEFAULT_FIELDS if fields is None else fields)
-        parse = (lambda line: _from_json(line, names)) if json_lines else _from_columns
-        numbered = _parsed(path, parse, bad_lines)
+        parse = (lambda line: _from_json(line, names)) if _is_json(path) else of_columns.pair
+        numbered = _parsed(path, parse, bad_lines, opened)
     empty = True
-    for pair in _usable(islice(numbered, num_examples), (fspath(path), fspath(target_path or path)), bad_lines):
+    for number, pair in _usable(islice(numbered, num_examples), (fspath(path), fspath(target_path or path)), bad_lines):
+        if number == 1 and is_header(pair):
+            bad_lines.counts["header"] += 1
+            continue
+        bad_lines.counts["same"] += pair[0] == pair[1]
+        bad_lines.counts["tab"] += target_path is not None and ("\t" in pair[0] or "\t" in pair[1])
         empty = False
-        yield pair
+        yield number, pair
+    of_columns.check()
     if empty:
         what, skipped = "is empty", bad_lines.counts["blank"]
         if skipped:
             what = f"holds {skipped} lines with a blank side and no other"
-        if set(bad_lines.counts) & DROPPED:
+        if (+bad_lines.counts).keys() & DROPPED:
             what = f"holds no line that can be used ({'; '.join(described(bad_lines.counts, bad_lines.action))})"
         raise DataError(f"{fspath(path)} {what}: it must hold at least one pair of sentences.")
 
 
-def read_lines(path: Path, *, num_examples: int | None = None) -> list[str]:
-    """The lines of a plain text file, empty ones included; raises DataError when it cannot be read."""
-    check_limits(num_examples=num_examples)
-    return [line or "" for _, line in islice(_lines(path, BadLines()), num_examples)]
-
-
-def _check_arguments(path: Path, target_path: Path | None, num_examples: int | None, fields: Sequence[str] | None) -> None:
-    check_limits(num_examples=num_examples)
+def _check_arguments(
+    path: Path, target_path: Path | None, fields: Sequence[str] | None = None, columns: Sequence[int] | None = None
+) -> None:
     if fields is not None:
         names = [fields] if isinstance(fields, str) else list(fields)
         if len(names) != 2 or names[0] == names[1] or not all(isinstance(name, str) for name in names):
             raise ConfigError(f"fields must be two different names, source first, got {fields!r}.")
         if target_path is not None or not _is_json(path):
             raise ConfigError(f"fields belong to JSON lines (.jsonl, .jsonl.gz), got {fspath(path)}.")
+    if columns is not None and (target_path is not None or _is_json(path)):
+        raise ConfigError(f"columns belong to one file of lines with tabs, got {fspath(target_path or path)}.")
     if target_path is not None:
         for side in (path, target_path):
             if _is_json(side):
                 raise ConfigError(f"Two parallel files must be plain text, got {fspath(side)}, whose name says JSON.")
+        if os.path.isfile(path) and os.path.exists(target_path) and os.path.samefile(path, target_path):
+            raise ConfigError(f"Two parallel files must be different ones, got {fspath(path)} for both sides.")
 
 
 def _is_json(path: Path) -> bool:
     return fspath(path).lower().removesuffix(".gz").endswith(JSON_ENDINGS)
 
 
-def _parsed(path: Path, parse: Callable[[str], Pair], bad_lines: BadLines) -> Iterator[Numbered]:
+def _parsed(path: Path, parse: Callable[[str], Pair], bad_lines: BadLines, opened: Open) -> Iterator[Numbered]:
     """One pair a line; an empty line is a blank one, unless nothing but such lines follow."""
     empty = 0
-    for number, line in _lines(path, bad_lines):
+    for number, line in lines_of(path, bad_lines, opened):
         if line is not None and not line.strip():
             empty += 1
             continue
@@ -166,25 +183,21 @@ def _parsed(path: Path, parse: Callable[[str], Pair], bad_lines: BadLines) -> It
         empty = 0
         try:
             yield number, None if line is None else parse(line)
+        except UnusableFile:
+            raise
         except DataError as error:
             bad_lines.refuse("no_pair", DataError(f"{fspath(path)}, line {number}: {error}."))
             yield number, None
-
-
-def _from_columns(line: str) -> Pair:
-    columns = line.split("\t", 2)
-    if len(columns) < 2:
-        raise DataError(f"SOURCE TAB TARGET was expected, but there is no tab in {_excerpt(line)}")
-    return columns[0], columns[1]
 
 
 def _from_json(line: str, fields: tuple[str, ...]) -> Pair:
     try:
         item = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"a JSON object was expected, got {_excerpt(line)} ({error})") from None
+        listed = "; of a list jq -c '.[]' makes such lines" if line.strip() in ("[", "{") else ""
+        raise DataError(f"a JSON object was expected, got {excerpt(line)} ({error}){listed}") from None
     if not isinstance(item, dict):
-        raise DataError(f"a JSON object was expected, got {_excerpt(line)}")
+        raise DataError(f"a JSON object was expected, got {excerpt(line)}")
     nested = item.get("translation")
     source, target = (_field(item if name in item or not isinstance(nested, dict) else nested, name) for name in fields)
     return source, target
@@ -197,7 +210,7 @@ def _field(item: dict[str, Any], name: str) -> str:
         raise DataError(f"the field {name!r} was expected, but the fields are: {present} ({choice})")
     value = item[name]
     if not isinstance(value, str):
-        raise DataError(f"the field {name!r} must be a string, got {_excerpt(json.dumps(value))}")
+        raise DataError(f"the field {name!r} must be a string, got {excerpt(json.dumps(value))}")
     try:
         value.encode("utf-8")  # JSON can escape half of a surrogate pair, which no UTF-8 file could hold afterwards
     except UnicodeEncodeError:
@@ -205,8 +218,8 @@ def _field(item: dict[str, Any], name: str) -> str:
     return value
 
 
-def _parallel(path: Path, target_path: Path, bad_lines: BadLines) -> Iterator[Numbered]:
-    sources, targets = _lines(path, bad_lines), _lines(target_path, bad_lines)
+def _parallel(path: Path, target_path: Path, bad_lines: BadLines, opened: Open = open_file) -> Iterator[Numbered]:
+    sources, targets = lines_of(path, bad_lines, opened), lines_of(target_path, bad_lines, opened)
     for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
         if source is None or target is None:
             shorter, longer = number - 1, number + sum(1 for _ in (targets if source is None else sources))
@@ -217,69 +230,22 @@ def _parallel(path: Path, target_path: Path, bad_lines: BadLines) -> Iterator[Nu
         yield number, None if source[1] is None or target[1] is None else (source[1], target[1])
 
 
-def _excerpt(text: str) -> str:
-    return repr(text if len(text) <= EXCERPT else text[:EXCERPT] + "...")
-
-
-def _lines(path: Path, bad_lines: BadLines) -> Iterator[tuple[int, str | None]]:
-    """Numbered lines from 1, read as they are asked for."""
-    name = fspath(path)
-    try:
-        with _open(name) as file:
-            yield from decoded_lines(file, name, bad_lines)
-    except FileNotFoundError:
-        raise DataError(f"There is no file {name}.") from None
-    except IsADirectoryError:
-        raise DataError(f"{name} must be a file, but it is a folder.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{name} must be a gzip file, but it is corrupt or cut short: {error}.") from None
-    except OSError as error:
-        raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a plain text file from 1, read as they are asked for; raises DataError as ``read_lines`` does."""
-    return ((number, line or "") for number, line in _lines(path, BadLines()))
-
-
 def each_parallel_pair(path: Path, target_path: Path) -> Iterator[Pair]:
     """Line n of one file with line n of the other, none left out; raises DataError as ``read_pairs`` does."""
-    _check_arguments(path, target_path, None, None)
-    return (pair for _, pair in _parallel(path, target_path, BadLines()) if pair is not None)
+    _check_arguments(path, target_path)
+    return (pair for _, pair in _parallel(path, target_path, BadLines(remedy="")) if pair is not None)
 
 
-def each_pair(lines: Iterable[tuple[int, str]], name: str) -> Iterator[Pair]:
+def each_pair(
+    lines: Iterable[tuple[int, str]], name: str, columns: Sequence[int] | None = None, found: BadLines | None = None
+) -> Iterator[Pair]:
     """Of numbered lines SOURCE TAB TARGET, none left out; raises DataError at one without a tab, empty ones too."""
+    of_columns = Columns(name, check_columns(columns), found or BadLines())
     for number, line in lines:
         try:
-            yield _from_columns(line)
+            yield of_columns.pair(line)
+        except UnusableFile:
+            raise
         except DataError as error:
             raise DataError(f"{name}, line {number}: {error}.") from None
-
-
-def decoded_lines(file: Iterable[bytes], name: str, bad_lines: BadLines) -> Iterator[tuple[int, str | None]]:
-    """Numbered lines from 1 without their ends and without byte-order marks, which ``cat`` leaves at other lines too.
-
-    One that is no UTF-8 is None where bad lines are dropped; else it raises DataError.
-    """
-    offset = 0
-    for number, raw in enumerate(file, start=1):
-        line, start = raw.removesuffix(b"\n"), 0
-        if line.startswith(BOM_UTF8):
-            line, start = line[len(BOM_UTF8) :], len(BOM_UTF8)
-            bad_lines.counts["byte_order_mark"] += 1
-        if line.endswith(b"\r"):
-            line = line[:-1]
-            bad_lines.counts["carriage_return"] += 1
-        try:
-            yield number, line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            place = f"line {number}, byte {offset + start + error.start} of the whole"
-            refused = DataError(f"{name} must be UTF-8 text, but {place}, is not: {error.reason}. {REMEDY}")
-            bad_lines.refuse("no_utf8", refused)
-            yield number, None
-        offset += len(raw)
-
-
-def _open(name: str) -> BufferedIOBase:
-    return gzip.open(name, "rb") if name.lower().endswith(".gz") else open(name, "rb")
+    of_columns.check()

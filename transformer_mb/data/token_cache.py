@@ -1,8 +1,9 @@
 """Corpora as ids on the disk, mapped into memory: tokenized once, found again by a digest of all they depend on.
 
 A cache is a folder. An entry of it, named by a digest of the files' bytes, the vocabularies and the options of reading, is
-written whole or not at all; nothing but SHA-256 is trusted, and a file that changes in any way makes another entry. Entries
-can be deleted whenever no training uses them.
+written whole or not at all; nothing but SHA-256 is trusted: a file that changes in any way makes another entry, one that
+changes while it is read makes none, and an entry whose own content has changed is made anew. Entries can be deleted whenever
+no training uses them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ConfigError, DataError
+from ..files.regular import open_regular, read_regular_text
 from ..files.renames import rename_new
 from ..files.staging import finish, locked, staged, sync
 from ..files.whole_file import write_whole
@@ -26,8 +29,9 @@ from .flat_ids import FlatIds
 from .tokenizing import IdsWriter, TokenizedCounts, TokenizedPairs, ids_dtype, write_tokens
 from .vocabulary import Vocabulary
 
-VERSION = 1  # of the entries, and of what tokenizing gives: another number finds none of the old ones
+VERSION = 2  # of the entries, and of what tokenizing gives: another number finds none of the old ones
 COUNTS, SIDES = "counts.json", ("source", "target")
+CONTENT, DIGEST = "content", "sha256"  # of a file of JSON
 Vocabularies = tuple[Vocabulary, Vocabulary]
 
 
@@ -41,20 +45,26 @@ class TokenCache:
         self.folder, self.files = folder, files
         self._files_digest = files.digest()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o775, parents=True, exist_ok=True)
+            mode = folder.stat().st_mode
         except OSError as error:
             raise DataError(f"The cache {folder} must be a folder, but: {error.strerror}.") from None
+        if mode & stat.S_IWOTH:
+            words = "must be a folder that not everyone may write to, or others could say what is learned"
+            raise ConfigError(f"The cache {folder} {words}, got the mode {stat.S_IMODE(mode):04o}: chmod o-w {folder}.")
 
     def vocabularies(self, rule: Sequence[Any], make: Callable[[], Vocabularies]) -> Vocabularies:
         """Those of words that were counted before by the same ``rule``, else those that are made now."""
         path = self.folder / f"{self._name('vocabularies', *rule)}.json"
         with self._alone():
-            with suppress(OSError, ValueError, KeyError, TypeError, DataError):
-                source, target = (json.loads(path.read_text(encoding="utf-8"))[side] for side in SIDES)
+            with suppress(OSError, ValueError, KeyError, TypeError, RecursionError, DataError):
+                source, target = (_content(path)[side] for side in SIDES)
                 first = Vocabulary.from_json(source)
                 return first, (first if source == target else Vocabulary.from_json(target))
             made = make()
-            write_whole(path, json.dumps({side: one.to_json() for side, one in zip(SIDES, made, strict=True)}))
+            self.files.check_read(self._files_digest)
+            write_whole(path, _with_digest({side: one.to_json() for side, one in zip(SIDES, made, strict=True)}))
+            _close_to_others(path)
             return made
 
     def tokenized(self, vocabularies: Vocabularies, longest: int | None = None) -> TokenizedPairs:
@@ -88,8 +98,12 @@ class TokenCache:
                     for (ids, starts), vocabulary in zip((_paths(new, side) for side in SIDES), vocabularies, strict=True)
                 ]
                 counts = write_tokens(self.files, vocabularies, writers, longest)
-            (new / COUNTS).write_text(json.dumps(dataclasses.asdict(counts)), encoding="utf-8")
+            self.files.check_read(self._files_digest)
+            described = {"counts": dataclasses.asdict(counts), "files": _digests(new)}
+            (new / COUNTS).write_text(_with_digest(described), encoding="utf-8")
             finish(new, entry)
+            for path in (new, *new.iterdir()):
+                _close_to_others(path)
             if entry.exists():  # damaged: it goes with the stage
                 entry.rename(stage / "damaged")
             with suppress(FileExistsError):  # where folders cannot be locked another process may have been first
@@ -102,19 +116,56 @@ def _paths(entry: Path, side: str) -> tuple[Path, Path]:
 
 
 def _read(entry: Path, vocabularies: Vocabularies) -> TokenizedPairs | None:
-    """An entry; None where there is none, or where its files do not fit together."""
+    """An entry; None where there is none, or where its files are not those that were written."""
     try:
-        fields = json.loads((entry / COUNTS).read_text(encoding="utf-8"))
+        if any(path.stat().st_mode & stat.S_IWOTH for path in (entry, *entry.iterdir())):
+            return None  # everyone may write to it
+        described = _content(entry / COUNTS)
+        if described["files"] != _digests(entry):
+            return None
+        fields = described["counts"]
         counts = TokenizedCounts(**{**fields, "unknown": tuple(fields["unknown"])})
         sources, targets = (
             FlatIds(_mapped(ids, ids_dtype(vocabulary)), _mapped(starts, np.dtype(np.int64)))
             for (ids, starts), vocabulary in zip((_paths(entry, side) for side in SIDES), vocabularies, strict=True)
         )
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     pairs = counts.pairs - counts.untokenized - counts.too_long
     whole = all(len(side) == pairs and side.starts[-1] == len(side.ids) for side in (sources, targets))
     return TokenizedPairs(sources, targets, counts) if whole else None
+
+
+def _close_to_others(path: Path) -> None:
+    """Whatever the umask, or the mode of what was there before."""
+    path.chmod(path.stat().st_mode & ~stat.S_IWOTH)
+
+
+def _digests(entry: Path) -> dict[str, str]:
+    """Of the files of ids by name; raises OSError."""
+    found = {}
+    for path in (path for side in SIDES for path in _paths(entry, side)):
+        with open_regular(path) as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _with_digest(content: Any) -> str:
+    return json.dumps({CONTENT: content, DIGEST: _sha256(content)})
+
+
+def _content(path: Path) -> Any:
+    """What ``_with_digest`` wrote; raises ValueError, KeyError or TypeError for anything else, and OSError."""
+    if path.stat().st_mode & stat.S_IWOTH:
+        raise ValueError(f"{path} may be written to by everyone")
+    held = json.loads(read_regular_text(path, "vocabulary"))
+    if held[DIGEST] != _sha256(held[CONTENT]):
+        raise ValueError(f"{path} has changed")
+    return held[CONTENT]
+
+
+def _sha256(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _mapped(path: Path, dtype: np.dtype[Any]) -> np.ndarray:

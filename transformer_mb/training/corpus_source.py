@@ -13,6 +13,11 @@ IN_MEMORY = 64 * 2**20
 FEW = 100_000  # first lines that are read into memory, however long the file
 
 
+def reading(data: Mapping[str, Any]) -> dict[str, Any]:
+    """How ``[data]`` says that lines are read."""
+    return {"fields": data.get("fields"), "columns": data.get("columns"), "bad_lines": data.get("bad_lines", "stop")}
+
+
 class CorpusSource:
     """Sentence pairs as text, and how they become ids.
 
@@ -40,7 +45,7 @@ class CorpusSource:
         if given is not None:
             return cls(given)
         paths = data["source"], data.get("target")
-        how = {"num_examples": num_examples, "fields": data.get("fields"), "bad_lines": data.get("bad_lines", "stop")}
+        how = {"num_examples": num_examples, **reading(data)}
         files, cache = CorpusFiles(*paths, **how, tell=tell), data.get("cache")
         few = files.size < IN_MEMORY or (num_examples is not None and num_examples <= FEW)
         if not cache and few:

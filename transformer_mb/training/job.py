@@ -23,7 +23,7 @@ from ..trainer import check_offered
 from ..training_options import FILES, RUN_DEFAULTS
 from .begun import begun_model, begun_otherwise, check_pairs, listed, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
-from .corpus_source import CorpusSource
+from .corpus_source import CorpusSource, reading
 from .decoding_options import DecodingOptions
 from .destination import check_folder
 from .logs import check_logs
@@ -223,8 +223,7 @@ def _check_places(begun: Mapping[str, Any], asked: Mapping[str, Any], given: Giv
 def _validation(data: Mapping[str, Any]) -> Pairs | None:
     if not (path := data.get("validation")):
         return None
-    options = {name: data[name] for name in ("fields", "bad_lines") if name in data}
-    return read_pairs(path, data.get("validation_target"), **options)
+    return read_pairs(path, data.get("validation_target"), **reading(data))
 
 
 def _batches(

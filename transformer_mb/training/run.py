@@ -75,6 +75,7 @@ def train(
     *,
     target: str | PathLike[str] | None = None,
     fields: Sequence[str] | None = None,
+    columns: Sequence[int] | None = None,
     bad_lines: str | None = None,
     cache: str | PathLike[str] | None = None,
     validation: Source | None = None,
@@ -100,8 +101,8 @@ def train(
     """Train a model on sentence pairs, and save it.
 
     Args:
-        data: a file as ``data.read_pairs`` reads it, with ``target`` and ``fields``; or (source, target) sentences. None,
-            with ``resume``: the file that the training began with.
+        data: a file as ``data.read_pairs`` reads it, with ``target``, ``fields`` or ``columns``; or (source, target)
+            sentences. None, with ``resume``: the file that the training began with.
         folder: where the checkpoint goes; None keeps the model in memory alone.
         bad_lines, cache: what becomes of lines of a file that cannot be trained on, and where the ids of a large one are kept
             (docs/PYTHON.md).
@@ -143,7 +144,7 @@ def train(
         model={name: value for name, value in options.items() if name in MODEL_OPTIONS},
         training={name: value for name, value in options.items() if name in RECIPE_FIELDS},
         data={name: fspath(value) for name, value in paths.items() if isinstance(value, str | PathLike)}
-        | ({"fields": list(fields)} if fields is not None else {}),
+        | {name: _listed(value) for name, value in {"fields": fields, "columns": columns}.items() if value is not None},
         run={name: value for name, value in run.items() if value is not None},
     )
     given = Given(
@@ -158,6 +159,11 @@ def train(
     for note in () if verbose or job.is_finished else schedule_notes(job.recipe, job.resume, len(job.batches)):
         warnings.warn(note, stacklevel=2)
     return execute(job, progress or (None if verbose else Progress()), signals)
+
+
+def _listed(value: Any) -> Any:
+    """As a file of settings has it; what is no list stays, and its reader refuses it."""
+    return list(value) if isinstance(value, Sequence) else value
 
 
 def _pairs(data: Source | None) -> Pairs | None:

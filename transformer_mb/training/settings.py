@@ -115,7 +115,8 @@ def _move(table: dict[str, Any], name: str, place: dict[str, Any], path: Path) -
 
 def _check_data(settings: Settings, path: Path) -> None:
     check_names(f"key(s) of [data] in {path}", settings.data, (*DATA, "pipeline"), places("[data]"))
-    texts = {**{f"data.{name}": value for name, value in settings.data.items() if name != "fields"}, **settings.run}
+    listed = ("fields", "columns")  # whose readers say what they must be
+    texts = {**{f"data.{name}": value for name, value in settings.data.items() if name not in listed}, **settings.run}
     for name, value in texts.items():
         kind = int if name in WHOLE_NUMBERS else str
         if not isinstance(value, kind) or isinstance(value, bool):

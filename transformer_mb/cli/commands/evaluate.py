@@ -20,6 +20,7 @@ def command(
     data: options.Data,
     target: options.Target = None,
     fields: options.Fields = None,
+    columns: options.Columns = None,
     num_examples: options.NumExamples = None,
     bad_lines: options.BadLines = "stop",
     beam: decoding_options.Beam = 1,
@@ -46,7 +47,12 @@ def command(
     check_search(beam, penalty, 1)
     check_coverage_penalty(coverage_penalty)
     pairs = read_pairs(
-        data, target, num_examples=num_examples, fields=fields.split(",") if fields else None, bad_lines=bad_lines
+        data,
+        target,
+        num_examples=num_examples,
+        fields=fields.split(",") if fields else None,
+        columns=options.columns_of(columns),
+        bad_lines=bad_lines,
     )
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
     tell_long_lines(translator, [source for source, _ in pairs])

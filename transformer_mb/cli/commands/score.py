@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import decoding_options, options
-from ..reporting import tell, write_rows
+from ..reporting import tell, tell_bad_lines, write_rows
 from ..streams import CHUNK, STANDARD_INPUT, chunk_size, numbered_chunks, standard_input
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def command(
     folder: options.Folder,
     data: options.OptionalData = None,
     target: options.Target = None,
+    columns: options.Columns = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Each token's log-probability too, and the tokens.")] = False,
     too_long: decoding_options.TooLong = "cut",
     backend: options.Backend = None,
@@ -32,22 +33,26 @@ def command(
     """Print the log-probability of each pair's target given its source, and its mean per token: of --data, else of standard
     input, SOURCE TAB TARGET.
     """
-    from ...data.readers import each_pair, each_parallel_pair, numbered_lines
+    from ...data.bad_lines import BadLines
+    from ...data.lines import numbered_lines
+    from ...data.readers import each_pair, each_parallel_pair
     from ...errors import ConfigError
     from ...inference.translation import Translator
 
     if target is not None and data is None:
         raise ConfigError(f"--target must be given with --data, which holds the sources, got {target} alone.")
     translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, too_long=too_long)
+    found, chosen = BadLines(remedy=""), options.columns_of(columns)
     if data is None:
-        pairs, size = each_pair(standard_input(), STANDARD_INPUT), chunk_size()
+        pairs, size = each_pair(standard_input(found), STANDARD_INPUT, chosen, found), chunk_size()
     elif target is None:
-        pairs, size = each_pair(numbered_lines(data), str(data)), CHUNK
+        pairs, size = each_pair(numbered_lines(data), str(data), chosen, found), CHUNK
     else:
         pairs, size = each_parallel_pair(data, target), CHUNK
     for first, chunk in numbered_chunks(pairs, size):
         tell_long_pairs(translator, chunk, first)
         write_rows(described(score, tokens) for score in translator.score(chunk, first=first))
+    tell_bad_lines(found)
 
 
 def tell_long_pairs(translator: Translator, pairs: Sequence[tuple[str, str]], first: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import options
-from ..reporting import guarded
+from ..reporting import guarded, tell_bad_lines
 
 NAME = "tokenizer"
 app = typer.Typer(help="Train subword vocabularies.", no_args_is_help=True, rich_markup_mode=None)
@@ -27,6 +27,8 @@ def train(
     ],
     target: options.Target = None,
     fields: options.Fields = None,
+    columns: options.Columns = None,
+    bad_lines: options.BadLines = "stop",
     num_examples: options.NumExamples = None,
     vocab_size: Annotated[int, typer.Option("--vocab-size", help="Tokens of each vocabulary, from 260 on.")] = 8000,
     model: Annotated[str, typer.Option("--model", metavar="bpe|unigram", help="How text is cut into subwords.")] = "bpe",
@@ -34,6 +36,7 @@ def train(
     force: options.Force = False,
 ) -> None:
     """Train subword vocabularies on sentence pairs, for `train --tokenizer`: of bytes, so that no text loses anything."""
+    from ...data.bad_lines import BadLines
     from ...data.readers import iterate_pairs
     from ...data.subword_training import train_subwords
     from ...errors import DestinationError
@@ -45,12 +48,14 @@ def train(
             raise DestinationError(f"{out} must hold shared.json, or source.json and target.json, but {name}.json is there.")
     for name in sides:
         check_result_file(out / f"{name}.json", force, never=(data, target))
-    split = fields.split(",") if fields else None
+    how = {"fields": fields.split(",") if fields else None, "columns": options.columns_of(columns)}
     for name, side in sides.items():
-        pairs = iterate_pairs(data, target, num_examples=num_examples, fields=split)
+        found = BadLines(bad_lines)
+        pairs = iterate_pairs(data, target, num_examples=num_examples, **how, bad_lines=found)
         vocabulary = train_subwords((text for pair in pairs for text in pair[side]), vocab_size, model)
         write_whole(out / f"{name}.json", vocabulary.content.decode())
         print(f"{out / f'{name}.json'}: {len(vocabulary):,} tokens")
+    tell_bad_lines(found)
 
 
 app.command("train")(guarded(train))

@@ -109,7 +109,7 @@ def acceptable(translator: Translator, chunks: Iterator[tuple[int, list[str]]]) 
 
 def prefix_lines(path: Path | None, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str], Any]]:
     """The chunks with the prefixes of their lines, None without a file; raises DataError where they are not as many."""
-    from ...data.readers import numbered_lines
+    from ...data.lines import numbered_lines
     from ...errors import DataError
 
     texts = (line for _, line in (() if path is None else numbered_lines(path)))

@@ -49,6 +49,7 @@ def command(
     data: Annotated[Path | None, path("--data", DATA["source"])] = None,
     target: Annotated[Path | None, path("--target", DATA["target"])] = None,
     fields: Annotated[str | None, option("--fields", "two field names of JSON lines, as source,target")] = None,
+    columns: Annotated[str | None, option("--columns", "two column numbers of lines with tabs, as 1,2")] = None,
     bad_lines: Annotated[str | None, option("--bad-lines", DATA["bad_lines"], "stop", metavar="stop|drop")] = None,
     cache: Annotated[Path | None, path("--cache", DATA["cache"])] = None,
     validation: Annotated[Path | None, path("--validation", DATA["validation"])] = None,
@@ -223,5 +224,6 @@ def _flags(given: dict[str, Any]) -> Any:
     values = {renamed.get(name, name): str(value) if isinstance(value, Path) else value for name, value in given.items()}
     if "fields" in values:
         values["fields"] = values["fields"].split(",")
+    values |= {"columns": options.columns_of(values["columns"])} if "columns" in values else {}
     tables = {"model": MODEL_OPTIONS, "training": RECIPE_FIELDS, "data": DATA, "run": RUN}
     return Settings(**{table: {name: values[name] for name in names if name in values} for table, names in tables.items()})

@@ -1,0 +1,166 @@
+"""A cache of ids is believed for its digests alone: changed content is made anew, and a changing corpus makes no entry."""
+
+import json
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from transformer_mb.data import CorpusFiles, TokenCache, build_vocabularies, demo_pairs, readers, tokenized
+from transformer_mb.data import token_cache as module
+from transformer_mb.errors import ConfigError, DataError
+
+PAIRS = demo_pairs()[0][:300]
+TEXT = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """How often something was tokenized."""
+    calls = []
+    write = module.write_tokens
+    monkeypatch.setattr(module, "write_tokens", lambda *given: calls.append(1) or write(*given))
+    return calls
+
+
+def lists(pairs):
+    return [(source.tolist(), target.tolist()) for source, target in pairs]
+
+
+def cached(folder, path, **options):
+    files = CorpusFiles(path, **options)
+    cache = TokenCache(folder, files)
+    vocabularies = cache.vocabularies(("d2l", 1, False), lambda: build_vocabularies(files))
+    return cache.tokenized(vocabularies)
+
+
+def one_id(entry):
+    ids = np.fromfile(entry / "source.ids", np.uint16)
+    ids[7] ^= 1
+    ids.tofile(entry / "source.ids")
+
+
+def zeros(entry):
+    (entry / "target.ids").write_bytes(bytes((entry / "target.ids").stat().st_size))
+
+
+def out_of_range(entry):
+    (entry / "source.ids").write_bytes(b"\xff" * (entry / "source.ids").stat().st_size)
+
+
+def shifted(entry):
+    starts = np.fromfile(entry / "source.starts", np.int64)
+    starts[5] = 10**9
+    starts.tofile(entry / "source.starts")
+
+
+def swapped(entry):
+    (entry / "source.starts").replace(entry / "other")
+    (entry / "target.starts").replace(entry / "source.starts")
+    (entry / "other").replace(entry / "target.starts")
+
+
+def recounted(entry):
+    text = (entry / "counts.json").read_text()
+    (entry / "counts.json").write_text(text.replace('"unknown": [0, 0]', '"unknown": [9, 0]'))
+
+
+def nested(entry):
+    (entry / "counts.json").write_text("[" * 100_000)
+
+
+def pipe(entry):
+    (entry / "source.ids").unlink()
+    os.mkfifo(entry / "source.ids")
+
+
+def everyone(entry):
+    (entry / "source.ids").chmod(0o666)
+
+
+@pytest.mark.parametrize(
+    "damage", [one_id, zeros, out_of_range, shifted, swapped, recounted, nested, pipe, everyone], ids=lambda one: one.__name__
+)
+def test_an_entry_whose_content_has_changed_is_made_anew(corpus, tmp_path, made, damage):
+    expected = lists(cached(tmp_path / "cache", corpus))
+    (entry,) = (tmp_path / "cache").glob("pairs-*")
+    damage(entry)
+    found = cached(tmp_path / "cache", corpus)
+    assert lists(found) == expected and found.counts.unknown == (0, 0) and len(made) == 2
+    cached(tmp_path / "cache", corpus)
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("damage", [lambda text: text.replace("est", "ets"), lambda text: "[" * 100_000, lambda text: "{}"])
+def test_vocabularies_that_have_changed_are_counted_anew(corpus, tmp_path, damage):
+    expected = lists(cached(tmp_path / "cache", corpus))
+    (path,) = (tmp_path / "cache").glob("vocabularies-*")
+    text = path.read_text(encoding="utf-8")
+    assert damage(text) != text
+    path.write_text(damage(text), encoding="utf-8")
+    assert lists(cached(tmp_path / "cache", corpus)) == expected and path.read_text(encoding="utf-8") == text
+
+
+def changed_at(monkeypatch, reading, path, text):
+    """While the files are read for the ``reading``-th time they become others, and then what they were."""
+    original, count = readers.lines_of, []
+
+    def lines(name, bad_lines, opened):
+        count.append(1)
+        if len(count) == reading:
+            path.write_text(text, encoding="utf-8")
+        yield from original(name, bad_lines, opened)
+        path.write_text(TEXT, encoding="utf-8")
+
+    monkeypatch.setattr(readers, "lines_of", lines)
+
+
+@pytest.mark.parametrize("reading", [1, 2])
+@pytest.mark.parametrize("options", [{}, {"num_examples": 5}])
+def test_a_corpus_that_changes_while_it_is_read_makes_no_entry(corpus, tmp_path, made, monkeypatch, reading, options):
+    """The first reading is for the vocabularies, the second for the ids. Afterwards it is as it was before."""
+    with monkeypatch.context() as patch:
+        changed_at(patch, reading, corpus, TEXT.replace("is", "si"))
+        with pytest.raises(DataError, match=r"pairs\.tsv must stay as it is while it is read, but it has changed meanwhile"):
+            cached(tmp_path / "cache", corpus, **options)
+    assert not list((tmp_path / "cache").glob("pairs-*"))
+    files = CorpusFiles(corpus, **options)
+    assert lists(cached(tmp_path / "cache", corpus, **options)) == lists(tokenized(files, build_vocabularies(files)))
+
+
+def test_a_folder_that_everyone_may_write_to_is_refused(corpus, tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    with pytest.raises(ConfigError, match=r"cache must be a folder that not everyone may write to, .*got the mode 1777: chmod"):
+        cached(folder, corpus)
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_made_without_a_umask_is_not_for_everyone(corpus, tmp_path, made):
+    before = os.umask(0)
+    try:
+        cached(tmp_path / "cache", corpus)
+        cached(tmp_path / "cache", corpus)
+    finally:
+        os.umask(before)
+    assert len(made) == 1
+    assert not any(path.stat().st_mode & stat.S_IWOTH for path in (tmp_path / "cache", *(tmp_path / "cache").glob("**/*s*")))
+
+
+def test_a_digest_stands_beside_what_it_is_of(corpus, tmp_path):
+    """So that whoever looks at an entry can check it with sha256sum."""
+    import hashlib
+
+    cached(tmp_path / "cache", corpus)
+    (entry,) = (tmp_path / "cache").glob("pairs-*")
+    files = json.loads((entry / "counts.json").read_text())["content"]["files"]
+    assert files == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in entry.glob("*.[is]*")}
