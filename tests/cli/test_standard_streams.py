@@ -48,12 +48,14 @@ def test_training_goes_on_where_nobody_reads(data, tmp_path):
     assert done.returncode == 0 and "Traceback" not in done.stderr and (tmp_path / "model" / "config.json").exists()
 
 
-@pytest.mark.parametrize(("command", "unbuffered"), [("translate", ""), ("translate", "1"), ("presets", "")])
-def test_a_full_standard_output_is_named(trained, command, unbuffered):
-    line = [sys.executable, "-m", "transformer_mb", command, *([trained] if command == "translate" else [])]
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["translate MODEL", "presets", "evaluate MODEL --data DATA", "--version", "train --help"])
+def test_a_full_standard_output_is_named(trained, data, command, unbuffered):
+    words = command.replace("MODEL", str(trained)).replace("DATA", str(data)).split()
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(line, input=LINE, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+        done = subprocess.run([sys.executable, "-m", "transformer_mb", *words], input=LINE, stdout=full,
+                              stderr=subprocess.PIPE, text=True, env=environment)  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "Error: Standard output: No space left on device.\n")
 
 

@@ -20,8 +20,10 @@ from transformer_mb.checkpoint.files import FILES
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import CheckpointError
 from transformer_mb.files import renames
+from transformer_mb.files.staging import staged
 from transformer_mb.files.whole_folder import replaced_folder, siblings
 from transformer_mb.initialization import initial_weights
+from transformer_mb.training.destination import check_folder
 
 CONFIG = TransformerConfig(source_vocab_size=9, target_vocab_size=9, num_hiddens=16, ffn_num_hiddens=32)
 
@@ -235,6 +237,31 @@ def test_the_gap_between_two_renames_is_bridged(tmp_path):
     write_checkpoint(folder, checkpoint(2))
     assert number_in(folder) == 2 and (folder / "train.log").read_text() == "mine"
     assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("name", ["model", "transformer_mb.model"])
+def test_folders_of_the_user_with_names_like_ours_stay(tmp_path, name, way):
+    """Hidden ones beside the checkpoint, with files that a checkpoint has too; and a checkpoint with the project's name."""
+    mine = [tmp_path / f".{name}.{state}" for state in ("ready", "previous")]
+    for folder in mine:
+        folder.mkdir()
+        (folder / "model.safetensors").write_text("mine")
+    for number in (1, 2):
+        write_checkpoint(tmp_path / name, checkpoint(number))
+        with staged(tmp_path):
+            pass
+    assert number_in(tmp_path / name) == 2
+    assert all((folder / "model.safetensors").read_text() == "mine" for folder in mine)
+
+
+def test_what_a_kill_at_the_last_save_left_goes_with_the_next_command(tmp_path):
+    folder = tmp_path / "model"
+    write_checkpoint(folder, checkpoint(2))
+    left = siblings(folder).ready
+    write_checkpoint(left, checkpoint(1))
+    (left / "train.log").write_text("mine")
+    check_folder(folder, resume=True, force=False)
+    assert os.listdir(tmp_path) == ["model"] and (folder / "train.log").read_text() == "mine" and number_in(folder) == 2
 
 
 def test_an_error_inside_the_block_writes_nothing(tmp_path):

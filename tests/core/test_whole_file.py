@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from transformer_mb.errors import DestinationError
 from transformer_mb.files import renames
-from transformer_mb.files.staging import PREFIX, staged, unbroken
+from transformer_mb.files.own_names import PREFIX, stage_name
+from transformer_mb.files.staging import staged, unbroken
 from transformer_mb.files.tensors import write_tensors
-from transformer_mb.files.whole_file import check_writable, place_files, replaced_file, write_whole
+from transformer_mb.files.whole_file import check_new, check_writable, place_files, replaced_file, write_whole
 
 
 @pytest.fixture
@@ -128,13 +130,45 @@ def test_files_that_belong_together_go_back_together(tmp_path, monkeypatch, fail
 
 
 def test_only_what_a_dead_process_left_is_removed(tmp_path):
-    abandoned, mine = tmp_path / f"{PREFIX}dead", tmp_path / ".mine"
-    abandoned.mkdir()
-    (abandoned / "half").touch()
-    mine.mkdir()
+    """Whatever folders of the user's are called: the project's prefix, and the names of the standard library's mkdtemp, too."""
+    abandoned = tmp_path / stage_name()
+    mine = [
+        tmp_path / name for name in (".mine", f"{PREFIX}backup", f"{PREFIX}k3_x9a0b", f"{PREFIX}model.ready", f"{PREFIX}1-2")
+    ]
+    for folder in (abandoned, *mine):
+        folder.mkdir()
+        (folder / "half").touch()
     with staged(tmp_path) as first, staged(tmp_path) as second:
-        assert first.is_dir() and second.is_dir() and not abandoned.exists() and mine.is_dir()
-    assert os.listdir(tmp_path) == [".mine"]
+        assert first.is_dir() and second.is_dir() and not abandoned.exists()
+    assert sorted(os.listdir(tmp_path)) == sorted(folder.name for folder in mine)
+    assert all((folder / "half").exists() for folder in mine)
+
+
+def test_an_empty_file_is_a_new_one(tmp_path):
+    """``mktemp`` has made it; one that holds anything is not replaced."""
+    path = tmp_path / "a.json"
+    path.touch()
+    check_new(path)
+    place_files([_written(tmp_path / "stage" / "a.json", "new")], tmp_path, replace=False)
+    assert path.read_text() == "new"
+    with pytest.raises(DestinationError, match="must be a new file, but there is one already"):
+        check_new(path)
+    with pytest.raises(FileExistsError):
+        place_files([_written(tmp_path / "stage" / "a.json", "newer")], tmp_path, replace=False)
+
+
+def test_new_folders_above_a_file_are_flushed_to_the_disk(tmp_path, monkeypatch):
+    """A name is in the folder above it: without that a machine that stops forgets the whole branch."""
+    flushed, real = set(), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (flushed.add(os.fstat(descriptor).st_ino), real(descriptor))[1])
+    write_whole(tmp_path / "a" / "b" / "c.json", "1")
+    assert {path.stat().st_ino for path in (tmp_path, tmp_path / "a", tmp_path / "a" / "b")} <= flushed
+
+
+def _written(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
 
 
 def test_a_signal_waits_for_the_end_of_what_must_not_be_half():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from porting.destinations import FILES, FOLDERS, model_at, source_for
-from transformer_mb.files.staging import PREFIX
+from transformer_mb.files.own_names import PREFIX
 from transformer_mb.porting.exports import EXPORTS
 
 COMMAND = "import sys; from transformer_mb.cli.main import main; sys.exit(main())"

@@ -27,7 +27,8 @@ from .commands import (
 )
 from .framework_messages import without_framework_messages
 from .options import with_values
-from .reporting import Debugging, guarded, leave_quietly, open_standard_streams
+from .reporting import Debugging, guarded, leave_quietly, open_standard_streams, told
+from .standard_output import named_output
 
 app = typer.Typer(
     help="One Transformer, natively in several frameworks, measured to be the same mathematics.",
@@ -69,9 +70,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         guarded(open_standard_streams)()
         arguments = sys.argv[1:] if arguments is None else arguments
-        app(args=with_values(arguments), prog_name="transformer-mb", obj={"arguments": arguments})
+        with named_output():
+            app(args=with_values(arguments), prog_name="transformer-mb", obj={"arguments": arguments})
     except typer.Exit as end:
         return end.exit_code
     except SystemExit as end:
         return leave_quietly(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
+    except OSError as error:  # of --help and --version, which are no commands
+        if Debugging.on:
+            raise
+        return told(error)
     return leave_quietly(0)

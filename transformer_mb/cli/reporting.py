@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..printable import printable
+from .standard_output import STANDARD_OUTPUT, give_up, naming
 
 if TYPE_CHECKING:
     from ..data import BadLines
 
-STANDARD_OUTPUT = "Standard output"
 INTERRUPTED = 130  # as a shell counts a process that Ctrl-C ended
 
 
@@ -43,8 +43,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if Debugging.on or isinstance(error, typer.Exit | typer.Abort | typer.BadParameter):
                 raise
-            tell(f"Error: {describe(error)}")
-            raise typer.Exit(exit_status(error)) from None
+            raise typer.Exit(told(error)) from None
 
     return run
 
@@ -62,21 +61,10 @@ def describe(error: Exception) -> str:
     if isinstance(error, TransformerMBError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:  # before the words of memory, which a file's name may hold
-        place = STANDARD_OUTPUT if _takes_no_more() else "The system"
-        return f"{error.filename or place}: {error.strerror}."
+        return f"{error.filename or 'The system'}: {error.strerror}."
     if (words := without_memory(error)) is not None:
         return words
     return f"{type(error).__name__}: {error} (unexpected; `transformer-mb --debug ...` shows where)"
-
-
-def _takes_no_more() -> bool:
-    """Whether what waits for standard output cannot be written. It is given up, so that Python's end does not try again."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
 
 
 def tell(text: str) -> None:
@@ -97,13 +85,9 @@ def write_rows(rows: Iterable[str]) -> None:
 
     A line break inside a row, which subwords of bytes can spell, becomes a space: line n is the translation of line n.
     """
-    try:
+    with naming():
         sys.stdout.buffer.writelines(row.replace("\n", " ").encode("utf-8") + b"\n" for row in rows)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from error
 
 
 def say(*lines: str) -> None:
@@ -111,7 +95,7 @@ def say(*lines: str) -> None:
     try:
         print(*lines, sep="\n", flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up()
 
 
 def write_json(path: Path | None, content: Any) -> None:
@@ -149,7 +133,18 @@ def _is_open(number: int) -> bool:
 def leave_quietly(status: int) -> int:
     """Flush what is left of the output; a reader that has gone must not make Python complain at its own exit."""
     try:
-        sys.stdout.flush()
+        with naming():
+            sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up()
+    except OSError as error:
+        return told(error)
     return status
+
+
+def told(error: Exception) -> int:
+    """The exit status of an error, which is said in one paragraph."""
+    if isinstance(error, OSError) and error.filename == STANDARD_OUTPUT:
+        give_up()
+    tell(f"Error: {describe(error)}")
+    return exit_status(error)

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ConfigError, DataError
+from ..files.locks import LockHeldError, locked
 from ..files.regular import open_regular, read_regular_text
 from ..files.renames import rename_new
-from ..files.staging import finish, locked, staged, sync
+from ..files.staging import finish, staged, sync
 from ..files.whole_file import write_whole
 from .corpus_files import CorpusFiles
 from .flat_ids import FlatIds
@@ -32,6 +33,7 @@ from .vocabulary import Vocabulary
 VERSION = 2  # of the entries, and of what tokenizing gives: another number finds none of the old ones
 COUNTS, SIDES = "counts.json", ("source", "target")
 CONTENT, DIGEST = "content", "sha256"  # of a file of JSON
+LONGEST_WAIT = 600.0  # seconds: some millions of lines are tokenized in that time
 Vocabularies = tuple[Vocabulary, Vocabulary]
 
 
@@ -84,8 +86,13 @@ class TokenCache:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One process at a time makes what is missing; of several that train together the others find it."""
-        with locked(self.folder):
+        """One process at a time makes what is missing; of several that train together the others find it.
+
+        Who has waited too long goes on: an entry that comes twice is the same one.
+        """
+        with ExitStack() as stack:
+            with suppress(LockHeldError):
+                stack.enter_context(locked(self.folder, limit=LONGEST_WAIT))
             yield
 
     def _write(self, entry: Path, vocabularies: Vocabularies, longest: int | None) -> None:

@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .staging import sync
+
 
 @contextmanager
 def made_parents(destination: Path) -> Iterator[None]:
-    """The folders above a destination, as ``train --out`` makes them; those that were not there go when nothing comes of it."""
+    """The folders above a destination, as ``train --out`` makes them, with their names on the disk.
+
+    Those that were not there go when nothing comes of it.
+    """
     missing = [folder for folder in destination.parents if not folder.exists()]
     destination.parent.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        sync(folder.parent)
     try:
         yield
     except BaseException:

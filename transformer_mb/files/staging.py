@@ -7,13 +7,12 @@ import os
 import shutil
 import signal
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-PREFIX = ".transformer_mb."
+from .own_names import PREFIX, is_stage, stage_name
 
 
 @contextmanager
@@ -50,19 +49,29 @@ def unbroken() -> Iterator[None]:
 
 def _locked_folder(parent: Path) -> tuple[Path, int]:
     while True:
-        stage = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        stage = parent / stage_name()
+        stage.mkdir(mode=0o700)
         with suppress(FileNotFoundError):
             lock = os.open(stage, os.O_RDONLY)
-            with suppress(OSError):  # some network file systems lock no folders, and there nothing is removed
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if stage.exists():  # else another process took it for abandoned before it was locked
+            if _lock(lock) and stage.exists():
                 return stage, lock
-            os.close(lock)
+            os.close(lock)  # another process took it for abandoned before it was locked
+
+
+def _lock(descriptor: int) -> bool:
+    """Without waiting. Some network file systems lock no folders, and there nothing is removed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _remove_abandoned(parent: Path) -> None:
     with suppress(OSError):
-        for entry in [entry for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
+        for entry in [entry for entry in os.scandir(parent) if is_stage(entry.name)]:
             with suppress(OSError):
                 lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
                 try:
@@ -71,18 +80,6 @@ def _remove_abandoned(parent: Path) -> None:
                         shutil.rmtree(entry.path, ignore_errors=True)
                 finally:
                     os.close(lock)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One process at a time changes what lies in ``folder``; the system frees the lock of a process that is killed."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems lock no folders
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def finish(new: Path, old: Path) -> None:

@@ -17,7 +17,8 @@ from typing import IO
 from ..errors import DestinationError
 from . import renames
 from .made_parents import made_parents
-from .staging import PREFIX, finish, staged, sync
+from .own_names import PREFIX
+from .staging import finish, staged, sync
 
 
 def check_result_file(path: Path | None, force: bool, never: Iterable[Path | str | None] = ()) -> None:
@@ -57,9 +58,14 @@ def part_of(path: Path, others: Iterable[Path | str | None]) -> Path | None:
     return next((Path(one) for one in others if one is not None and Path(one).resolve() in places), None)
 
 
+def is_new_file(path: Path) -> bool:
+    """Whether a file may come there and nothing is lost: there is none, or an empty one, such as ``mktemp`` makes."""
+    return not os.path.lexists(path) or (path.is_file() and not path.stat().st_size)
+
+
 def check_new(path: Path) -> None:
-    """Refuse a file that is there already; raises DestinationError."""
-    if path.is_file() and not _is_stream(path):
+    """Refuse a file that is there already and holds anything; raises DestinationError."""
+    if path.is_file() and not is_new_file(path) and not _is_stream(path):
         raise DestinationError(
             f"{path} must be a new file, but there is one already: name another one, or replace it with --force."
         )
@@ -132,7 +138,8 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
 def place_files(files: Sequence[Path], folder: Path, replace: bool) -> None:
     """Move complete files to ``folder``, what they all belong to last: all of them, or none.
 
-    The caller holds the folder's lock. Without ``replace`` one that is there already raises FileExistsError.
+    The caller holds the folder's lock. Without ``replace`` one that is there already, and holds anything, raises
+    FileExistsError.
     """
     for file in files:
         finish(file, folder / file.name)
@@ -140,7 +147,7 @@ def place_files(files: Sequence[Path], folder: Path, replace: bool) -> None:
     try:
         for file in files:
             final = folder / file.name
-            if replace and final.exists():
+            if final.exists() and (replace or is_new_file(final)):
                 _swap(file, final)
             else:
                 renames.rename_new(file, final)

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from . import renames
-from .staging import finish, locked, staged, sync, unbroken
+from .locks import locked
+from .made_parents import made_parents
+from .own_names import name_beside
+from .staging import finish, staged, sync, unbroken
 
 T = TypeVar("T")
 
@@ -34,7 +37,7 @@ class Siblings(NamedTuple):
 
 
 def siblings(folder: Path) -> Siblings:
-    return Siblings(*(folder.with_name(f".{folder.name}.{state}") for state in Siblings._fields))
+    return Siblings(*(folder.with_name(name_beside(state, folder.name)) for state in Siblings._fields))
 
 
 @contextmanager
@@ -45,8 +48,7 @@ def replaced_folder(folder: Path, ours: Collection[str], check: Callable[[Path],
         ours, check: see ``place_folder``.
     """
     folder = folder.resolve()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with staged(folder.parent) as stage:
+    with made_parents(folder), staged(folder.parent) as stage:
         new = stage / folder.name
         new.mkdir()
         yield new
@@ -62,7 +64,7 @@ def place_folder(new: Path, folder: Path, ours: Collection[str], check: Callable
         check: called with ``folder`` while nobody else can change it; what it raises leaves everything as it is.
     """
     finish(new, folder)
-    with locked(folder.parent), unbroken():
+    with locked(folder.parent, folder.name), unbroken():
         recover(folder, ours)
         try:
             check(folder)
@@ -70,6 +72,14 @@ def place_folder(new: Path, folder: Path, ours: Collection[str], check: Callable
             _put_in_place(new, folder)
             sync(folder.parent)
         finally:
+            recover(folder, ours)
+
+
+def tidied(folder: Path, ours: Collection[str]) -> None:
+    """Remove what a save that was killed has left beside a folder: no later save may come that would. Raises LockHeldError."""
+    folder = folder.resolve()
+    if any(path.exists() for path in siblings(folder)):
+        with locked(folder.parent, folder.name), unbroken():
             recover(folder, ours)
 
 

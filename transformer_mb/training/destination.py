@@ -6,9 +6,10 @@ from os import PathLike
 from pathlib import Path
 
 from ..checkpoint import check_destination
-from ..checkpoint.files import holds_checkpoint
+from ..checkpoint.files import FILES, holds_checkpoint
 from ..errors import CheckpointError
 from ..files.staging import staged
+from ..files.whole_folder import tidied
 
 
 def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) -> Path | None:
@@ -31,7 +32,7 @@ def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) ->
     there = next(place for place in (absolute.parent, *absolute.parents) if place.exists())
     try:
         with staged(there):
-            pass
+            tidied(folder, FILES)
     except OSError as error:
         raise CheckpointError(
             f"{folder} cannot be created: {there} must be a folder that may be written to, but: {error.strerror}."

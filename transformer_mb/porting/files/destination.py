@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from ...errors import PortError
-from ...files.staging import locked, unbroken
-from ...files.whole_file import is_special, place_files
+from ...files.locks import locked
+from ...files.staging import unbroken
+from ...files.whole_file import is_new_file, is_special, place_files
 from ...files.whole_folder import check_names, place_folder
 from ..families import Family
 from ..formats import FORMATS
@@ -38,7 +39,7 @@ def check_destination(destination: Path, target: Target, force: bool) -> None:
     """Refuse what would lose something: before any work, and again while nobody else can change it."""
     if not os.path.lexists(destination):
         return
-    if not force:
+    if not force and not _holds_nothing(destination):
         raise _is_there(destination)
     if is_special(destination) or not destination.exists():
         what = "a device, a pipe or a socket" if destination.exists() else "a link that leads nowhere"
@@ -49,6 +50,11 @@ def check_destination(destination: Path, target: Target, force: bool) -> None:
         raise PortError(f"{destination} must be {kinds[0]}, got {kinds[1]}: not even force replaces that.")
     if folder:
         _check_folder(destination, target.family)
+
+
+def _holds_nothing(destination: Path) -> bool:
+    """An empty file or folder, such as ``mktemp`` makes; its kind is looked at all the same."""
+    return is_new_file(destination) or (destination.is_dir() and not any(destination.iterdir()))
 
 
 def _is_there(path: Path) -> PortError:

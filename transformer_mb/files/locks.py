@@ -1,0 +1,135 @@
+"""Locks on places in the file system: one process at a time. Whoever waits says for whom, and gives up after a time.
+
+A lock is that of a hidden file of the project's own, so that ``flock FOLDER transformer-mb ...`` does not wait for itself. The
+system frees it when its process ends in any way, and whoever has it next removes the file.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+
+from .own_names import name_beside
+from .staging import unbroken
+
+LIMIT = 60.0  # seconds; a save takes one or two under its lock, and longer on slow disks. A stopped process gets no more
+SAID_AFTER = 1.0
+LOOK_EVERY = 0.05
+
+
+class LockHeldError(TimeoutError):
+    """An OSError whose ``strerror`` says which process holds a lock."""
+
+
+@contextmanager
+def locked(folder: Path, name: str = "", kind: str = "lock", limit: float | None = None) -> Iterator[None]:
+    """One process at a time has what is called ``name`` in a folder; each ``kind`` is a lock of its own.
+
+    Where the file system has no locks, or nothing can be written, there is none. Raises LockHeldError after ``limit`` seconds,
+    by default ``LIMIT``.
+    """
+    path = folder / name_beside(kind, name)
+    held: list[int] = []
+    try:
+        _acquire(path, folder / name, LIMIT if limit is None else limit, held)
+        yield
+    finally:
+        with unbroken():
+            for descriptor in held:
+                with suppress(OSError):
+                    os.unlink(path)
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)  # for a child too that was forked meanwhile
+                os.close(descriptor)
+
+
+def _acquire(path: Path, place: Path, limit: float, held: list[int]) -> None:
+    start, said = monotonic(), False
+    while True:
+        with unbroken():
+            holder, stopped = _attempt(path, held)
+        if not holder:
+            return
+        limit = min(limit, LIMIT) if stopped else limit
+        waited = monotonic() - start
+        if waited >= limit:
+            words = f"{holder} has the lock of {place}" + (f", and kept it for {limit:g} seconds" if limit else "")
+            raise LockHeldError(errno.ETIMEDOUT, words, str(place))
+        if waited >= SAID_AFTER and not said:
+            said = True
+            print(
+                f"Waiting for {holder}, which has the lock of {place} ({limit:g} seconds at most).", file=sys.stderr, flush=True
+            )
+        sleep(min(LOOK_EVERY, limit))
+
+
+def _attempt(path: Path, held: list[int]) -> tuple[str, bool]:
+    """Without waiting: add the descriptor to ``held``, or say who has the lock, and whether that one is stopped."""
+    while (descriptor := _opened(path)) is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(descriptor)
+            os.close(descriptor)
+            return holder
+        except OSError:  # some network file systems
+            os.close(descriptor)
+            with suppress(OSError):
+                os.unlink(path)
+            break
+        if _is_there(descriptor, path):
+            _sign(descriptor)
+            held.append(descriptor)
+            break
+        os.close(descriptor)  # its last owner has removed it
+    return "", False
+
+
+def _opened(path: Path) -> int | None:
+    for mode in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):  # somebody else's file may be locked, but not written
+        with suppress(OSError):
+            return os.open(path, mode | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    return None
+
+
+def _is_there(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _sign(descriptor: int) -> None:
+    with suppress(OSError):  # a full disk
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
+
+
+def _holder(descriptor: int) -> tuple[str, bool]:
+    """Which process it is, in words, as far as it is known; and whether it is stopped."""
+    try:
+        pid, host = os.pread(descriptor, 400, 0).decode().split()
+        process = Path(f"/proc/{int(pid)}")
+    except (OSError, ValueError):
+        return "another process", False
+    if host != socket.gethostname():
+        return f"process {pid} on {host}", False
+    if int(pid) == os.getpid():
+        return "this process itself", False
+    try:
+        words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").split()
+        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return f"process {pid}", False
+    stopped = state in "tT"
+    return (
+        f"process {pid} ({' '.join(words):.120}){', which is stopped (kill -CONT lets it go on),' if stopped else ''}",
+        stopped,
+    )
