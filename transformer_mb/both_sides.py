@@ -16,7 +16,9 @@ def on_both_sides(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in BOTH_SIDES:
         if name in fields:
             both = dict.fromkeys((f"encoder_{name}", f"decoder_{name}"), fields.pop(name))
-            if other := [f"{side} = {fields[side]}" for side, value in both.items() if fields.get(side, value) != value]:
+            if other := [
+                f"{side} = {fields[side]}" for side, value in both.items() if side in fields and fields[side] != value
+            ]:
                 raise ConfigError(f"{name} says it of both sides, got {name} = {given[name]} beside {' and '.join(other)}.")
             fields.update(both)
     return fields

@@ -36,7 +36,7 @@ def _is_number(value: Any) -> bool:
 
 
 KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "int": (f"a whole number below {LARGEST}", _is_whole),
+    "int": ("a whole number", _is_whole),
     "float": ("a finite number", _is_number),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
     "str": ("a string", lambda value: isinstance(value, str)),
@@ -58,7 +58,12 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return f"the truth value {value}" if isinstance(value, bool) else f"{value!r:.80}"
+    if isinstance(value, bool):
+        return f"the truth value {value}"
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python writes no numbers with thousands of digits
+        return "one with thousands of digits"
 
 
 def check_field_types(instance: Any) -> None:
@@ -70,7 +75,9 @@ def check_field_types(instance: Any) -> None:
         value, kind = getattr(instance, field.name), str(field.type)
         expected, is_right = KINDS[kind.removesuffix(" | None")]
         if not ((value is None and kind.endswith(" | None")) or is_right(value)):
-            raise ConfigError(f"{field.name} must be {expected}, got {_shown(value)}.")
+            too_large = isinstance(value, Integral) and not isinstance(value, bool) and "int" in kind
+            limit = f" below {LARGEST}" if too_large else ""
+            raise ConfigError(f"{field.name} must be {expected}{limit}, got {_shown(value)}.")
         if (plain := _plain(value)) is not value:
             object.__setattr__(instance, field.name, plain)  # a frozen dataclass, which is being made
 

@@ -10,6 +10,7 @@ import pytest
 
 from transformer_mb import training_options
 from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import ConfigError
 from transformer_mb.training import TrainingRecipe
 from transformer_mb.training.configuration_file import example
 from transformer_mb.training.settings import read_toml
@@ -150,3 +151,17 @@ def test_the_words_of_options_are_those_of_the_dataclasses():
     fields = {item.name for item in dataclasses.fields(TransformerConfig)}
     assert set(training_options.MODEL) == fields - {*training_options.OF_VOCABULARIES}
     assert documented_tables() in PAGE.read_text(), "put the output of `python -m transformer_mb.training.tables` there"
+
+
+@pytest.mark.parametrize("name", ["num_layers", "num_heads"])
+def test_a_number_of_both_sides_that_is_none_is_refused(tmp_path, name):
+    (tmp_path / "run.toml").write_text(f"[model]\n{name} = nan\n")
+    with pytest.raises(ConfigError, match=f"encoder_{name} must be a whole number, got nan"):
+        read_toml(tmp_path / "run.toml").config(source_vocab_size=9, target_vocab_size=9)
+
+
+def test_a_number_of_thousands_of_digits_is_refused_in_words():
+    with pytest.raises(
+        ConfigError, match="epochs must be a whole number below 9007199254740992, got one with thousands of digits"
+    ):
+        TrainingRecipe(epochs=10**5000)

@@ -88,11 +88,30 @@ def test_flags_override_the_file_which_overrides_the_preset(tmp_path):
         ("[data]\nsource = 3\n", "data.source must be a string, got 3"),
         ("save_every = 'often'\n", "save_every must be a whole number, got 'often'"),
         ("[model\n", "must be TOML, but it is not"),
+        ("[data]\nfields = 3\n", "data.fields must be a list of two strings, got 3"),
+        ("[data]\nfields = ['en', 3]\n", r"data.fields must be a list of two strings, got \['en', 3\]"),
+        ("processes = -1\n", "processes must be at least 1, got -1"),
+        ("save_every = 0\n", "save_every must be at least 1, got 0"),
     ],
 )
 def test_a_file_that_is_wrong_names_what(tmp_path, text, words):
     path = tmp_path / "train.toml"
     path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        read_toml(path)
+
+
+@pytest.mark.parametrize(
+    ("start", "repeated", "words"),
+    [
+        ("[model]\nmax_len = ", "[", "must be TOML, but it is not: it is nested too deep"),
+        ("[training]\nepochs = ", "9", "must be TOML, but it is not: it holds a number with thousands of digits"),
+        ("[training]\nepochs = 0x", "f", "epochs must be a whole number of at most 64 bits, got one of 20000"),
+    ],
+)
+def test_a_file_that_python_cannot_read_is_refused_in_words(tmp_path, start, repeated, words):
+    path = tmp_path / "train.toml"
+    path.write_text(start + 5000 * repeated)
     with pytest.raises(ConfigError, match=words):
         read_toml(path)
 

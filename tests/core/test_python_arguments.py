@@ -45,7 +45,7 @@ def test_numbers_of_numpy_are_numbers_and_stay_plain():
     assert config == tmb.presets.d2l(9, 9, dropout=0.25, suppress_ids=[1], num_hiddens=8)
     for given in (recipe, config):
         json.dumps(given.to_dict())
-    for name, kind in (("learning_rate", "a finite number"), ("epochs", "a whole number below")):
+    for name, kind in (("learning_rate", "a finite number"), ("epochs", "a whole number")):
         with pytest.raises(ConfigError, match=rf"{name} must be {kind}.*, got the truth value True\."):
             TrainingRecipe(**{name: True})
     with pytest.raises(ConfigError, match="epochs must be a whole number"):

@@ -75,7 +75,7 @@ def test_a_recipe_survives_json():
     ("fields", "words"),
     [
         ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"epochs": "3"}, "epochs must be a whole number below 9007199254740992, got '3'"),
+        ({"epochs": "3"}, "epochs must be a whole number, got '3'"),
         ({"epochs": 2.0}, "epochs must be a whole number"),
         ({"accumulate": 0}, "accumulate must be at least 1, got 0"),
         ({"batch_size": True}, "batch_size must be a whole number"),

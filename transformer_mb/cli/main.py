@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..machine.processor import tell_openblas
+from .arguments import Command
 from .commands import (
     average,
     backends,
@@ -40,7 +41,7 @@ app = typer.Typer(
 for module in (backends, presets, demo, train, average, translate, score, generate, evaluate, parity, port, inspect):
     # The workers of parity keep what they say, and what ssh says of its own is for the user.
     run = module.command if module is parity else without_framework_messages(module.command)
-    app.command(module.NAME)(guarded(run))
+    app.command(module.NAME, cls=train.TrainCommand if module is train else Command)(guarded(run))
 for group in (compare, tokenizer):
     app.add_typer(group.app, name=group.NAME)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from ..backend import Backend
 from ..data import Pairs, Vocabulary
 from ..distributed import Place
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 from ..fields import check_names
 from ..inference.translation import Translator
 from ..registry import chosen_backend
@@ -132,6 +132,8 @@ def train(
             or another of the ``signals``. DistributedError: another process did not come, or has ended.
     """
     check_names("option(s) of train", options, (*MODEL_OPTIONS, *RECIPE_FIELDS))
+    if fields is not None and (isinstance(fields, str) or not isinstance(fields, Iterable)):
+        raise ConfigError(f"fields must be two names of JSON lines, source first, got {fields!r:.80}.")
     named = backend if isinstance(backend, str) else None
     if isinstance(backend, Backend):
         chosen_backend(backend, device, dtype)

@@ -95,8 +95,11 @@ def read_toml(path: Path) -> Settings:
         tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} must be TOML, but it is not: {error}. A file of sentence pairs goes to --data.") from None
+    except (ValueError, RecursionError) as error:  # ValueError too for a number with thousands of digits
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error).removesuffix(".")
+        why = "it holds a number with thousands of digits" if "integer string conversion" in why else why
+        raise ConfigError(f"{path} must be TOML, but it is not: {why}. A file of sentence pairs goes to --data.") from None
+    _check_size(tables, path)
     check_names(f"table(s) and key(s) of {path}", tables, (*TABLES, *RUN), places(TOP))
     for name in TABLES:
         if not isinstance(tables.setdefault(name, {}), dict):
@@ -106,6 +109,18 @@ def read_toml(path: Path) -> Settings:
     settings = Settings(**{name: tables[name] for name in TABLES}, run={name: tables[name] for name in RUN if name in tables})
     _check_data(settings, path)
     return settings
+
+
+def _check_size(tables: dict[str, Any], path: Path) -> None:
+    """TOML's whole numbers have 64 bits; of one with thousands of digits Python could not even say what it is."""
+    waiting: list[tuple[str, Any]] = [("the file", tables)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict | list):
+            inner = value.items() if isinstance(value, dict) else ((name, one) for one in value)
+            waiting.extend(inner)
+        elif isinstance(value, int) and abs(value) >= 1 << 63:
+            raise ConfigError(f"{path}: {name} must be a whole number of at most 64 bits, got one of {value.bit_length()}.")
 
 
 def _move(table: dict[str, Any], name: str, place: dict[str, Any], path: Path) -> None:
@@ -120,7 +135,12 @@ def _check_data(settings: Settings, path: Path) -> None:
     for name, value in texts.items():
         kind = int if name in WHOLE_NUMBERS else str
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, got {value!r}.")
+            raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, got {value!r:.80}.")
+        if kind is int and value < 1:
+            raise ConfigError(f"{path}: {name} must be at least 1, got {value}.")
+    names = settings.data.get("fields", ["source", "target"])
+    if not isinstance(names, list) or [isinstance(one, str) for one in names] != [True, True]:
+        raise ConfigError(f"{path}: data.fields must be a list of two strings, got {names!r:.80}.")
 
 
 def from_checkpoint(trainer: Mapping[str, Any]) -> Settings:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import options
+from ..arguments import Command
 from ..reporting import guarded, tell_bad_lines
 
 NAME = "tokenizer"
@@ -58,4 +59,4 @@ def train(
     tell_bad_lines(found)
 
 
-app.command("train")(guarded(train))
+app.command("train", cls=Command)(guarded(train))

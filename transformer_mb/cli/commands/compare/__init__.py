@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from ...arguments import Command
 from ...reporting import guarded
 from . import behaviours, effects, runs, versions
 
@@ -17,4 +18,4 @@ def _compare() -> None:
 
 
 for module in (behaviours, effects, runs, versions):
-    app.command(module.NAME)(guarded(module.command))
+    app.command(module.NAME, cls=Command)(guarded(module.command))
