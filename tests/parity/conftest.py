@@ -1,5 +1,6 @@
 """Workers of the parity matrix, started once for a module."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ PACKAGES = Path(__file__).parent / "packages"
 @pytest.fixture
 def faulty_backends(monkeypatch):
     """Workers and this process find the backends of ``packages``."""
-    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGES), prepend=os.pathsep)
     monkeypatch.syspath_prepend(str(PACKAGES))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 
 from ..errors import ConfigError
 from ..files.regular import read_regular_text
+from ..files.typed_record import check_record, loaded
 from .facts import Fact
 
 Record = TypeVar("Record")
@@ -20,6 +20,8 @@ def record(facts: Sequence[Fact]) -> dict[str, Any]:
 
 
 def facts_of(content: Any) -> list[Fact]:
+    for number, fact in enumerate(content["behaviours"], 1):
+        check_record(Fact, fact, f"fact {number}")
     return [Fact(**fact) for fact in content["behaviours"]]
 
 
@@ -34,7 +36,7 @@ def read_record(path: Path, command: str, make: Callable[[Any], Record]) -> Reco
     """
     must = f"{path} must be what `compare {command} --json` writes, got"
     try:
-        content = json.loads(read_regular_text(path, "facts"))
+        content = loaded(read_regular_text(path, "facts"))
     except ValueError as error:
         raise ConfigError(f"{must} no JSON: {error}.") from None
     try:

@@ -17,8 +17,10 @@ def made_up(seed, error=1e-14, version="1.26", host="here", **changes):
     """What a unit's process might answer."""
     cell = {"row": "layer forward", "case": "layer norm", "dtype": "float64", "backend": "numpy", "status": PASSED}
     result = {**cell, "reason": "a reason", "error": error * (1 + seed), "limit": 1e-12, "seconds": 0.1}
-    counts = {"cells": 1, "planned": 1, "failed": 0, "controls": {"planted": 0, "caught": 0}, "idle": [], "seconds": 0.1}
-    return {"host": host, **counts, "versions": {"numpy": version}, "devices": {"numpy": "cpu"}, "results": [result]} | changes
+    counts = {"cells": 1, "planned": 1, "passed": 1, "failed": 0, "expected_failures": 0, "idle": [], "seconds": 0.1}
+    controls = {"controls": {"planted": 0, "caught": 0}, "control_results": []}
+    column = {"versions": {"numpy": version}, "devices": {"numpy": "cpu"}}
+    return {"host": host, **counts, **controls, **column, "results": [result]} | changes
 
 
 @pytest.fixture

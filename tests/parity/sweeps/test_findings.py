@@ -9,13 +9,15 @@ from transformer_mb.cli.main import main
 from transformer_mb.errors import ParityError
 from transformer_mb.parity.sweeping.sweep import collected
 
+UNMEASURED = made_up(3)["results"][0] | {"error": None}
+
 
 @pytest.fixture
 def swept(folder, units):
     """A function: a folder with one made-up run for each of several changes."""
 
-    def write(*changes):
-        for unit, change in zip(units(len(changes)), changes, strict=True):
+    def write(*changes, labels=()):
+        for unit, change in zip(units(len(changes), *labels), changes, strict=True):
             folder.plan(unit)
             if change is not None:
                 folder.write(unit, made_up(unit.selection.seed, **change), 1)
@@ -25,7 +27,7 @@ def swept(folder, units):
 
 
 def test_the_closest_of_each_row_with_its_seed_and_the_least_of_any(swept):
-    findings = collected(swept({}, {"error": 3e-13}, {}, {"error": float("nan")}))
+    findings = collected(swept({}, {"error": 3e-13}, {}, {"results": [UNMEASURED]}))
     (nearest,) = findings.nearest.values()
     assert (nearest.seed, nearest.runs, findings.seeds) == (1, 3, {0, 1, 2, 3})
     assert nearest.share == pytest.approx(0.6) and nearest.lowest == pytest.approx(0.01)
@@ -36,17 +38,24 @@ def test_the_closest_of_each_row_with_its_seed_and_the_least_of_any(swept):
 
 def test_failures_are_told_once_with_their_seeds(swept, capsys):
     off = made_up(0)["results"][0] | {"status": "failed", "reason": "off by 1"}
-    folder = swept({"failed": 1, "results": [off]}, {}, {"failed": 1, "results": [off, off]})
+    two = {"cells": 2, "planned": 2, "passed": 0, "failed": 2, "results": [off, off | {"case": "layer norm, eps"}]}
+    folder = swept({"passed": 0, "failed": 1, "results": [off]}, {}, two)
     assert main(["parity", "--collect", str(folder.folder)]) == 1
     said = capsys.readouterr().out
     assert "FAILED seeds 0, 2, numpy, 3 cells (layer forward: layer norm [float64]): off by 1\n" in said
-    assert "3 of 3 units read: 3 cells over 3 seeds, 3 failed" in said
+    assert "3 of 3 units read: 4 cells over 3 seeds, 3 failed" in said
 
 
+CONTROL = {"control": "a mistake", "row": "layer forward", "case": "layer norm", "dtype": "float64", "backend": "numpy"}
+MISSED = [CONTROL | {"caught": caught, "reason": ""} for caught in (*[True] * 8, False)]
 INCOMPLETE = {
-    "a mistake was missed": ({"controls": {"planted": 9, "caught": 8}}, "seed 0: 1 of 9 planted mistakes were missed"),
+    "a mistake was missed": (
+        {"controls": {"planted": 9, "caught": 8}, "control_results": MISSED},
+        "seed 0: 1 of 9 planted mistakes were missed",
+    ),
     "an idle column": ({"idle": ["jax executed no cell."]}, "seed 0: jax executed no cell."),
     "cells are missing": ({"planned": 2}, "seed 0: 1 of 2 cells were executed"),
+    "more results than cells": ({"planned": 0, "cells": 0}, "seed 0: 1 of 0 cells have a result"),
 }
 
 
@@ -87,7 +96,7 @@ def test_one_column_on_two_kinds_of_device_is_refused(swept):
 def test_two_versions_under_two_names_are_told_as_each_said(swept, tmp_path, capsys):
     two = {"versions": {"numpy": "1.26", "numpy@new": "2.0"}, "devices": {"numpy": "cpu", "numpy@new": "cpu"}}
     out = tmp_path / "found.json"
-    assert main(["parity", "--collect", str(swept(two, two).folder), "--json", str(out)]) == 0
+    assert main(["parity", "--collect", str(swept(two, two, labels=("numpy", "numpy@new")).folder), "--json", str(out)]) == 0
     assert json.loads(out.read_text())["versions"] == {"numpy": "1.26 on cpu", "numpy@new": "2.0 on cpu"}
     assert "numpy@new 2.0 on cpu" in capsys.readouterr().out
 

@@ -22,7 +22,7 @@ def test_a_column_that_crashes_or_hangs_has_failed_and_is_not_tried_again(fault,
     words, timeout = FAULTS[fault]
     told = []
     unable = run_missing(units(1, "numpy", fault, timeout=timeout), folder, in_turn(2), told.append)
-    ((_, run, _),) = folder.results()
+    ((_, run, *_),) = folder.results()
     assert unable == {} and len(told) == 1 and run["attempts"] == 1
     failed = [one for one in run["results"] if one["backend"] == fault and one["status"] == "failed"]
     assert words in failed[-1]["reason"], failed

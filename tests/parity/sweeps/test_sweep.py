@@ -58,7 +58,8 @@ def test_a_file_that_is_not_whole_is_run_again_and_not_read(kind, folder, units)
     path = folder.folder / "units" / f"{units(3)[1].name}.json"
     whole = path.read_text()
     path.write_text(spoiled(kind, whole))
-    assert len(collected(folder).missed) == 1
+    (refused,) = collected(folder).refused
+    assert refused.startswith(f"units/{path.name}: ")
     again = Engine()
     run_missing(units(3), folder, again, silent)
     assert again.asked == [1] and path.read_text() == whole
@@ -88,7 +89,7 @@ def test_what_cannot_be_run_is_not_tried_again(folder, units):
 
 
 def test_failed_cells_are_a_result_and_not_tried_again(folder, units):
-    failed = made_up(0, failed=1)
+    failed = made_up(0, passed=0, failed=1)
     failed["results"][0] |= {"status": "failed", "reason": "off"}
     engine = Engine(seed_0=[failed])
     run_missing(units(1), folder, engine, silent)

@@ -54,7 +54,7 @@ class Findings:
         units: how many were planned. cells: how many were executed. retried: units that took more than one attempt.
         versions: by column, the version and the kind of device, and a host that told them. source: of this library.
         failures: by column and reason. incomplete: what else kept runs from holding, a line each.
-        missed: units without a result, a line each.
+        missed: units without a result, and refused: files that cannot be used, a line each.
         nearest: by column, row and dtype.
     """
 
@@ -67,11 +67,12 @@ class Findings:
     failures: dict[tuple[str, str], Failure] = field(default_factory=dict)
     incomplete: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     nearest: dict[tuple[str, str, str], Nearest] = field(default_factory=dict)
 
     @property
     def read(self) -> int:
-        return self.units - len(self.missed)
+        return self.units - len(self.missed) - len(self.refused)
 
     @property
     def failed(self) -> int:
@@ -79,7 +80,7 @@ class Findings:
 
     @property
     def holds(self) -> bool:
-        return self.units > 0 and not (self.failures or self.incomplete or self.missed)
+        return self.units > 0 and not (self.failures or self.incomplete or self.missed or self.refused)
 
     @property
     def ordered(self) -> list[Nearest]:
@@ -113,6 +114,11 @@ class Findings:
             else:
                 self.nearest[key] = Nearest(seed, one, one.share or 0.0)
 
+    def refuse(self, reason: str) -> None:
+        """A unit whose file cannot be used; the others are."""
+        self.units += 1
+        self.refused.append(reason)
+
     def _note_incomplete(self, seed: int, run: Mapping[str, Any]) -> None:
         controls = run["controls"]
         if missed := controls["planted"] - controls["caught"]:
@@ -120,6 +126,8 @@ class Findings:
         self.incomplete += [f"seed {seed}: {sentence}" for sentence in run["idle"]]
         if run["cells"] != run["planned"] and not run["failed"]:
             self.incomplete.append(f"seed {seed}: {run['cells']} of {run['planned']} cells were executed")
+        elif len(run["results"]) != run["planned"]:
+            self.incomplete.append(f"seed {seed}: {len(run['results'])} of {run['planned']} cells have a result")
 
     def _check_same(self, run: Mapping[str, Any]) -> None:
         source = run["unit"]["source"]
@@ -155,6 +163,7 @@ class Findings:
             ],
             "incomplete": self.incomplete,
             "missed": self.missed,
+            "refused": self.refused,
             "closest": [
                 {"seed": one.seed, **as_json(one.result), "lowest": one.lowest, "runs": one.runs} for one in self.ordered
             ],

@@ -62,9 +62,12 @@ def collected(folder: SweepFolder, seeds: Iterable[int] = ()) -> Findings:
     """What all units of a folder have found. Those that were planned and have no result are missed by name, and so are the
     ``seeds`` that are to be there and that no command has come to plan."""
     findings, planned = Findings(), set()
-    for name, run, seed in folder.results():
-        findings.add(name, seed, run)
-        planned.add(seed)
+    for found in folder.results():
+        if found.run is None and found.refused:
+            findings.refuse(found.refused)
+        else:
+            findings.add(found.name, found.seed, found.run)
+        planned.add(found.seed)
     for seed in seeds:
         if seed not in planned:
             findings.add("no unit", seed, None, "nobody has planned it here")

@@ -225,6 +225,7 @@ def _lines(findings: Findings) -> list[str]:
         lines.append(f"... and {len(failures) - SHOWN} more reasons; --json has them all")
     lines += [f"FAILED {line}" for line in findings.incomplete]
     lines += [f"NOT EXECUTED {line}" for line in findings.missed]
+    lines += [f"REFUSED {line}" for line in findings.refused]
     retried = f", {findings.retried} of them after a retry" if findings.retried else ""
     return [
         *lines,
