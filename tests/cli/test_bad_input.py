@@ -116,7 +116,7 @@ def test_no_checkpoint_at_all(fails, tmp_path):
 def test_a_line_that_is_too_long_is_named(fails, trained, train_fails, data, tmp_path):
     long = tmp_path / "long.tsv"
     long.write_text(data.read_text() + "word " * 30 + "\tmot\n")
-    assert "source of pair 41 must be at most 30 tokens long" in train_fails("--data", long)
+    assert "long.tsv, line 41: the source must be at most 30 tokens long" in train_fails("--data", long)
     message = fails("translate", trained, "--max-steps", 31, stdin="go .")
     assert "max_steps must be from 1 to max_len = 30, got 31" in message
 
@@ -245,7 +245,7 @@ def test_errors_of_train_name_its_flags(fails, settings_file, tmp_path):
     long = tmp_path / "long.tsv"
     long.write_text("word " * 30 + "\tmot\n")
     message = fails("train", settings_file, "--data", long, "--out", tmp_path / "model")
-    assert message.endswith("1 of 1 are too long. num_steps (--num-steps 30) cuts them.")
+    assert "1 of 1 pairs are too long. Remedies: num_steps (--num-steps 30), which cuts them" in message
     message = fails("train", settings_file, "--out", tmp_path / "model", "--clip-norm", "-1")
     assert "clip_norm must be positive, or None for no limit (0 in a flag or a file), got -1.0." in message
 

@@ -109,7 +109,8 @@ class Batches:
             Sentences(ids, eos_id, pad_id, limit, cut, f"{name} of pair") for name, ids in zip(SIDES, sides, strict=True)
         )
         longest = np.maximum(self._sources.lengths, self._targets.lengths)
-        self._widths = padded_widths(longest, num_steps, bucket_widths, max_len)
+        widest = min((most for most in (max_len, batch_tokens) if most is not None), default=None)
+        self._widths = padded_widths(longest, num_steps, bucket_widths, widest)
         self._ends, self._padded = batch_plan(self._widths, batch_size, batch_tokens)
         # Of one width, sentences of equal length come together; a given width mixes them all, as in D2L.
         self._by_length = num_steps is None

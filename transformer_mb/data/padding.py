@@ -66,7 +66,8 @@ class Sentences:
 def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Sequence[int], max_len: int | None) -> np.ndarray:
     """The width to which each length is padded: ``num_steps``, or the smallest bucket that holds it.
 
-    Past the last bucket the widths are its multiples; none is wider than ``max_len``, which the model could not take.
+    Past the last bucket the widths are its multiples; none is wider than ``max_len``, which the model could not take, but for
+    what is longer itself.
     """
     if num_steps is not None:
         return np.full(len(lengths), num_steps, np.min_scalar_type(num_steps))
@@ -76,7 +77,7 @@ def padded_widths(lengths: np.ndarray, num_steps: int | None, bucket_widths: Seq
     widest = table[-1]
     within = table[np.minimum(np.searchsorted(table, lengths), len(table) - 1)]
     widths = np.where(lengths <= widest, within, -(-lengths // widest) * widest)
-    widths = widths if max_len is None else np.minimum(widths, max_len)
+    widths = widths if max_len is None else np.minimum(widths, np.maximum(lengths, max_len))
     return widths.astype(np.min_scalar_type(widths.max(initial=0)))  # one for each pair of a corpus of millions
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,6 +11,8 @@ from typing import Any
 
 from ..errors import DataError
 from ..extras import install_command
+from .tokenizer_json import EXPECTED, amended
+from .tokenizer_trial import check_reading
 
 SPACE = "\u2581"  # how SentencePiece writes a space
 # What the four roles are called in tokenizers of the field; our own name first. A decoder may start with <pad>, and a
@@ -31,12 +33,14 @@ class SubwordModel:
     Attributes:
         entries: its tokens in the order of their ids; special: the ids of the roles ``unk``, ``pad``, ``bos``, ``eos``.
         split: text to pieces, which are entries or unknown. join: pieces to text; it never raises for entries.
+        content: the file with what was added to it.
     """
 
     entries: tuple[str, ...]
     special: dict[str, int]
     split: Callable[[str], list[str]]
     join: Callable[[Iterable[str]], str]
+    content: bytes
 
 
 def library(name: str) -> Any:
@@ -47,15 +51,22 @@ def library(name: str) -> Any:
         raise DataError(f"Subwords need the package {name}, which is not installed: {install_command('text')}.") from None
 
 
-def read_tokenizers(content: bytes) -> SubwordModel:
-    """A tokenizer.json of Hugging Face ``tokenizers``. Special tokens are not recognized inside a text. Raises DataError."""
+def read_tokenizers(content: bytes, wanted: Sequence[str] | None = None) -> SubwordModel:
+    """A tokenizer.json of Hugging Face ``tokenizers``. Raises DataError.
+
+    Special tokens are not recognized inside a text; tokens for padding and for what is unknown are added where they are missing
+    (``wanted``: only if they are of these), and dropout is off.
+    """
+    tokenizers = library("tokenizers")
+    content, unknown = amended(content, tokenizers.pre_tokenizers.ByteLevel.alphabet(), wanted)
+    check_reading("tokenizers", content)
     try:
-        tokenizer = library("tokenizers").Tokenizer.from_buffer(content)
+        tokenizer = tokenizers.Tokenizer.from_buffer(content)
         entries = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
-    except (DataError, KeyboardInterrupt):
+    except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        raise DataError(f"A tokenizer.json was expected, which tokenizers does not find here: {error!s:.200}.") from None
+        raise DataError(f"{EXPECTED}: {error!s:.200}.") from None
     if None in entries:
         raise DataError(f"The ids of a tokenizer must be 0, 1, 2, ..., but no token has the id {entries.index(None)}.")
     tokenizer.encode_special_tokens = True
@@ -63,6 +74,7 @@ def read_tokenizers(content: bytes) -> SubwordModel:
     tokenizer.no_truncation()
     decoder = tokenizer.decoder
     special = {role: _first(role, names, entries) for role, names in NAMES.items()}
+    special |= {"unk": entries.index(unknown)} if unknown in entries else {}
 
     def split(text: str) -> list[str]:
         return tokenizer.encode(text, add_special_tokens=False).tokens
@@ -70,7 +82,7 @@ def read_tokenizers(content: bytes) -> SubwordModel:
     def join(pieces: Iterable[str]) -> str:
         return " ".join(pieces) if decoder is None else decoder.decode(list(pieces))
 
-    return SubwordModel(tuple(entries), special, split, join)
+    return SubwordModel(tuple(entries), special, split, join, content)
 
 
 def _first(role: str, names: tuple[str, ...], entries: list[str]) -> int:
@@ -86,6 +98,7 @@ def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -
     ``entries``: the tokens by id where another list says them, as MarianMT's vocab.json does; its pieces are looked up there.
     """
     processor = library("sentencepiece").SentencePieceProcessor()
+    check_reading("sentencepiece", content)
     try:
         processor.LoadFromSerializedProto(content)
         own = [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
@@ -110,4 +123,4 @@ def read_sentencepiece(content: bytes, entries: tuple[str, ...] | None = None) -
         text = processor.decode_pieces(list(pieces)).replace(SPACE, " ")
         return text if outer_spaces else text.strip()  # a model that drops them where it reads has none to write
 
-    return SubwordModel(tuple(own) if entries is None else entries, roles, split, join)
+    return SubwordModel(tuple(own) if entries is None else entries, roles, split, join, content)

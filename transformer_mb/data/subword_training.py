@@ -10,6 +10,7 @@ from ..config import check_sizes
 from ..errors import ConfigError, DataError
 from .subword_models import library
 from .subwords import SubwordVocabulary
+from .tokenizer_trial import trust
 from .vocabulary import SPECIAL_TOKENS
 
 MODELS = ("bpe", "unigram")
@@ -53,7 +54,9 @@ def train_subwords(texts: Iterable[str], vocab_size: int = 8000, model: str = "b
     if first is None:
         raise DataError("A tokenizer is trained on at least one text, got none.")
     tokenizer.train_from_iterator(_after(first, chunks), trainer=trainer)
-    return SubwordVocabulary("tokenizers", tokenizer.to_str(pretty=True).encode())
+    content = tokenizer.to_str(pretty=True).encode()
+    trust(content)
+    return SubwordVocabulary("tokenizers", content)
 
 
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -42,17 +42,16 @@ class SubwordVocabulary(Vocabulary):
     ):
         if kind not in SUFFIXES:
             raise DataError(f"The kind of a tokenizer must be one of {', '.join(SUFFIXES)}, got {kind!r}.")
-        self.kind, self.content = kind, bytes(content)
+        self.kind, content = kind, bytes(content)
         if kind == "sentencepiece":
-            model = read_sentencepiece(self.content, None if entries is None else tuple(entries))
+            model = read_sentencepiece(content, None if entries is None else tuple(entries))
         else:
-            model = read_tokenizers(self.content)
+            model = read_tokenizers(content, entries)
+        self.content = model.content
         if entries is not None and tuple(entries) != model.entries:
             raise DataError("The tokens of a vocabulary must be those of its tokenizer, got others.")
         pipeline = TextPipeline(kind, f"subwords of {kind}", model.split, model.join)
         super().__init__(model.entries, pipeline, model.special if special is None else special)
-        roles = set(self.special.values())
-        self._id_in_text = {token: number for number, token in enumerate(self.entries) if number not in roles}
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> SubwordVocabulary:
@@ -86,20 +85,27 @@ class SubwordVocabulary(Vocabulary):
         """The subwords of a text; raises DataError for half of a surrogate pair, which is no text."""
         try:
             if isinstance(text, str):
+                text.encode("utf-8")
                 return super().pieces(text)
-        except (TypeError, UnicodeError, RuntimeError):  # what the libraries make of it
+        except UnicodeEncodeError:
             pass
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic in Rust is no Exception
+            raise DataError(f"The tokenizer cannot make tokens of {text!r:.80}: {error!s:.200}.") from None
         got = repr(text) if isinstance(text, str) else type(text).__name__
         raise DataError(f"A text must be a str of Unicode characters, got {got:.80}.")
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text, without bos and eos."""
-        return [self._id_in_text.get(piece, self.unk_id) for piece in self.pieces(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; the special tokens are left out."""
         silent = set(self.special.values())
-        return self.pipeline.detokenize(self.tokens(number for number in ids if number not in silent))
+        tokens = self.tokens(number for number in ids if number not in silent)
+        try:
+            return self.pipeline.detokenize(tokens)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            raise DataError(f"The tokenizer cannot make text of {' '.join(tokens):.80}: {error!s:.200}.") from None
 
     def _fields(self) -> dict[str, Any]:
         return {**super()._fields(), "tokenizer": hashlib.sha256(self.content).hexdigest()}

@@ -37,6 +37,8 @@ class Vocabulary:
         self._id_of = _numbered(self.entries)
         _check_special(self.special, len(self.entries))
         self.unk_id, self.pad_id, self.bos_id, self.eos_id = (self.special[role] for role in SPECIAL_TOKENS)
+        roles = set(self.special.values())  # no text spells these
+        self._id_in_text = {token: number for token, number in self._id_of.items() if number not in roles}
 
     @classmethod
     def from_tokens(cls, lists: Iterable[Sequence[str]], min_freq: int = 1, pipeline: str = "words") -> Vocabulary:
@@ -93,8 +95,8 @@ class Vocabulary:
         return self.pipeline.detokenize(self.pieces(text))
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a sentence as its pipeline splits it, without bos and eos."""
-        return self.ids(self.pieces(text))
+        """The ids of a sentence, without bos and eos. A special token's name in it, such as <eos>, is an unknown word."""
+        return [self._id_in_text.get(piece, self.unk_id) for piece in self.pieces(text)]
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of many sentences."""

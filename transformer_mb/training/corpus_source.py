@@ -18,6 +18,13 @@ def reading(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"fields": data.get("fields"), "columns": data.get("columns"), "bad_lines": data.get("bad_lines", "stop")}
 
 
+def validation_pairs(data: Mapping[str, Any]) -> Pairs | None:
+    """Those that are measured; they are kept in memory."""
+    if not (path := data.get("validation")):
+        return None
+    return read_pairs(path, data.get("validation_target"), **reading(data))
+
+
 class CorpusSource:
     """Sentence pairs as text, and how they become ids.
 
@@ -66,9 +73,9 @@ class CorpusSource:
 
         return made() if self.cache is None else self.cache.vocabularies((pipeline, min_freq, shared), made)
 
-    def tokenized(self, vocabularies: tuple[Vocabulary, Vocabulary], num_steps: int | None, max_len: int) -> TokenizedPairs:
-        """Where bad lines are dropped and nothing cuts them, sentences longer than the model takes are dropped too."""
-        longest = max_len - 1 if self.action == "drop" and num_steps is None else None
+    def tokenized(self, vocabularies: tuple[Vocabulary, Vocabulary], most: int | None) -> TokenizedPairs:
+        """Where bad lines are dropped, pairs with a side of more than ``most`` tokens, <eos> counted, are dropped too."""
+        longest = most - 1 if self.action == "drop" and most is not None else None
         if self.cache is not None:
             return self.cache.tokenized(vocabularies, longest)
         return tokenized(self.pairs, vocabularies, longest)

@@ -12,7 +12,7 @@ from ..backend import Backend
 from ..checkpoint import Checkpoint
 from ..checkpoint.files import holds_checkpoint
 from ..config import TransformerConfig
-from ..data import Batches, Pairs, TokenizedPairs, read_pairs, tokenized
+from ..data import Batches, Pairs, TokenizedPairs
 from ..data.padding import check_limits
 from ..data.subwords import read_tokenizers_of
 from ..distributed import Alone, Place, Processes
@@ -23,9 +23,10 @@ from ..trainer import check_offered
 from ..training_options import FILES, RUN_DEFAULTS
 from .begun import begun_model, begun_otherwise, check_pairs, listed, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
-from .corpus_source import CorpusSource, reading
+from .corpus_source import CorpusSource, validation_pairs
 from .decoding_options import DecodingOptions
 from .destination import check_folder
+from .lengths import within_lengths
 from .logs import check_logs
 from .recipe import TrainingRecipe
 from .schedule_notes import schedule_notes
@@ -70,6 +71,7 @@ class Job:
     processes: Processes = field(default_factory=Alone)
     validation: Pairs | None = None
     validation_batches: Batches | None = None
+    validation_dropped: int = 0
     decoding: DecodingOptions
     log: str | None = None
     tensorboard: str | None = None
@@ -94,6 +96,10 @@ class Job:
         known, precision = BUILT_IN.get(self.backend.name), self.recipe.precision
         if known and precision in known.on_gpu and self.backend.hardware is None:  # a processor has no such products
             notes.append(f"note: precision {precision} has no effect on {self.backend.device_name}")
+        if self.validation_dropped:
+            notes.append(f"note: validation pairs longer than batch_tokens: {self.validation_dropped:,} dropped from its loss")
+        if self.described["digest"] == self.described.get("validation_digest"):
+            notes.append("note: the validation measures the pairs that are trained on, and so says nothing of others")
         if not self.is_finished:
             notes += [f"note: {sentence}" for sentence in schedule_notes(self.recipe, self.resume, len(self.batches))]
             if self.compiles:
@@ -164,7 +170,7 @@ def prepare(
     if given.pairs is None and not settings.data.get("source"):
         raise ConfigError(_missing_pairs(resume, by_command))
     source = CorpusSource.of(given.pairs, settings.data, recipe.num_examples, folder, tell)
-    validation = given.validation or _validation(settings.data)
+    validation = given.validation or validation_pairs(settings.data)
     chosen = given.vocabularies
     if chosen is None and (tokenizer := (settings if checkpoint is None else asked).data.get("tokenizer")):
         chosen = read_tokenizers_of(tokenizer)
@@ -172,8 +178,10 @@ def prepare(
         config, both = _new_model(settings, chosen or _of_words(settings, recipe, source))
     else:
         config, both = begun_model(asked, checkpoint, chosen)
-    pairs = source.tokenized(both, recipe.num_steps, config.max_len)
-    measured = tokenized(validation, both) if validation else None
+    pairs = within_lengths(source, both, recipe, config.max_len, given.pairs, settings.data)
+    measured = None
+    if validation:
+        measured = within_lengths(CorpusSource(validation), both, recipe, config.max_len, given.validation, settings.data, True)
     kept = {name: settings.run[name] for name in KEPT if settings.run.get(name) is not None}
     described = {**settings.data, "preset": settings.preset, "run": {**_named(run, backend), **kept}}
     described |= _digests("", pairs)
@@ -202,6 +210,7 @@ def prepare(
         processes=processes,
         validation=validation,
         validation_batches=None if measured is None else _batches(measured, recipe, config, backend, measured=True),
+        validation_dropped=0 if measured is None else measured.counts.too_long,
         decoding=decoding,
         **logs,
     )
@@ -218,12 +227,6 @@ def _check_places(begun: Mapping[str, Any], asked: Mapping[str, Any], given: Giv
                 f"There is no file {path}, which this training began with: {option} (--{option.replace('_', '-')}) names it "
                 "where it is now."
             )
-
-
-def _validation(data: Mapping[str, Any]) -> Pairs | None:
-    if not (path := data.get("validation")):
-        return None
-    return read_pairs(path, data.get("validation_target"), **reading(data))
 
 
 def _batches(

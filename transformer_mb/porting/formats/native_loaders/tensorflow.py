@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import PortError
-from ...safety.limits import limit_process
+from ....processes.limits import limit_process
 from ...safety.raw_arrays import DTYPES, size_of
 
 ENDING = "/.ATTRIBUTES/VARIABLE_VALUE"

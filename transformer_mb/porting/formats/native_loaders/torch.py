@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import PortError
-from ...safety.limits import limit_process
+from ....processes.limits import limit_process
 from . import torch_adam
 from .torch_names import without_wrappers
 

@@ -21,5 +21,6 @@ def limit_process(file_size: int) -> None:
             used = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData"))
         limit = used + GROWTH * file_size + ALLOWANCE
         resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         seconds = int(time.process_time()) + SECONDS + file_size // BYTES_A_SECOND
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))

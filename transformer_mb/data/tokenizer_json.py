@@ -1,0 +1,144 @@
+"""A tokenizer.json before its library reads it: what it lacks is added, what would be random or without bounds is not taken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..errors import DataError
+
+UNKNOWN, PADDING = ("<unk>", "[UNK]"), ("<pad>", "[PAD]")
+RAREST = -100.0  # the score of a unigram that no text is to contain
+MOST_GROWTH = 1000  # times that replacements may make a text longer: one letter by a whole phrase
+OF_BYTES = frozenset(f"<0x{number:02X}>" for number in range(256))
+EXPECTED = "A tokenizer.json was expected, which tokenizers does not find here"
+
+
+def amended(content: bytes, alphabet: Sequence[str], entries: Sequence[str] | None = None) -> tuple[bytes, str | None]:
+    """The file with a token for what is unknown and one for padding, without dropout; and the name of the first.
+
+    Args:
+        alphabet: the 256 characters that stand for bytes where a tokenizer is of bytes.
+        entries: the tokens that it must have; no other is added then.
+    Raises:
+        DataError: it is no JSON, or makes text so much longer that it would take all memory.
+    """
+    try:
+        fields = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{EXPECTED}: {error!s:.200}.") from None
+    model = fields.get("model") if isinstance(fields, dict) else None
+    added = fields.get("added_tokens") if isinstance(fields, dict) else None
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(vocabulary, dict | list) or not isinstance(added, list | None):
+        return content, None  # the library says what is wrong
+    for part in ("normalizer", "pre_tokenizer", "decoder"):
+        _check_growth(fields.get(part), part)
+    changed = bool(model.get("dropout"))  # with it the tokens of a text are others each time
+    model |= {"dropout": None} if changed else {}
+    kind, fields["added_tokens"] = model.get("type"), added or []
+    tokens = _Tokens(vocabulary, fields["added_tokens"], entries)
+    if kind == "Unigram":
+        changed |= _unigram_unknown(model, tokens)
+    elif kind in ("BPE", "WordLevel", "WordPiece") and isinstance(vocabulary, dict):
+        changed |= _word_unknown(model, tokens, _takes_all_bytes(fields, alphabet))
+    changed |= not tokens.first(PADDING) and tokens.add(PADDING[0])
+    return (json.dumps(fields).encode() if changed else content), tokens.unknown
+
+
+class _Tokens:
+    """The tokens of a file by name, and those that may be added."""
+
+    def __init__(self, vocabulary: dict[str, Any] | list[Any], added: list[Any], entries: Sequence[str] | None):
+        self.vocabulary, self._added, self._entries = vocabulary, added, entries
+        own = vocabulary if isinstance(vocabulary, dict) else {}
+        if isinstance(vocabulary, list):
+            own = {one[0]: number for number, one in enumerate(vocabulary) if isinstance(one, list) and one}
+        beside = {one.get("content"): one.get("id") for one in added if isinstance(one, dict)}
+        self.ids = {name: number for name, number in {**beside, **own}.items() if isinstance(name, str)}
+        self.unknown: str | None = None
+
+    def first(self, names: Sequence[str]) -> str | None:
+        return next((name for name in names if name in self.ids), None)
+
+    def may_add(self, name: str) -> bool:
+        return self._entries is None or name in self._entries
+
+    def add(self, name: str) -> bool:
+        """As a token that no text contains."""
+        if not self.may_add(name):
+            return False
+        self.ids[name] = len(self.ids)
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+        self._added.append({"id": self.ids[name], "content": name, **flags, "special": True})
+        return True
+
+
+def _word_unknown(model: dict[str, Any], tokens: _Tokens, all_bytes: bool) -> bool:
+    """Without such a token characters would be swallowed (BPE), or refused one by one."""
+    name = model.get("unk_token")
+    if (name is None and all_bytes) or not isinstance(name, str | None):
+        return False
+    name = tokens.unknown = name or tokens.first(UNKNOWN) or UNKNOWN[0]
+    if model.get("unk_token") == name and name in tokens.vocabulary:
+        return False
+    if name not in tokens.ids and not tokens.may_add(name):
+        tokens.unknown = None
+        return False
+    model["unk_token"] = name
+    model["vocab"].setdefault(name, tokens.ids.setdefault(name, len(tokens.ids)))
+    return True
+
+
+def _unigram_unknown(model: dict[str, Any], tokens: _Tokens) -> bool:
+    vocabulary, number = model["vocab"], model.get("unk_id")
+    if not isinstance(vocabulary, list) or isinstance(number, int) or tokens.ids.keys() >= OF_BYTES:
+        if isinstance(vocabulary, list) and isinstance(number, int) and 0 <= number < len(vocabulary):
+            tokens.unknown = next((name for name, at in tokens.ids.items() if at == number), None)
+        return False
+    name = tokens.unknown = tokens.first(UNKNOWN) or UNKNOWN[0]
+    if name not in tokens.ids and len(tokens.ids) == len(vocabulary) and tokens.may_add(name):
+        tokens.ids[name] = len(vocabulary)
+        vocabulary.append([name, RAREST])
+    if tokens.ids.get(name, len(vocabulary)) >= len(vocabulary):
+        raise DataError("A tokenizer of the kind Unigram must say which of its tokens is for what it does not know (unk_id).")
+    model["unk_id"] = tokens.ids[name]
+    return True
+
+
+def _takes_all_bytes(fields: dict[str, Any], alphabet: Sequence[str]) -> bool:
+    """Whether there is a token for each byte, so that nothing is unknown."""
+    vocabulary = fields["model"]["vocab"]
+    if fields["model"].get("byte_fallback") and vocabulary.keys() >= OF_BYTES:
+        return True
+    kinds = {one.get("type") for part in ("normalizer", "pre_tokenizer") for one in _parts(fields.get(part))}
+    return "ByteLevel" in kinds and vocabulary.keys() >= set(alphabet)
+
+
+def _check_growth(part: Any, name: str) -> None:
+    growth = 1.0
+    for one in _parts(part):
+        growth *= _growth(one)
+    if growth > MOST_GROWTH:
+        raise DataError(
+            f"The {name} of a tokenizer must make no text more than {MOST_GROWTH:,} times as long, got {growth:.3g}."
+        )
+
+
+def _parts(part: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(part, dict):
+        yield part
+        for inner in part.values():
+            if isinstance(inner, list):
+                for one in inner:
+                    yield from _parts(one)
+
+
+def _growth(part: dict[str, Any]) -> float:
+    """How many times longer the longest replacement makes what it replaces."""
+    given, pattern = part.get("content"), part.get("pattern")
+    if part.get("type") != "Replace" or not isinstance(given, str):
+        return 1.0
+    found = pattern.get("String") if isinstance(pattern, dict) else None
+    return max(1.0, len(given.encode(errors="replace")) / max(1, len(found.encode(errors="replace")) if found else 1))
