@@ -11,6 +11,7 @@ from ..config import TransformerConfig
 from ..data.subwords import SUFFIXES, SubwordVocabulary, vocabulary_of
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, DataError
+from ..files.addresses import is_address
 from ..files.regular import LARGEST, read_regular_file, read_regular_text
 from ..files.whole_folder import current_folder
 
@@ -41,6 +42,8 @@ def check_folder_name(folder: Any) -> None:
     """Refuse what names no folder: ``Path("")`` would be the current one. Raises ConfigError."""
     if not isinstance(folder, str | PathLike) or not isinstance(name := fspath(folder), str) or not name:
         raise ConfigError(f"The folder of a checkpoint must be a path, got {folder!r:.80}.")
+    if is_address(name):
+        raise ConfigError(f"The folder of a checkpoint must be a path on this machine, got the address {name}.")
 
 
 def holds_checkpoint(folder: Path) -> bool:

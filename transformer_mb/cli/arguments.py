@@ -6,13 +6,23 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from ..files.addresses import is_address
+
 
 class Command(TyperCommand):
-    """A command whose options are given once each: of two values the first would be lost without a word."""
+    """A command whose options are given once each: of two values the first would be lost without a word.
+
+    Its paths are called PATH where they have no other word, and an address is refused as one.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        for parameter in filter(_is_path, self.params):
+            parameter.metavar = parameter.metavar or "PATH"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
-            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            values, _, order = self.make_parser(ctx).parse_args(args=list(args))
         except Exception as error:
             # Of Typer's own click, or of click's, by its version.
             name = str(getattr(error, "option_name", "")) if type(error).__name__ == "NoSuchOption" else ""
@@ -24,11 +34,21 @@ class Command(TyperCommand):
             if parameter in seen and _takes_one_value(parameter):
                 ctx.fail(f"{parameter.opts[0]} must be given once, got it twice.")
             seen.add(parameter)
+        for parameter in filter(_is_path, self.params):
+            value = values.get(parameter.name)
+            for one in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(one, str) and is_address(one):
+                    name = (parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar) or ""
+                    ctx.fail(f"{name} must be a path on this machine, got the address {one}.")
         return super().parse_args(ctx, args)
 
     def said_elsewhere(self, name: str) -> str:
         """A sentence on where that is said which is no option here; empty where nothing is known of it."""
         return ""
+
+
+def _is_path(parameter: Any) -> bool:
+    return parameter.type.name in ("path", "named_path")
 
 
 def _takes_one_value(parameter: Any) -> bool:

@@ -38,7 +38,8 @@ class CorpusFiles:
         bad_lines: str = "stop",
         tell: Callable[[str], None] = lambda text: None,
     ):
-        self.paths = tuple(Path(fspath(one)) for one in (path, target_path) if one is not None)
+        self._names = tuple(fspath(one) for one in (path, target_path) if one is not None)
+        self.paths = tuple(map(Path, self._names))  # of an address they keep one slash of two
         self.how: dict[str, Any] = {"num_examples": num_examples, "fields": fields, "columns": columns}
         self.bad_lines, self._tell = BadLines(bad_lines), tell
         self._read: list[bytes] | None = None
@@ -77,12 +78,12 @@ class CorpusFiles:
         Raises DataError.
         """
         found = []
-        for path in self.paths:
+        for path, name in zip(self.paths, self._names, strict=True):
             try:
                 with path.open("rb") as file:
                     found.append(hashlib.file_digest(file, "sha256").digest())
             except OSError as error:
-                raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+                raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
         return self._combined(found)
 
     def check_read(self, digest: str) -> None:

@@ -132,7 +132,7 @@ def read_tokenizers_of(path: str | PathLike[str]) -> tuple[SubwordVocabulary, Su
     """
     place = Path(path)
     if not place.is_dir():
-        shared = SubwordVocabulary.from_file(place)
+        shared = SubwordVocabulary.from_file(path)
         return shared, shared
     found = {name: _in_folder(place, name) for name in ("shared", *BOTH)}
     if (found["shared"] is None) == (found["source"] is None) or (found["source"] is None) != (found["target"] is None):
