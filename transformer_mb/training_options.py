@@ -89,6 +89,7 @@ TRAINING: dict[str, tuple[Any, str]] = {
     "validate_every_steps": (None, "steps between two validations; 0: one after every epoch; the last step is always measured"),
     "validation_metric": ("loss", "loss, bleu or chrf: what the best validation and early stopping go by"),
     "validation_lines": (None, "translate the first N validation pairs each time; 0: all for bleu and chrf, else none"),
+    "validation_tokenize": ("13a", "sacreBLEU's tokenization for bleu: 13a, intl, zh, ja-mecab, ko-mecab, char or none"),
     "early_stopping": (None, "stop after N validations that were no new best; 0: never"),
     "keep": ("best", "the checkpoint's model: best by validation, or last; without validation the last"),
     "keep_best": (1, "save the weights of the N best validations for average; with keep = last of the N latest"),
@@ -119,6 +120,7 @@ DECODING: dict[str, str] = {
 RUN: dict[str, str] = {
     "preset": "a published architecture with its recipe",
     "out": "the checkpoint folder",
+    "init_from": "begin from the model of this checkpoint folder, with its vocabularies and a new optimizer",
     "backend": "the framework; else TRANSFORMER_MB_BACKEND, else numpy",
     "device": "as the framework names it; else its default",
     "dtype": "of weights and activations",

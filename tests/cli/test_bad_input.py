@@ -19,7 +19,8 @@ def train_fails(fails, tmp_path, settings_file):
 
     def run(*arguments: object) -> str:
         (tmp_path / "runs").mkdir(exist_ok=True)
-        message = fails("train", settings_file, "--epochs", 1, "--out", tmp_path / "runs" / "model", *arguments)
+        epochs = () if "--epochs" in arguments else ("--epochs", 1)
+        message = fails("train", settings_file, *epochs, "--out", tmp_path / "runs" / "model", *arguments)
         assert os.listdir(tmp_path / "runs") == []
         return message
 

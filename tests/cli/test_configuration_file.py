@@ -76,7 +76,7 @@ def test_decoding_is_what_the_validation_is_scored_with(cli, settings_file, data
     assert cli("train", path, *command).status == 0
     assert cli("train", *command[:0], "--resume", "--epochs", 2, "--out", tmp_path / "model").status == 0
     assert cli("train", settings_file, *command, "--force").status == 0
-    assert seen == [(2, 1.0, 0.5, 4, "skip"), (2, 1.0, 0.5, 4, "skip"), (1, 0.6, 0.0, None, "cut")]
+    assert seen == [(2, 1.0, 0.5, "13a", 4, "skip")] * 2 + [(1, 0.6, 0.0, "13a", None, "cut")]
 
 
 def test_the_words_of_decoding_are_those_of_its_options():

@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from transformer_mb.checkpoint import load, read_checkpoint
 from transformer_mb.cli.main import main
 from transformer_mb.registry import VARIABLE
 
@@ -63,9 +65,25 @@ def test_evaluate(trained, backend_name, monkeypatch):
     assert scores["exact_match"] == 1.0 and scores["bleu"]["value"] == pytest.approx(100.0)
 
 
-def test_another_backend_reads_the_checkpoint(trained, reference):
-    from transformer_mb.checkpoint import load, read_checkpoint
+def test_a_training_begins_from_another_ones_model(trained, backend_name, tmp_path):
+    """One step so small that it shows what it began from."""
+    command = [
+        "train",
+        "--data",
+        str(trained / "pairs.tsv"),
+        "--init-from",
+        str(trained / "model"),
+        "--out",
+        str(tmp_path / "fine"),
+    ]
+    assert main([*command, "--max-steps", "1", "--learning-rate", "1e-9", "--backend", backend_name]) == 0
+    before, after = read_checkpoint(trained / "model"), read_checkpoint(tmp_path / "fine")
+    assert after.optimizer["step"] == 1 and after.trainer["step"] == 1
+    for name, value in before.weights.items():
+        np.testing.assert_allclose(after.weights[name], value, rtol=1e-6, atol=1e-7)
 
+
+def test_another_backend_reads_the_checkpoint(trained, reference):
     model = load(trained / "model", backend="numpy", dtype="float64")
     vocabulary = read_checkpoint(trained / "model").source_vocabulary
     ids = [[*vocabulary.encode("i see a dog ."), vocabulary.eos_id]]

@@ -13,9 +13,11 @@ from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import demo_pairs
 from transformer_mb.distributed import Alone
 from transformer_mb.errors import CheckpointError, ConfigError
+from transformer_mb.inference.evaluation import TOKENIZATIONS
 from transformer_mb.training import TrainingInterrupted, TrainingState
 from transformer_mb.training.greedy_scores import Translated, greedy_scores
 from transformer_mb.training.state import ValidationRecord
+from transformer_mb.training_options import TRAINING
 
 TINY = {"num_hiddens": 16, "ffn_num_hiddens": 16, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
 TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch
@@ -170,3 +172,26 @@ def test_damaged_records_of_validations_are_said_to_be_damaged(fails, checkpoint
     trainer = json.loads((checkpoint / "trainer.json").read_text())
     (checkpoint / "trainer.json").write_text(json.dumps({**trainer, **damage}))
     assert words in fails("train", "--resume", "--out", checkpoint, "--epochs", 61)
+
+
+def test_bleu_counts_by_the_tokenization_that_is_asked_for():
+    """Of text without spaces 13a makes a word of each line, which is right or wrong as a whole."""
+    pairs = [(source, target.replace(" ", "")) for source, target in UNSEEN]
+    options = {**TINY, "backend": "numpy", "validation": pairs, "pipeline": "characters", "epochs": 30, "dropout": 0.0}
+    trained = tmb.train(pairs, validation_tokenize="char", validation_metric="bleu", **options)
+    translations = trained.translator.translate([source for source, _ in pairs])
+    expected = BLEU(tokenize="char", force=True).corpus_score(translations, [[target for _, target in pairs]]).score
+    assert trained.best.bleu == pytest.approx(expected) and expected > 5
+    assert BLEU(force=True).corpus_score(translations, [[target for _, target in pairs]]).score != pytest.approx(expected)
+
+
+def test_a_tokenization_is_one_of_sacrebleus_and_stays(tmp_path):
+    with pytest.raises(ConfigError, match="validation_tokenize must be one of 13a, intl, zh, .*, got 'klingon'"):
+        train(validation_tokenize="klingon")
+    with pytest.raises(ConfigError, match="validation_tokenize needs pairs that are measured"):
+        train(validation=None, validation_tokenize="zh")
+    train(tmp_path / "model", epochs=1, validation_lines=2, validation_tokenize="intl")
+    with pytest.raises(ConfigError, match="validation_tokenize was 'intl' and is 'zh'"):
+        train(tmp_path / "model", epochs=2, resume=True, validation_lines=2, validation_tokenize="zh")
+    words = TRAINING["validation_tokenize"][1]
+    assert words.endswith(f"{', '.join(list(TOKENIZATIONS)[:-1])} or {list(TOKENIZATIONS)[-1]}")

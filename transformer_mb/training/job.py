@@ -18,18 +18,18 @@ from ..data.subwords import read_tokenizers_of
 from ..distributed import Alone, Place, Processes
 from ..errors import ConfigError, DataError
 from ..parameters import parameter_shapes
-from ..registry import BUILT_IN, get_backend, join_processes, requested_name
+from ..registry import get_backend, join_processes, requested_name
 from ..trainer import check_offered
 from ..training_options import FILES, RUN_DEFAULTS
-from .begun import begun_model, begun_otherwise, check_pairs, listed, recipe_of, training_of
+from .begun import begun_model, check_pairs, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource, validation_pairs
 from .decoding_options import DecodingOptions
 from .destination import check_folder
+from .initial_model import config_of, initial_model
 from .lengths import within_lengths
 from .logs import check_logs
 from .recipe import TrainingRecipe
-from .schedule_notes import schedule_notes
 from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
@@ -68,6 +68,7 @@ class Job:
     save_every: int = RUN_DEFAULTS["save_every"]
     save_every_steps: int | None = None
     resume: Checkpoint | None = None
+    initial: Checkpoint | None = None
     processes: Processes = field(default_factory=Alone)
     validation: Pairs | None = None
     validation_batches: Batches | None = None
@@ -89,41 +90,6 @@ class Job:
     def compiles(self) -> bool:
         return self.backend.trainer_class.always_compiles or self.recipe.compile
 
-    def notes(self) -> list[str]:
-        """What was asked for in vain, and what else is not to be seen by the options, in words."""
-        vain = self.recipe.without_effect("tokenizer" in self.described)
-        notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
-        known, precision = BUILT_IN.get(self.backend.name), self.recipe.precision
-        if known and precision in known.on_gpu and self.backend.hardware is None:  # a processor has no such products
-            notes.append(f"note: precision {precision} has no effect on {self.backend.device_name}")
-        if self.validation_dropped:
-            notes.append(f"note: validation pairs longer than batch_tokens: {self.validation_dropped:,} dropped from its loss")
-        if self.described["digest"] == self.described.get("validation_digest"):
-            notes.append("note: the validation measures the pairs that are trained on, and so says nothing of others")
-        if not self.is_finished:
-            notes += [f"note: {sentence}" for sentence in schedule_notes(self.recipe, self.resume, len(self.batches))]
-            if self.compiles:
-                notes.append(f"note: {self.backend.name} compiles for each new shape of batch: the first steps take far longer")
-        return notes
-
-    def opening(self) -> str:
-        """What is about to happen, in words."""
-        state, recipe = self.state, self.recipe
-        if self.resume is None:
-            together = f" in {self.processes.size} processes" if self.processes.size > 1 else ""
-            together += ", the weights in parts" if self.processes.sharded else ""
-            return f"training {recipe.of_end()} with {self.place}{together}"
-        if recipe.is_over(state.epoch, state.step):
-            name, at = ("epoch", state.epoch) if recipe.max_steps is None else ("step", state.step)
-            return f"already at {name} {at}: {'epochs' if name == 'epoch' else 'max_steps'} must be more than {at} to go on"
-        if self.is_finished:
-            return f"stopped early at epoch {state.begun_epochs}: early_stopping must be larger, or 0, to go on"
-        changed = begun_otherwise(self.resume, self.recipe, self.described["run"])
-        batch = f", batch {state.batch + 1} of {len(self.batches)}," if state.batch else ""
-        how = f"which began with {listed(changed)}" if changed else "as it began"
-        of = f" of {recipe.epochs}" if recipe.max_steps is None else f", step {state.step + 1:,} of {recipe.max_steps:,}"
-        return f"continuing epoch {state.epoch + 1}{of}{batch} with {self.place}, {how}"
-
 
 def prepare(
     settings: Settings,
@@ -143,7 +109,7 @@ def prepare(
     if resume not in (True, False, "auto"):
         raise ConfigError(f'resume must be True, False or "auto", got {resume!r}.')
     by_command = given is None
-    given, asked = given or Given(), settings
+    given, asked, as_asked = given or Given(), settings, resume
     out = asked.run.get("out")
     if resume == "auto":
         resume = bool(out) and holds_checkpoint(Path(str(out)))
@@ -154,6 +120,7 @@ def prepare(
     before = from_checkpoint(begun)
     if checkpoint is not None and asked.preset not in (None, before.preset):
         raise ConfigError(f"Training must be resumed with the preset it began with, {before.preset}, got {asked.preset}.")
+    initial = initial_model(asked, as_asked, checkpoint is not None)
     settings = asked.over(before)
     logs: dict[str, Any] = {name: settings.run.get(name) for name in ("log", "tensorboard")}
     files = [settings.data[name] for name in FILES if settings.data.get(name)]
@@ -174,7 +141,9 @@ def prepare(
     chosen = given.vocabularies
     if chosen is None and (tokenizer := (settings if checkpoint is None else asked).data.get("tokenizer")):
         chosen = read_tokenizers_of(tokenizer)
-    if checkpoint is None:
+    if initial is not None:
+        config, both = config_of(initial, asked, chosen)
+    elif checkpoint is None:
         config, both = _new_model(settings, chosen or _of_words(settings, recipe, source))
     else:
         config, both = begun_model(asked, checkpoint, chosen)
@@ -185,6 +154,7 @@ def prepare(
     kept = {name: settings.run[name] for name in KEPT if settings.run.get(name) is not None}
     described = {**settings.data, "preset": settings.preset, "run": {**_named(run, backend), **kept}}
     described |= _digests("", pairs)
+    described |= {"init_from": asked.run["init_from"]} if initial is not None else {}
     described |= {"decoding": settings.decoding} if settings.decoding else {}
     if measured is not None:
         described |= _digests("validation_", measured)
@@ -207,6 +177,7 @@ def prepare(
         is_new=not resume and not force,
         **saves,
         resume=checkpoint,
+        initial=initial,
         processes=processes,
         validation=validation,
         validation_batches=None if measured is None else _batches(measured, recipe, config, backend, measured=True),

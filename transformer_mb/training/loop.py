@@ -149,7 +149,7 @@ def train_model(
             due, over = ended if every is None else state.step % every == 0, recipe.is_over(state.epoch + ended, state.step)
             if validation is not None and (due or over):
                 current = trainer.gathered()
-                record = validate(backend, current, validation, translated, state, processes)
+                record = validate(backend, current, validation, translated, state, processes, recipe.validation_tokenize)
                 state.validated(record, recipe, closing=not due)
                 progress.validated(record)
                 kept.measured(state, backend.get_weights(current))
@@ -163,7 +163,7 @@ def train_model(
             if state.is_finished(recipe) or epochs or steps:
                 write()
         trainer.gathered()
-    if processes.rank == 0 and (nothing := without_bleu(state.validations, recipe.validation_metric, "13a")):
+    if processes.rank == 0 and (nothing := without_bleu(state.validations, recipe)):
         progress.warned(nothing)
     if (best := kept.better_than_current(state)) is not None:
         backend.set_weights(model, best)

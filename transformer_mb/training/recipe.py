@@ -11,6 +11,7 @@ from ..counted import counted
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
 from ..fields import check_names
+from ..inference.evaluation import TOKENIZATIONS
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
 from .ranking import METRICS
@@ -20,6 +21,7 @@ from .schedules import SCHEDULES, WITH_END
 FIXED = (
     *("optimizer", "batch_size", "batch_tokens", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed"),
     *("initialization", "accumulate", "keep", "keep_best", "validation_metric", "validation_lines"),
+    "validation_tokenize",
 )
 AT_LEAST_ONE = (
     *("epochs", "max_steps", "batch_size", "batch_tokens", "accumulate", "num_steps", "num_examples", "min_freq"),
@@ -58,7 +60,7 @@ class TrainingRecipe(TrainerOptions):
         validation_metric: what tells the better of two validations: the ``loss``, or ``bleu`` or ``chrf`` (sacreBLEU) of
             greedy translations.
         validation_lines: the first so many pairs are translated at each validation; None: all where the metric needs it,
-            else none.
+            else none. validation_tokenize: how BLEU parts texts into words (``inference.evaluation.TOKENIZATIONS``).
         early_stopping: training ends after this many validations in a row that were no new best one.
         keep: whether the model is to be the ``best`` by validation, where there is one, or the ``last``.
         keep_best: of more than 1 the weights of so many validations are saved beside the model, for ``average``: the best
@@ -87,6 +89,7 @@ class TrainingRecipe(TrainerOptions):
     validate_every_steps: int | None = None
     validation_metric: str = "loss"
     validation_lines: int | None = None
+    validation_tokenize: str = "13a"
     early_stopping: int | None = None
     keep: str = "best"
     keep_best: int = 1
@@ -108,7 +111,7 @@ class TrainingRecipe(TrainerOptions):
             raise ConfigError(f"schedule {self.schedule} needs warmup_steps of at least 1, got 0.")
         if not 0.0 < self.plateau_factor < 1.0:
             raise ConfigError(f"plateau_factor must be above 0 and below 1, got {self.plateau_factor}.")
-        for name, choices in (("keep", KEEP), ("validation_metric", METRICS)):
+        for name, choices in (("keep", KEEP), ("validation_metric", METRICS), ("validation_tokenize", TOKENIZATIONS)):
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}.")
         check_scheme(self.initialization)
@@ -124,8 +127,8 @@ class TrainingRecipe(TrainerOptions):
 
     def of_validation(self) -> list[str]:
         """The options that change nothing without pairs to measure, where they are not their defaults."""
-        names = ("early_stopping", "validate_every_steps", "validation_metric", "validation_lines", "keep_best")
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        names = [name for name in defaults if name.startswith(("validat", "early_stopping", "keep_best"))]
         plateau = ["schedule plateau"] if self.schedule == "plateau" else []
         return [name for name in names if getattr(self, name) != defaults[name]] + plateau
 
@@ -145,11 +148,11 @@ class TrainingRecipe(TrainerOptions):
         """``3 epochs``, or ``100 steps``."""
         return counted(self.max_steps or 0, "step") if self.epochs is None else counted(self.epochs, "epoch")
 
-    def without_effect(self, subwords: bool) -> dict[str, str]:
-        """Options other than their defaults, and what knows nothing of them: the optimizer, or ``subwords``."""
+    def without_effect(self, vocabularies: str) -> dict[str, str]:
+        """Options other than their defaults, and what knows nothing of them; ``vocabularies``: whose, if not of the pairs."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         unknown = dict.fromkeys(UNKNOWN_TO[self.optimizer], self.optimizer)
-        unknown |= dict.fromkeys(OF_WORDS, "a tokenizer") if subwords else {}
+        unknown |= dict.fromkeys(OF_WORDS, vocabularies) if vocabularies else {}
         others = {"schedule_steps": WITH_END, "plateau_factor": ("plateau",), "plateau_patience": ("plateau",)}
         unknown |= {name: f"schedule {self.schedule}" for name, known in others.items() if self.schedule not in known}
         return {name: what for name, what in unknown.items() if getattr(self, name) != defaults[name]}

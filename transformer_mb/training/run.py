@@ -18,6 +18,7 @@ from ..errors import ConfigError, DataError
 from ..fields import check_names
 from ..inference.translation import Translator
 from ..registry import chosen_backend
+from .announced import notes, opening
 from .corpus import CorpusCounts
 from .greedy_scores import Translated
 from .interruption import CTRL_C
@@ -81,6 +82,7 @@ def train(
     validation: Source | None = None,
     validation_target: str | PathLike[str] | None = None,
     tokenizer: str | PathLike[str] | tuple[Vocabulary, Vocabulary] | None = None,
+    init_from: str | PathLike[str] | None = None,
     preset: str | None = None,
     backend: str | Backend | None = None,
     device: Any = None,
@@ -109,6 +111,8 @@ def train(
         validation: likewise pairs, which are measured after every epoch or every ``validate_every_steps``.
         tokenizer: subwords, instead of the recipe's pipeline: a folder of ``transformer-mb tokenizer train``, a tokenizer.json
             or a SentencePiece .model for both sides; or two vocabularies.
+        init_from: a checkpoint folder whose model, configuration and vocabularies the training begins with, and not its
+            optimizer: a model of other pairs is trained further on these.
         preset: a published architecture with its recipe (``transformer_mb.presets``).
         backend: a name with ``device`` and ``dtype``, or a Backend, which has its own; None: as the training began, else
             ``TRANSFORMER_MB_BACKEND``, else numpy.
@@ -140,7 +144,11 @@ def train(
     paths: dict[str, Any] = {"source": data, "target": target, "validation": validation, "tokenizer": tokenizer}
     paths |= {"validation_target": validation_target, "bad_lines": bad_lines, "cache": cache}
     where = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype}
-    logs = {name: fspath(path) for name, path in (("log", log), ("tensorboard", tensorboard)) if path is not None}
+    logs = {
+        name: fspath(path)
+        for name, path in (("log", log), ("tensorboard", tensorboard), ("init_from", init_from))
+        if path is not None
+    }
     run = {**where, "save_every": save_every, "save_every_steps": save_every_steps, **logs}
     settings = Settings(
         model={name: value for name, value in options.items() if name in MODEL_OPTIONS},
@@ -157,7 +165,7 @@ def train(
     )
     job = prepare(settings, given, resume=resume, force=force, place=place, shard=shard)
     if verbose:
-        print(*job.corpus.lines(), *job.notes(), job.opening(), sep="\n", flush=True)
+        print(*job.corpus.lines(), *notes(job), opening(job), sep="\n", flush=True)
     for note in () if verbose or job.is_finished else schedule_notes(job.recipe, job.resume, len(job.batches)):
         warnings.warn(note, stacklevel=2)
     return execute(job, progress or (None if verbose else Progress()), signals)
@@ -182,6 +190,8 @@ def _pairs(data: Source | None) -> Pairs | None:
 def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] = CTRL_C) -> Trained:
     """Train and save; ``progress`` None prints it, ``signals`` end it."""
     model = job.backend.build(job.config, job.recipe.seed, job.recipe.initialization)
+    if job.initial is not None:
+        job.backend.set_weights(model, job.initial.weights)
     tokens, seconds = job.state.trained_tokens, job.state.train_seconds
     with ExitStack() as stack:
         shown = stack.enter_context(_shown(job, progress))

@@ -15,6 +15,7 @@ from ..checkpoint.files import LAST, kept_name
 from ..config import TransformerConfig
 from ..distributed import Alone, Processes
 from ..errors import CheckpointError, ConfigError, NotFiniteError
+from ..inference.evaluation import check_tokenization
 from ..parameters import not_finite
 from ..trainer import Batch
 from .agreement import REMEDY, check_loss
@@ -44,11 +45,12 @@ def validate(
     translated: Translated | None,
     state: TrainingState,
     processes: Processes,
+    tokenize: str = "13a",
 ) -> ValidationRecord:
-    """Measure the model of the state. Raises NotFiniteError."""
+    """Measure the model of the state; ``tokenize``: of BLEU. Raises NotFiniteError."""
     loss = mean_loss(backend, model, batches, processes)
     check_loss(loss, state)
-    scores = {} if translated is None else greedy_scores(backend, model, translated, processes)
+    scores = {} if translated is None else greedy_scores(backend, model, translated, processes, tokenize)
     return ValidationRecord(state.step, state.epoch + 1, loss, **scores)
 
 
@@ -56,6 +58,8 @@ def check_validation(config: TransformerConfig, recipe: TrainingRecipe, measured
     """Refuse what could not be measured after the first epoch; raises ConfigError."""
     if not measured and (wanted := recipe.of_validation()):
         raise ConfigError(f"{wanted[0]} needs pairs that are measured (validation), got none.")
+    if measured:
+        check_tokenization(recipe.validation_tokenize)
     if not measured and resume is not None and resume.last is not None:
         raise ConfigError("A training that keeps its best epoch is resumed with validation, as it began, got none.")
     if measured and config.compat_decode != "correct":

@@ -56,6 +56,7 @@ def command(
     validation_target: Annotated[Path | None, path("--validation-target", DATA["validation_target"])] = None,
     tokenizer: Annotated[Path | None, path("--tokenizer", DATA["tokenizer"])] = None,
     out: Annotated[Path | None, path("--out", RUN["out"])] = None,
+    init_from: Annotated[Path | None, path("--init-from", RUN["init_from"])] = None,
     preset: Annotated[str | None, option("--preset", PRESET)] = None,
     num_hiddens: Annotated[int | None, option("--num-hiddens", MODEL["num_hiddens"], 32)] = None,
     ffn_num_hiddens: Annotated[int | None, option("--ffn-num-hiddens", MODEL["ffn_num_hiddens"], 64)] = None,
@@ -85,6 +86,7 @@ def command(
     validate_every_steps: Annotated[int | None, of_recipe("--validate-every-steps")] = None,
     validation_metric: Annotated[str | None, of_recipe("--validation-metric")] = None,
     validation_lines: Annotated[int | None, of_recipe("--validation-lines")] = None,
+    validation_tokenize: Annotated[str | None, of_recipe("--validation-tokenize")] = None,
     early_stopping: Annotated[int | None, of_recipe("--early-stopping")] = None,
     keep: Annotated[str | None, of_recipe("--keep")] = None,
     keep_best: Annotated[int | None, of_recipe("--keep-best")] = None,
@@ -168,6 +170,7 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     """Train, and tell what came of it."""
     from ....figures.curves import draw_losses
     from ....training import Progress, TrainingInterrupted, TrainingState
+    from ....training.announced import notes, opening
     from ....training.interruption import ENDINGS
     from ....training.run import execute
     from ...reporting import say, tell, write_json
@@ -179,7 +182,7 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     if job.processes.rank:  # the first of several processes tells, draws and saves
         execute(job, Progress(), ENDINGS)
         return
-    say(*job.corpus.lines(), *validation_lines(job), *job.notes(), job.opening())
+    say(*job.corpus.lines(), *validation_lines(job), *notes(job), opening(job))
     try:
         trained = execute(job, signals=ENDINGS)
     except TrainingInterrupted as interrupted:
@@ -194,7 +197,7 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
 
             decoding = job.decoding
             search = decoding.beam, decoding.length_penalty, decoding.coverage_penalty
-            scores = score(decoding.translator(trained.translator), job.validation, *search)
+            scores = score(decoding.translator(trained.translator), job.validation, *search, job.recipe.validation_tokenize)
         # Of a model that has learned little, translations are short and wrong: that BLEU is 0 then needs no reason.
         lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
         say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))

@@ -1,0 +1,50 @@
+"""What a job is about to do, and what is to be known of it before, in words."""
+
+from __future__ import annotations
+
+from ..registry import BUILT_IN
+from .begun import begun_otherwise, listed
+from .initial_model import initial_notes
+from .job import Job
+from .schedule_notes import schedule_notes
+
+
+def notes(job: Job) -> list[str]:
+    """What was asked for in vain, and what else is not to be seen by the options, in words."""
+    of_initial = "the vocabularies of init_from" if job.initial else ""
+    vain = job.recipe.without_effect("a tokenizer" if "tokenizer" in job.described else of_initial)
+    notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
+    known, precision = BUILT_IN.get(job.backend.name), job.recipe.precision
+    if known and precision in known.on_gpu and job.backend.hardware is None:  # a processor has no such products
+        notes.append(f"note: precision {precision} has no effect on {job.backend.device_name}")
+    if job.validation_dropped:
+        notes.append(f"note: validation pairs longer than batch_tokens: {job.validation_dropped:,} dropped from its loss")
+    if job.described["digest"] == job.described.get("validation_digest"):
+        notes.append("note: the validation measures the pairs that are trained on, and so says nothing of others")
+    if job.initial is not None:
+        notes += [f"note: {sentence}" for sentence in initial_notes(job.initial, job.recipe, job.described)]
+    if not job.is_finished:
+        notes += [f"note: {sentence}" for sentence in schedule_notes(job.recipe, job.resume, len(job.batches))]
+        if job.compiles:
+            notes.append(f"note: {job.backend.name} compiles for each new shape of batch: the first steps take far longer")
+    return notes
+
+
+def opening(job: Job) -> str:
+    """What is about to happen, in words."""
+    state, recipe = job.state, job.recipe
+    if job.resume is None:
+        together = f" in {job.processes.size} processes" if job.processes.size > 1 else ""
+        together += ", the weights in parts" if job.processes.sharded else ""
+        begin = f", from the model of {job.described['init_from']} with a new optimizer" if job.initial else ""
+        return f"training {recipe.of_end()} with {job.place}{together}{begin}"
+    if recipe.is_over(state.epoch, state.step):
+        name, at = ("epoch", state.epoch) if recipe.max_steps is None else ("step", state.step)
+        return f"already at {name} {at}: {'epochs' if name == 'epoch' else 'max_steps'} must be more than {at} to go on"
+    if job.is_finished:
+        return f"stopped early at epoch {state.begun_epochs}: early_stopping must be larger, or 0, to go on"
+    changed = begun_otherwise(job.resume, job.recipe, job.described["run"])
+    batch = f", batch {state.batch + 1} of {len(job.batches)}," if state.batch else ""
+    how = f"which began with {listed(changed)}" if changed else "as it began"
+    of = f" of {recipe.epochs}" if recipe.max_steps is None else f", step {state.step + 1:,} of {recipe.max_steps:,}"
+    return f"continuing epoch {state.epoch + 1}{of}{batch} with {job.place}, {how}"

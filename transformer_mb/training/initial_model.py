@@ -1,0 +1,67 @@
+"""A training that begins from the model of another one: its weights, configuration and vocabularies, and a new optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from ..checkpoint import Checkpoint, read_checkpoint
+from ..config import TransformerConfig
+from ..errors import CheckpointError, ConfigError
+from .begun import listed, recipe_of
+from .recipe import TrainingRecipe
+from .settings import RECIPE_FIELDS, Settings
+from .vocabularies import Vocabularies
+
+# Fields that no weight depends on: they may be others than those that the model was trained with.
+FREE = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout", "suppress_ids", "compat_decode")
+
+
+def initial_model(asked: Settings, resume: bool | Literal["auto"], is_begun: bool) -> Checkpoint | None:
+    """The checkpoint that ``init_from`` names; None without it, and where a training goes on. Raises ConfigError."""
+    folder = asked.run.get("init_from")
+    if folder is None:
+        return None
+    if resume is True:
+        raise ConfigError(
+            "init_from (--init-from) begins a new training, but resume continues one: one of them must be left out."
+        )
+    return None if is_begun else read_checkpoint(Path(folder))
+
+
+def config_of(
+    initial: Checkpoint, asked: Settings, vocabularies: Vocabularies | None
+) -> tuple[TransformerConfig, Vocabularies]:
+    """The model and the vocabularies to begin with. Raises CheckpointError, ConfigError where others are asked for."""
+    config, source, target = initial.config, initial.source_vocabulary, initial.target_vocabulary
+    if source is None or target is None:
+        raise CheckpointError("init_from must name a checkpoint with its vocabularies, but this one holds none.")
+    if config.architecture != "encoder_decoder":
+        raise ConfigError(f"init_from must name an encoder_decoder, which pairs train, got architecture {config.architecture}.")
+    if vocabularies not in (None, (source, target)):
+        raise ConfigError("A training that begins from a model must have its vocabularies, got another tokenizer.")
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.model.items()}
+    unknown = [name for name in given if not hasattr(config, name)]
+    if unknown:
+        asked.config(source_vocab_size=len(source), target_vocab_size=len(target))  # says what is wrong with them
+    if others := [f"{name} is {getattr(config, name)!r}, not {value!r}" for name, value in given.items()
+                  if name not in FREE and getattr(config, name) != value]:  # fmt: skip
+        raise ConfigError(f"A training that begins from a model must take it as it is, but {'; '.join(others)}.")
+    return config.replace(**{name: value for name, value in given.items() if name in FREE}), (source, target)
+
+
+def initial_notes(initial: Checkpoint, recipe: TrainingRecipe, described: Mapping[str, Any]) -> Iterator[str]:
+    """What differs from the training that made the model, in words."""
+    folder, trainer = described["init_from"], initial.trainer
+    if described.get("preset"):
+        yield f"of preset {described['preset']} the recipe is taken, and the model is that of {folder}"
+    if trainer is None:
+        return
+    before = recipe_of(initial)
+    changed = {name: getattr(before, name) for name in RECIPE_FIELDS if getattr(before, name) != getattr(recipe, name)}
+    if changed:
+        words = [f"{name} {was}" if was is not None else f"no {name}" for name, was in changed.items()]
+        yield f"{folder} was trained with {listed(words)}"
+    if ((trainer.get("data") or {}).get("digest")) == described.get("digest"):
+        yield f"{folder} was trained on the same pairs: --resume would go on with its optimizer too"
