@@ -36,8 +36,8 @@ def test_the_proof_says_what_it_holds_for(small, tmp_path, cli):
     (tmp_path / "settings.json").write_text('{"num_heads": 8}')
     done = cli("port", tmp_path / "bare.npz", tmp_path / "out", "--to", "canonical", "--config", tmp_path / "settings.json")
     assert done.status == 0
-    assert "proved for what is given, taken on trust: encoder_num_heads = 8, decoder_num_heads = 8" in done.out
-    assert "proved for what is assumed, for nothing says otherwise" in done.out
+    assert "the proof rests on what is given, taken on trust: encoder_num_heads = 8, decoder_num_heads = 8" in done.out
+    assert "the proof rests on what is assumed, since nothing says otherwise" in done.out
 
 
 def test_a_number_that_is_not_finite_and_no_batch_touches_is_noted(small, tmp_path, cli):

@@ -213,7 +213,7 @@ def test_num_heads_of_an_encoder_alone_is_that_of_its_side(tmp_path):
 
 def test_ignore_is_for_buffers_and_names_them(checkpoint, tmp_path):
     weights = dict(read_source(checkpoint, None, {}).model.weights)
-    buffers = {f"encoder.pos_encoding.P{i}": np.zeros((1, 20, 8), np.float32) for i in range(30)}
+    buffers = {f"encoder.pos_encoding.P{i}": np.zeros((1, 20, 7), np.float32) for i in range(30)}
     np.savez(tmp_path / "m.npz", **weights, **buffers, **{"other.mask": np.ones(3, bool)})
     for start in ("encoder.blks.block1", "decoder.dense.bias", "encoder.embedding", "encoder."):
         with pytest.raises(PortError, match="ignore is for buffers, but it names .* a part of the model"):

@@ -126,7 +126,7 @@ def test_what_the_stacks_cannot_be_is_refused_all_at_once(tmp_path):
     backend = tmb.get_backend("numpy")
     tmb.save(backend.build(config), tmp_path / "model")
     for name in ("torch_transformer", "paddle_transformer"):
-        with pytest.raises(PortError, match="encoder_attention_bias must be True.*activation.*final_norm must be True"):
+        with pytest.raises(PortError, match="activation must be 'relu' or 'gelu'.*encoder_attention_bias must be True"):
             tmb.port(tmp_path / "model", tmp_path / "out", to=name)
     assert not (tmp_path / "out").exists()
 

@@ -58,7 +58,7 @@ def test_the_number_of_heads_is_all_that_is_taken_on_trust(d2l_made, tmp_path, h
     assert report.proof.source_ran == f"d2l {importlib.metadata.version('d2l')} on mxnet 1.9.1"
     assert report.origins["given"] == {"encoder_num_heads": heads, "decoder_num_heads": heads}
     said = f"given, taken on trust: encoder_num_heads = {heads}, decoder_num_heads = {heads}"
-    assert f"proved for what is {said}" in report.lines()
+    assert f"the proof rests on what is {said}" in report.lines()
 
 
 @pytest.mark.further

@@ -28,6 +28,7 @@ class NativeFile:
         notes: what is odd about it or was left out, one sentence each.
         doubt: why a companion that is there says nothing of it, one sentence; "": there is no doubt. It comes before all else
             that is said of the file, as the likely cause of it.
+        ignored: what the setting ``ignore`` took out of the tensors.
     """
 
     format: str
@@ -36,6 +37,7 @@ class NativeFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     doubt: str = ""
+    ignored: Arrays = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,7 @@ class PortedModel:
         optimizer: as ``Trainer.state_dict``: ``step``, ``m.NAME``, ``v.NAME``; None: there is none.
         notes: what was dropped or is odd, one sentence each.
         native: of a folder, the tensors as read and the fields that its reference run takes; of a file the reader has them.
+        shown: by field whether the source shows it, where names and shapes of the weights tell otherwise (see ``origins``).
     """
 
     config: TransformerConfig
@@ -56,6 +59,7 @@ class PortedModel:
     optimizer: Arrays | None = None
     notes: tuple[str, ...] = ()
     native: NativeFile | None = None
+    shown: Mapping[str, bool] = field(default_factory=dict)
 
 
 def renamed_moments(optimizer: Arrays, rename: Callable[[Arrays], Arrays]) -> dict[str, np.ndarray]:

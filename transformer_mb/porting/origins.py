@@ -14,6 +14,11 @@ from .model import NativeFile, PortedModel
 from .settings import DECODING, FIELDS, given_fields, sides_of
 
 LISTED = ("given", "recorded", "assumed")
+# The fields that outputs depend on and that no shape shows.
+COMPUTED = (
+    *("encoder_num_heads", "decoder_num_heads", "architecture", "norm_position", "norm_kind", "norm_eps", "activation"),
+    *("embedding_scale", "position", "sinusoid_layout", "position_offset", "compat_decode"),
+)
 Origins = dict[str, dict[str, Any]]
 
 
@@ -23,8 +28,8 @@ def origins(model: PortedModel, native: NativeFile | None, settings: Mapping[str
     ``native`` is the file that the model was read from; None for a folder, which records all of its configuration.
     """
     values = model.config.to_dict()
-    shown = inferred_fields(model.weights, values)
-    recorded = FIELDS if native is None else native.settings
+    shown = {*inferred_fields(model.weights, values), *model.shown} - {name for name, seen in model.shown.items() if not seen}
+    recorded = [name for name in FIELDS if model.shown.get(name, True)] if native is None else native.settings
     given = given_fields(settings, sides_of(values))
     fields: Origins = {origin: {} for origin in LISTED}
     for name in FIELDS:
@@ -37,6 +42,18 @@ def origins(model: PortedModel, native: NativeFile | None, settings: Mapping[str
     return fields
 
 
+def fields_on_trust(
+    model: PortedModel, native: NativeFile | None, settings: Mapping[str, Any], borne_out: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Of what is given or assumed: the fields that the outputs depend on, without those that what ran has of itself."""
+    found, config = origins(model, native, settings), model.config
+    idle = {f"{side}_num_heads" for side in ("encoder", "decoder") if not getattr(config, f"has_{side}")}
+    idle |= {"sinusoid_layout"} if config.position != "sinusoidal" else set()
+    idle |= {"compat_decode"} if not config.has_decoder else set()
+    on_trust = {**found["given"], **found["assumed"]}
+    return tuple(name for name in COMPUTED if name in on_trust and name not in idle and name not in borne_out)
+
+
 def origin_lines(origins: Origins, verbose: bool = True, proved: bool = False) -> list[str]:
     """One line for each origin that has fields; what the source records is counted, or listed where ``verbose``.
 
@@ -45,13 +62,13 @@ def origin_lines(origins: Origins, verbose: bool = True, proved: bool = False) -
     titles = {
         "given": "given, taken on trust",
         "recorded": "recorded by the source",
-        "assumed": "assumed, for nothing says otherwise (config can)",
+        "assumed": "assumed, since nothing says otherwise (--config can)",
     }
     lines = []
     for origin, fields in origins.items():
         listed = ", ".join(f"{name} = {value}" for name, value in fields.items())
         if origin == "recorded" and not verbose:
             listed = f"{len(fields)} fields"
-        title = f"proved for what is {titles[origin]}" if proved and origin != "recorded" else titles[origin]
+        title = f"the proof rests on what is {titles[origin]}" if proved and origin != "recorded" else titles[origin]
         lines += [f"{title}: {listed}"] if fields else []
     return lines

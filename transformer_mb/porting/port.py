@@ -20,6 +20,7 @@ from .formats import FORMATS
 from .loading import loading_of
 from .odd_numbers import not_finite
 from .origins import origins
+from .proof.expected_outputs import Expected, read_expected
 from .proof.proving import prove
 from .report import PortReport
 from .safety.port_errors import system_errors, unwritten
@@ -35,6 +36,7 @@ def port(
     config: Any = None,
     force: bool = False,
     report_file: Any = None,
+    expect: Any = None,
 ) -> PortReport:
     """Port a model and prove it.
 
@@ -45,6 +47,8 @@ def port(
         config: what no weight file holds: a mapping, or a JSON or TOML file (see ``settings``).
         force: replace a destination that is there: a file, or a folder of the kind that is written; and ``report_file``. The
             source is never replaced.
+        expect: inputs and outputs of the model as its owner ran it, arrays by name or an .npz file of them (see
+            ``proof.expected_outputs``): they must be those of what was read, and bear out what no tensor shows.
         report_file: where the report goes as JSON; where that cannot be written, neither is the destination.
     Returns: the report, which holds: the proof has been made.
     Raises:
@@ -55,19 +59,21 @@ def port(
     check_settings(settings)
     target = find_target(to)
     check_names(settings, target)
+    expected = read_expected(expect)
     source_path, named = Path(source_path), Path(destination)
     destination = real_place(named)
     report_file = None if report_file is None else Path(report_file)
     check_suffix(destination, target)
     check_apart_from_source(destination, source_path)
     check_destination(destination, target, force)
-    never = [*inputs(source_path, settings), *parts(destination), config if isinstance(config, str | Path) else None]
+    read = [one for one in (config, expect) if isinstance(one, str | Path)]
+    never = [*inputs(source_path, settings), *parts(destination), *read]
     with _stage(destination) as stage:
         check_result_file(report_file, force, never)
         source = read_source(source_path, from_, settings)
         for place in {named, destination}:
             _check_companion(source, target, place)
-        report = _ported(source, target, stage / destination.name, (named, destination), settings)
+        report = _ported(source, target, stage / destination.name, (named, destination), settings, expected)
         if not report.holds:
             raise ProofError(
                 f"The port of {source_path} to {to} does not hold, and nothing is written: {'; '.join(report.proof.failures)}."
@@ -111,13 +117,18 @@ def _check_companion(source: Source, target: Target, destination: Path) -> None:
 
 
 def _ported(
-    source: Source, target: Target, place: Path, destinations: tuple[Path, Path], settings: Mapping[str, Any]
+    source: Source,
+    target: Target,
+    place: Path,
+    destinations: tuple[Path, Path],
+    settings: Mapping[str, Any],
+    expected: Expected | None,
 ) -> PortReport:
     """``destinations``: as the user calls it, and where that is."""
     named, destination = destinations
     with unwritten(destination):
         kept, dropped = write_target(source.model, target, place, settings)
-    proof = prove(source, target, place, settings)
+    proof = prove(source, target, place, settings, expected)
     return PortReport(
         source=source.path,
         destination=destination,

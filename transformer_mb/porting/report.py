@@ -35,6 +35,14 @@ class PortReport:
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "source": str(self.source), "destination": str(self.destination), "holds": self.holds}
 
+    def _verdict(self) -> str:
+        """What it rests on comes first."""
+        if not self.holds or not self.proof.on_trust:
+            return "holds" if self.holds else "fails"
+        count = len(self.proof.on_trust)
+        fields = f"{count} field{'s' if count > 1 else ''} taken on trust: {', '.join(self.proof.on_trust)}"
+        return f"holds for what the file shows; {fields}"
+
     def lines(self, verbose: bool = False) -> list[str]:
         """For people: what was done, what the proof found, and what is taken on trust or stayed behind.
 
@@ -49,8 +57,12 @@ class PortReport:
             f"{self.source} ({self.source_kind}) -> {self.destination} ({self.kind})",
             f"{self.tensors} tensors, {self.numbers:,} numbers, {state} the optimizer's state; read back bit for bit",
             f"source run by {proof.source_ran}; result run by {proof.result_ran}",
-            f"proof {'holds' if self.holds else 'fails'}: error of {errors} (at most {LIMIT:.0e}){tokens}",
+            f"proof {self._verdict()}: error of {errors} (at most {LIMIT:.0e}){tokens}",
         ]
+        if proof.expected is not None:
+            errors = ", ".join(f"{name} {error:.1e}" for name, error in proof.expected.errors.items())
+            fields = ", ".join(proof.expected.borne_out) or "no field that was on trust"
+            lines.append(f"outputs of {proof.expected.name}: error of {errors} (at most {LIMIT:.0e}); they bear out {fields}")
         lines += [f"near-tie, {tie}" for tie in proof.near_ties]
         if verbose:
             lines += [f"{checksum} {name}" for name, checksum in proof.checksums.items()]

@@ -30,13 +30,15 @@ EXTRA = {
     "block_names": "how the result is to call its blocks, such as `block{i}`; `d2l`: all names as in D2L's own classes "
     "(of Keras 2)",
     "keras_version": "`2` has `keras` written for Keras 2",
-    "source_embedding": "the name of this layer around torch.nn.Transformer or paddle.nn.Transformer",
+    "source_embedding": "the name of this layer, or bare parameter, around the stacks of torch.nn or paddle.nn",
     "target_embedding": "likewise",
     "source_positions": "likewise, of learned positions",
     "target_positions": "likewise",
-    "output": "likewise, of the projection to the vocabulary",
-    "trained_by": "`transformer_mb`: tensors called as D2L's belong to a model of this project or to code of your own, so that "
-    "the settings are taken on trust where D2L's own classes cannot be what they say",
+    "source_norm": "likewise, of a normalization after the last layer that is called other than `norm`",
+    "target_norm": "likewise",
+    "output": "likewise, of the projection to the vocabulary; one tensor may be named for two layers",
+    "trained_by": "`transformer_mb`: the file has D2L's names but comes from this project or from code of your own. D2L's own "
+    "classes then need not agree with the settings, which are taken on trust",
     "drop_decoding": "decoding settings of a MarianMT folder that change its tokens and may stay behind",
 }
 DECODING = ("suppress_ids", "compat_decode")  # what a source records of these may be changed

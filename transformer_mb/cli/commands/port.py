@@ -19,6 +19,10 @@ def command(
     to: Annotated[str, typer.Option("--to", help="Format, family or export, such as canonical, torch, onnx.")],
     from_: options.SourceFormat = None,
     config: options.ModelSettings = None,
+    expect: Annotated[
+        Path | None,
+        typer.Option("--expect", help="An .npz of inputs and outputs of your own model, to be met.", show_default=False),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace DST.")] = False,
     json_file: options.JsonFile = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="List checksums, tokens and recorded fields too.")] = False,
@@ -29,5 +33,5 @@ def command(
     with ended_cleanly():
         from ...porting.port import port
 
-        report = port(source, destination, to, from_, config=config, force=force, report_file=json_file)
+        report = port(source, destination, to, from_, config=config, force=force, report_file=json_file, expect=expect)
     print("\n".join(map(printable, report.lines(verbose))))

@@ -97,6 +97,7 @@ def recognize(folder: Path) -> bool:
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring a vocabulary; raises PortError."""
     fields = Fields(folder / CONFIG, "bert")
+    absent = fields.fill({**SIZES, **RATES}, settings)
     native = read_weights(folder)
     own = {n: a for n, a in native.tensors.items() if not n.startswith(HEADS) and n.removeprefix(PREFIX) != POSITION_IDS}
     heads = [name for name in native.tensors if name.startswith(HEADS)]
@@ -107,10 +108,10 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     vocabulary, problem = _vocabulary(folder, config)
     vocabulary = vocabularies(settings).get("source_vocabulary", vocabulary)
     dropped = f"The task's head stays behind: {', '.join(heads)}." if heads else ""
-    model_fields, unknown = fields.native(NATIVE, (*KNOWN, "position_embedding_type"))
+    model_fields, unknown = fields.native(NATIVE, (*KNOWN, "position_embedding_type", "tie_word_embeddings"))
     notes = (*native.notes, *unknown, *(note for note in (dropped, problem) if note))
     run = NativeFile(format="safetensors", tensors=own, settings={"config": model_fields})
-    return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes, native=run)
+    return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes, native=run, shown=absent)
 
 
 def write(model: PortedModel, folder: Path) -> None:

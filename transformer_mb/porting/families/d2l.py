@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from .inferred_fields import inferred_fields
 from .named_tensors import check_fractions, model_of
 from .naming_schemes import D2L_SCHEMES, NAMING_SCHEMES, NamingScheme, canonical_name, is_matrix, native_name
+from .position_tables import position_tables
 from .shared_tensors import OUTPUT, SOURCE, TARGET, first_names, under_each_name, under_own_names, untied
 
 # LayerNorm's default where the file comes from; what else nothing says is the book's, as TransformerConfig has it. Our own
@@ -27,6 +29,9 @@ OURS = {
     "keras": re.compile(r"(en|de)coder/blks/(en|de)coder_block(_\d+)?/.*/ln/vars/"),
     "flax": re.compile(r"(.+/)?(en|de)coder/blks/\d+/.*/ln/"),
 }
+# What the model is made of, and what is not a table of positions therefore.
+PART = re.compile(r"(en|de)coder\.(blks|embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\..|pooler\.")
+LEARNED = "learned positions must be called encoder.pos_embedding.weight and decoder.pos_embedding.weight, of shape [T, D]."
 OF_D2L = "d2l"  # the value of ``block_names`` that asks for all of the names that D2L's own classes have
 UNTOLD = ("npz", "safetensors")  # containers that are of no framework, and so of no layout
 
@@ -42,15 +47,41 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     layout = settings.get("linear_layout")
     if layout not in (None, "out_in", "in_out"):
         raise PortError(f"linear_layout must be out_in or in_out, got {layout!r}.")
+    _check_not_bert(native)
     known = {**native.settings, **settings}
+    tables = position_tables(_beside(native), _width(native), known, LEARNED)
+    native = replace(native, tensors={name: array for name, array in native.tensors.items() if name not in tables.names})
     canonical = partial(_canonical, format_name=native.format, layout=layout)
     weights = canonical(native.tensors)
     _check_layout(weights)
     unseen = _unseen_layout(native, weights, settings)
     weights, shared = untied(weights, known)
     assumed = {"norm_eps": EPSILON[native.format]} if native.format in EPSILON and not names_ours(native) else {}
-    fields = inferred_fields(weights, known)
-    return model_of(native, weights, fields, settings, assumed, canonical, (*unseen, *shared))
+    fields = inferred_fields(weights, known) | dict(tables.fields or {})
+    model = model_of(native, weights, fields, settings, assumed, canonical, (*unseen, *tables.notes, *shared))
+    return replace(model, shown=dict.fromkeys(tables.fields or {}, True))
+
+
+def _beside(native: NativeFile) -> dict[str, np.ndarray]:
+    """What no layer's name explains, and what ``ignore`` took out."""
+    everything = {**native.tensors, **native.ignored}
+    return {name: array for name, array in everything.items() if not PART.match(canonical_name(name, native.format).name)}
+
+
+def _width(native: NativeFile) -> int:
+    """D, of any normalization's shift or scale."""
+    names = {name: canonical_name(name, native.format).name for name in native.tensors}
+    return next((native.tensors[name].size for name, own in names.items() if re.search(r"\.ln\.(weight|bias)$", own)), 0)
+
+
+def _check_not_bert(native: NativeFile) -> None:
+    """Its encoder has the names of the Transformer's; its embeddings and heads have others."""
+    names = [canonical_name(name, native.format).name for name in native.tensors]
+    if any(name.startswith(("encoder.segment_embedding.", "encoder.token_embedding.")) for name in names):
+        raise PortError(
+            "The tensors must be those of D2L's Transformer, but encoder.token_embedding and encoder.segment_embedding are of "
+            "D2L's BERT (chapter 14, BERTModel), which no family here reads. BERT is read as transformers saves it (bert)."
+        )
 
 
 def names_ours(native: NativeFile) -> bool:

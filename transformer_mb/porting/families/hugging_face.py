@@ -47,6 +47,9 @@ LISTED = """architectures model_type transformers_version dtype torch_dtype toke
     pooler_size_per_head pooler_type add_bias_logits add_final_layer_norm extra_pos_embeddings normalize_before
     normalize_embedding static_position_embeddings save_step task_specific_params prefix sep_token_id"""
 INERT = LISTED.split()
+NO_TOKEN = "<no token {}>"
+# Of folders of 2019 and 2020, whose config.json holds sizes and no name: kin of BERT wrote the same fields.
+UNNAMED = "it names no model (model_type, architectures): from bert (--from) reads it where its tensors are BERT's"
 Kind = TypeVar("Kind", int, float, bool, str)
 KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 
@@ -66,6 +69,8 @@ def named_model(folder: Path) -> str:
         values = read_object(folder / CONFIG)
     except PortError:
         return ""
+    if _another_model(values, "bert") == UNNAMED:
+        return f": of its config.json, {UNNAMED}"
     named = ", ".join(f"{name} {values[name]!r:.60}" for name in ("model_type", "architectures") if name in values)
     return f": its config.json says {named}, and no family here computes what that does" if named else ""
 
@@ -74,6 +79,8 @@ def _another_model(values: Mapping[str, Any], model_type: str) -> str:
     """Why a config.json is not of this family, or ""; kin such as RoBERTa name the same tensors and mean something else."""
     got, classes = values.get("model_type"), values.get("architectures") or None
     if got not in (None, model_type) or (classes is None and got is None):
+        if got is None and "hidden_size" in values and model_type == "bert":
+            return UNNAMED
         return f"model_type must be {model_type!r} for this family, got {got!r:.60}"
     known = MODELS[model_type]
     if classes is not None and (not isinstance(classes, list) or any(one not in known for one in classes)):
@@ -99,8 +106,9 @@ class Fields:
     def __init__(self, path: Path, model_type: str):
         self.path = path
         self.values = read_object(path)
-        if problem := _another_model(self.values, model_type):
+        if (problem := _another_model(self.values, model_type)) and problem != UNNAMED:
             raise PortError(f"{path}: {problem}.")
+        self.given: dict[str, str] = {}  # by their name, the setting that may say what is absent
         self.require("per_layer_config", None, None)
 
     def get(self, name: str, kind: type[Kind], default: Kind | None = None) -> Kind:
@@ -110,8 +118,16 @@ class Fields:
         right = isinstance(value, (int, float) if kind is float else kind) and (kind is bool) == isinstance(value, bool)
         if not right:
             got = "nothing" if name not in self.values else f"{value!r:.60}"
-            raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, got {got}.")
+            said = f" Say {self.given[name]} in the settings (config)." if name in self.given and got == "nothing" else ""
+            raise PortError(f"{self.path}: {name} must be {KINDS[kind]}, got {got}.{said}")
         return kind(value)  # type: ignore[arg-type]
+
+    def fill(self, names: Mapping[str, str], settings: Mapping[str, Any]) -> dict[str, bool]:
+        """What is absent, from the settings, by our name of each field; which these are, as ``PortedModel.shown`` has them."""
+        absent = {ours: theirs for ours, theirs in names.items() if self.values.get(theirs) is None and ours in settings}
+        self.values |= {theirs: settings[ours] for ours, theirs in absent.items()}
+        self.given = {theirs: ours for ours, theirs in names.items()}
+        return dict.fromkeys(absent, False)
 
     def all(self, names: Mapping[str, str], kind: type[Kind]) -> dict[str, Kind]:
         """By our name of each field, theirs."""
@@ -178,14 +194,22 @@ def canonical_weights(tensors: Arrays, names: LayerNames, config: TransformerCon
 def vocabulary_of(
     ids: Mapping[str, int], size: int, file: str, made: Callable[[list[str]], Vocabulary]
 ) -> tuple[Vocabulary | None, str]:
-    """What is ``made`` of the tokens by id and "", or None and why there is none."""
-    entries = [""] * len(ids)
-    for token, number in ids.items():
-        if type(number) is int and 0 <= number < len(entries):
-            entries[number] = token
-    if len(entries) != size or len(set(entries)) != size:
+    """What is ``made`` of the tokens by id and "", or None and why there is none.
+
+    Rows past the last token, as ``resize_token_embeddings`` and padding to a multiple make them, get names that no text gives.
+    """
+    tokens = {number: token for token, number in ids.items() if type(number) is int}
+    entries = [tokens.get(number, NO_TOKEN.format(number)) for number in range(size)]
+    # More rows than twice the tokens are those of another vocabulary.
+    if set(tokens) != set(range(len(ids))) or not len(ids) <= size <= 2 * len(ids) or len(set(entries)) != size:
         return None, f"{file} does not give a token for each of the {size} rows of the embedding: it was left out."
     try:
         return made(entries), ""
     except DataError as error:
         return None, f"{file} was left out: {error}"
+
+
+def rows_without_token(vocabulary: Vocabulary | None) -> tuple[int, ...]:
+    """The ids that ``vocabulary_of`` made names for."""
+    entries = () if vocabulary is None else vocabulary.entries
+    return tuple(number for number, token in enumerate(entries) if token == NO_TOKEN.format(number))

@@ -29,6 +29,7 @@ from .hugging_face import (
     is_model,
     read_object,
     read_weights,
+    rows_without_token,
     vocabulary_of,
     write_object,
     write_weights,
@@ -84,6 +85,7 @@ def recognize(folder: Path) -> bool:
 def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     """``settings`` may change what changes no tensor, and bring vocabularies; raises PortError."""
     fields = Fields(folder / CONFIG, "marian")
+    absent = fields.fill({**SIZES, **RATES}, settings)
     native = read_weights(folder)
     own = _without_positions(native.tensors, folder)
     tensors = dict(own)
@@ -98,11 +100,16 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     _check_ties(fields, config)
     weights = canonical_weights({**tensors, **_stored(tables, config)}, NAMES, config, folder)
     source, target, problem = _vocabularies(folder, config)
+    unnamed = tuple(number for number in rows_without_token(target) if number not in config.suppress_ids)
+    config = config.replace(suppress_ids=(*config.suppress_ids, *unnamed))
     model_fields, unknown = fields.native(NATIVE, (*ALIASES, *KNOWN))
-    notes = (*native.notes, *unknown, *decoding.notes, *((problem,) if problem else ()))
-    run = NativeFile(format="safetensors", tensors=own, settings={"config": model_fields, "generation": decoding.fields})
+    notes = (*native.notes, *unknown, *decoding.notes, *((problem,) if problem else ()), *_of_unnamed(unnamed))
+    generation = dict(decoding.fields)
+    if unnamed:  # they are ruled out on both sides of the proof
+        generation["suppress_tokens"] = [*generation.get("suppress_tokens", []), *unnamed]
+    run = NativeFile(format="safetensors", tensors=own, settings={"config": model_fields, "generation": generation})
     words: dict[str, Any] = {"source_vocabulary": source, "target_vocabulary": target, **vocabularies(settings)}
-    return PortedModel(config=config, weights=weights, notes=notes, native=run, **words)
+    return PortedModel(config=config, weights=weights, notes=notes, native=run, shown=absent, **words)
 
 
 def write(model: PortedModel, folder: Path) -> None:
@@ -149,6 +156,15 @@ def _foreign_weights(model: PortedModel) -> dict[str, np.ndarray]:
             # transformers then unties all three tables.
             tensors.update({name: tensors[SHARED].copy() for name in TABLES.values()})
     return tensors
+
+
+def _of_unnamed(ids: tuple[int, ...]) -> tuple[str, ...]:
+    if not ids:
+        return ()
+    said = f"The ids {ids[0]} to {ids[-1]}" if len(ids) > 1 else f"The id {ids[0]}"
+    return (
+        f"{said} of the embedding stand for no token: no text gives them, and decoding never produces them (suppress_ids).",
+    )
 
 
 def _without_positions(tensors: Mapping[str, np.ndarray], folder: Path) -> dict[str, np.ndarray]:

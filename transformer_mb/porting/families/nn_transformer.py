@@ -1,16 +1,17 @@
 """What torch.nn.Transformer and paddle.nn.Transformer share: stacks of layers without embeddings and output.
 
 Both call their layers alike once torch's packed projections are split. A file may hold the embeddings and the output
-that a user's own module put around the stacks: the settings name them (``source_embedding``, ``target_embedding``,
-``output``). Without them unit vectors stand in: token i is the i-th axis of the model, positions add nothing, and the
-logits are the decoder's output, so that the ported model computes exactly what the stacks do.
+that a user's own module put around the stacks: the settings name them (see ``stack_layout.AROUND``). Without them unit
+vectors stand in: token i is the i-th axis of the model, positions add nothing, and the logits are the decoder's output, so
+that the ported model computes exactly what the stacks do. A single stack is an encoder, or where the settings say so
+(``architecture``) a decoder: the same layers, called with a causal mask.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,11 +24,10 @@ from .inferred_fields import inferred_fields
 from .layer_names import LayerNames, projections
 from .named_tensors import check_fractions, model_of
 from .naming_schemes import is_matrix
+from .position_tables import PositionTables, position_tables
+from .shared_tensors import untied
+from .stack_layout import AROUND, StackLayout, flat_table, layout_of
 
-LAYER = re.compile(r"^(?P<prefix>.*?)(?:(?P<side>encoder|decoder)\.)?layers\.\d+\.linear1\.weight$")
-# The setting that names a layer around the stacks, which is also its name when we write it, and its canonical name.
-AROUND = {"source_embedding": "encoder.embedding", "target_embedding": "decoder.embedding", "output": "decoder.dense"}
-POSITIONS = {"source_positions": "encoder.pos_embedding", "target_positions": "decoder.pos_embedding"}
 STAND_IN_LEN = 512
 NEEDED = {
     "norm_kind": "layer_norm",
@@ -35,11 +35,12 @@ NEEDED = {
     "ffn_bias": True,
     "embedding_norm": False,
     "token_types": 0,
-    "encoder_attention_bias": True,
     "activation": ("relu", "gelu"),
-    "has_encoder": True,
 }
-NEEDED_OF_DECODERS = {"decoder_attention_bias": True, "final_norm": True}
+HINT = (
+    "name it with source_positions and target_positions in the settings, as learned positions, of which nothing is lost; "
+    "ignore is not for it."
+)
 STAND_IN_NOTE = (
     "The file holds no embeddings: unit vectors stand in, token i being axis i, and {outputs} come out unprojected. Name the "
     "tensors with source_embedding, target_embedding and output in the settings if the file has them."
@@ -48,6 +49,14 @@ AROUND_NOTE = (
     "The file holds the stacks, not the module around them: embeddings, positions and output were computed by this "
     "project's own formula on both sides of the proof: embedding_scale and position are only as sure as the settings."
 )
+SINGLE_NOTES = {
+    "encoder": "The file has one stack without cross-attention, read as an encoder: it was called without a mask but for "
+    'padding, so that each position sees all others. Say "architecture": "decoder" if it is called with a causal mask.',
+    "decoder": "The file has one stack without cross-attention, read as a decoder, as architecture says: it was called with a "
+    "causal mask.",
+}
+TIES = {"share_embeddings": "decoder.embedding.weight", "tie_output": "decoder.dense.weight"}
+TIE_NOTE = "{field} = True: the file and the settings give no tensor for {name}, so that the embedding's table is taken for it."
 
 
 def unchanged(arrays: Arrays) -> Arrays:
@@ -69,67 +78,116 @@ class Stacks:
     packed: Callable[[Arrays], Arrays] = field(default=unchanged)
     split: Callable[[Arrays], Arrays] = field(default=unchanged)
 
-    @property
-    def names(self) -> LayerNames:
+    def names(self, both: bool) -> LayerNames:
+        """``both``: there is an encoder beside the decoder, whose layers else are those of an encoder."""
         feed_forward = {"ffn.dense1": "linear1", "ffn.dense2": "linear2"}
         norms = {f"addnorm{number}.ln": f"norm{number}" for number in (1, 2, 3)}
-        decoder = {**projections("attention1", "self_attn"), **projections("attention2", self.cross)}
+        alone = {**projections("attention1", "self_attn"), "addnorm1.ln": "norm1", "addnorm3.ln": "norm2"}
+        cross = {**projections("attention1", "self_attn"), **projections("attention2", self.cross), **norms}
         blocks = {
             "encoder": {**projections("attention", "self_attn"), **norms, **feed_forward},
-            "decoder": {**decoder, **norms, **feed_forward},
+            "decoder": {**(cross if both else alone), **feed_forward},
         }
         outer = {f"{side}.norm": f"{side}.norm" for side in blocks}
         return LayerNames(block="{side}.layers.{number}.", blocks=blocks, outer=outer)
 
 
-def prefix_of(names: Any) -> str | None:
-    """What stands before the stacks' names; None when there are none."""
-    matches = [match for name in names if (match := LAYER.match(name))]
-    return matches[0]["prefix"] if matches else None
-
-
 def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> PortedModel:
     check_fractions(native.tensors)
     known = {**native.settings, **settings}
-    prefix = prefix_of(native.tensors)
-    if prefix is None:
-        raise PortError("Layers must be called layers.0.linear1.weight and so on, got none.")
-    around = _around(native.tensors, known)
-    single = not any(name.startswith((f"{prefix}encoder.", f"{prefix}decoder.")) for name in native.tensors)
-    canonical = partial(_canonical, stacks=stacks, prefix=prefix, single=single, around=around)
-    weights = canonical(native.tensors)
-    if any(f"{name}.weight" in weights for name in AROUND.values()):
-        fields = inferred_fields(weights, known)
-        return model_of(native, weights, fields, settings, {}, canonical, [AROUND_NOTE])
+    layout = layout_of(native.tensors, known, stacks.cross)
+    tables = _positions(native, layout, known)
+    twins = _second_names(native.tensors, layout)
+    read_in = replace(
+        native, tensors={n: array for n, array in native.tensors.items() if n not in tables.names and n not in twins}
+    )
+    canonical = partial(_canonical, stacks=stacks, layout=layout)
+    weights = canonical(read_in.tensors)
+    _check_norms(weights, layout)
+    unseen: dict[str, bool] = {} if layout.single is None else {"architecture": False}
+    notes = [] if layout.single is None or "architecture" in native.settings else [SINGLE_NOTES[layout.single]]
+    if layout.around:
+        _check_embedded(weights, layout)
+        weights, shared = untied(weights, known)
+        fields = inferred_fields(weights, known) | dict(tables.fields or {})
+        concluded = [
+            TIE_NOTE.format(field=field, name=name)
+            for field, name in TIES.items()
+            if fields.get(field) and field not in known and not any(name in note for note in shared)
+        ]
+        again = [f"{name} equals {first} in every bit: one tensor of two names." for name, first in twins.items()]
+        notes = [AROUND_NOTE, *notes, *tables.notes, *again, *shared, *concluded]
+        model = model_of(read_in, weights, fields, settings, {}, canonical, notes)
+        return replace(model, shown={**unseen, **dict.fromkeys(tables.fields or {}, True)})
     weights |= _stand_ins(weights)
     fields = {**inferred_fields(weights, known), "position": "learned", "max_len": STAND_IN_LEN}
     settings = {name: value for name, value in settings.items() if name not in ("position", "max_len")}
-    note = STAND_IN_NOTE.format(outputs="decoder outputs" if "target_vocab_size" in fields else "encoder outputs")
-    return model_of(native, weights, fields, settings, {"embedding_scale": False}, canonical, [note])
+    note = STAND_IN_NOTE.format(outputs="encoder outputs" if layout.single == "encoder" else "decoder outputs")
+    model = model_of(read_in, weights, fields, settings, {"embedding_scale": False}, canonical, [note, *notes])
+    return replace(model, shown=unseen)
 
 
-def _around(tensors: Arrays, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Native layer to canonical layer, for what lies around the stacks."""
-    around = {}
-    for setting, layer in {**AROUND, **POSITIONS}.items():
-        name = settings.get(setting, setting if f"{setting}.weight" in tensors else None)
-        if name is None:
-            continue
-        name = str(name).removesuffix(".weight")
-        if f"{name}.weight" not in tensors:
-            raise PortError(f"{setting} names {name}.weight, but the file holds no such tensor.")
-        around[name] = layer
-    return around
+def _positions(native: NativeFile, layout: StackLayout, known: Mapping[str, Any]) -> PositionTables:
+    """Of what is no layer, and of what ``ignore`` took out: a table that is thrown away unread may be another one than ours."""
+    named = set(layout.around.values())
+    layers = {name.rpartition(".")[0] for name in named if "." in name}
+    if halved := [name for name in native.ignored if name in named or name.rpartition(".")[0] in layers]:
+        raise PortError(
+            f"ignore is for buffers, but it names a part of a layer that the settings name: {', '.join(halved):.300}."
+        )
+    tables = {**beside(native.tensors, layout), **native.ignored}
+    return position_tables(tables, layout.width(native.tensors), known, HINT)
 
 
-def _canonical(tensors: Arrays, stacks: Stacks, prefix: str, single: bool, around: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Arrays by canonical name; what is unknown keeps its name, so that the check lists it."""
+def beside(tensors: Arrays, layout: StackLayout) -> dict[str, np.ndarray]:
+    """What is neither a part of the stacks nor named by the settings."""
+    named = set(layout.around.values())
+    return {name: array for name, array in tensors.items() if name not in named and layout.inner(name) is None}
+
+
+def _second_names(tensors: Arrays, layout: StackLayout) -> dict[str, str]:
+    """What no setting names and is a named table once more: torch saves a shared tensor under each of its names."""
+    tables = [name for name in layout.around.values() if tensors[name].ndim == 2]
+    twins = {}
+    for name, array in beside(tensors, layout).items():
+        if first := next((one for one in tables if np.array_equal(tensors[one], array)), None):
+            twins[name] = first
+    return twins
+
+
+def _check_norms(weights: Arrays, layout: StackLayout) -> None:
+    """One field speaks of the final normalizations of both sides."""
+    have = {side: f"{side}.norm.weight" in weights for side in layout.stems}
+    if len(set(have.values())) > 1:
+        listed = ", ".join(f"{'one' if there else 'none'} after the {side}" for side, there in have.items())
+        raise PortError(
+            f"There must be a final norm after both stacks or after none, got {listed}. If it has a name of its own, "
+            "say it with source_norm or target_norm."
+        )
+
+
+def _check_embedded(weights: Arrays, layout: StackLayout) -> None:
+    side = next(iter(layout.stems))
+    if f"{side}.embedding.weight" not in weights:
+        setting = "source_embedding" if side == "encoder" else "target_embedding"
+        others = ", ".join(layout.around.values())
+        raise PortError(f"The settings must name the embedding of the {side} ({setting}) where they name {others:.300}.")
+
+
+def _canonical(tensors: Arrays, stacks: Stacks, layout: StackLayout) -> dict[str, np.ndarray]:
+    """Arrays by canonical name; what is unknown keeps its name, so that the check lists it. One may stand for two layers."""
     weights: dict[str, np.ndarray] = {}
+    roles: dict[str, list[str]] = {}
+    for name, native in layout.around.items():
+        roles.setdefault(native, []).append(name)
+    names = stacks.names(both=layout.single is None)
     for native, array in stacks.split(tensors).items():
-        layer, _, leaf = native.rpartition(".")
-        own = f"{'encoder.' if single else ''}{native.removeprefix(prefix)}"
-        name = f"{around[layer]}.{leaf}" if layer in around else stacks.names.canonical(own)
-        weights[name] = np.ascontiguousarray(array.T) if stacks.transposed and is_matrix(name) else array
+        inner = layout.inner(native)
+        for name in roles.get(native) or [names.canonical(f"{inner[0]}.{inner[1]}") if inner else native]:
+            if name in weights:
+                raise PortError(f"Two tensors of the file mean {name}; one of them is {native!r:.80}.")
+            flat = flat_table(array) if name.endswith(".pos_embedding.weight") else array
+            weights[name] = np.ascontiguousarray(flat.T) if stacks.transposed and is_matrix(name) else flat
     for name in [name for name in weights if re.search(r"(\.ln|^(en|de)coder\.norm)\.weight$", name)]:
         # Layers built with bias=False leave it out of their normalisations too.
         weights.setdefault(f"{name.removesuffix('weight')}bias", np.zeros_like(weights[name]))
@@ -169,25 +227,25 @@ def is_stand_in(model: PortedModel) -> bool:
 
 def write(model: PortedModel, format_name: str, stacks: Stacks) -> NativeFile:
     """The stacks alone where unit vectors stand in for the rest; else as ``transformer.`` beside it."""
-    check_holds(model.config, {**NEEDED, **(NEEDED_OF_DECODERS if model.config.has_decoder else {})}, stacks.title)
-    if model.config.has_decoder and model.config.decoder_num_heads != model.config.encoder_num_heads:
-        numbers = f"{model.config.encoder_num_heads} and {model.config.decoder_num_heads}"
-        raise PortError(f"{stacks.title} cannot hold this model: both sides must have as many heads, got {numbers}.")
+    config = model.config
+    biases = {f"{side}_attention_bias": True for side in ("encoder", "decoder") if getattr(config, f"has_{side}")}
+    check_holds(config, {**NEEDED, **biases}, stacks.title)
     alone = is_stand_in(model)
-    native = partial(_native, stacks=stacks, alone=alone, has_decoder=model.config.has_decoder)
+    native = partial(_native, stacks=stacks, alone=alone, both=config.has_encoder and config.has_decoder)
     optimizer = None if alone or model.optimizer is None else renamed_moments(model.optimizer, native)
     return NativeFile(format=format_name, tensors=native(model.weights), optimizer=optimizer)
 
 
-def _native(arrays: Arrays, stacks: Stacks, alone: bool, has_decoder: bool) -> Arrays:
-    around = {canonical: native for native, canonical in {**AROUND, **POSITIONS}.items()}
+def _native(arrays: Arrays, stacks: Stacks, alone: bool, both: bool) -> Arrays:
+    around = {canonical: native for native, canonical in AROUND.items() if not native.endswith("_norm")}
+    names = stacks.names(both)
     tensors = {}
     for name, array in arrays.items():
         layer, _, leaf = name.rpartition(".")
         laid = np.ascontiguousarray(array.T) if stacks.transposed and is_matrix(name) else array
         if layer not in around:
-            own = stacks.names.tensor(name)
-            tensors[f"{'' if alone else 'transformer.'}{own if has_decoder else own.removeprefix('encoder.')}"] = laid
+            own = names.tensor(name)
+            tensors[f"{'' if alone else 'transformer.'}{own if both else own.partition('.')[2]}"] = laid
         elif not alone:
             tensors[f"{around[layer]}.{leaf}"] = laid
     return stacks.packed(tensors)

@@ -7,13 +7,14 @@ from typing import Any
 
 from ..model import NativeFile, PortedModel
 from . import nn_transformer
+from .stack_layout import stems_of
 
 STACKS = nn_transformer.Stacks(title="paddle.nn.Transformer", cross="cross_attn", transposed=True)
 
 
 def recognize(native: NativeFile) -> bool:
     separate = any(name.endswith(".self_attn.q_proj.weight") for name in native.tensors)
-    return separate and nn_transformer.prefix_of(native.tensors) is not None
+    return separate and bool(stems_of(native.tensors))
 
 
 def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:

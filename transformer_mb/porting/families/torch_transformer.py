@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import PortError
 from ..model import Arrays, NativeFile, PortedModel
 from . import nn_transformer
+from .stack_layout import stems_of
 
 PACKED = ("in_proj_weight", "in_proj_bias")
 PROJECTIONS = ("q_proj", "k_proj", "v_proj")
@@ -17,7 +18,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj")
 
 def recognize(native: NativeFile) -> bool:
     packed = any(name.endswith(".self_attn.in_proj_weight") for name in native.tensors)
-    return packed and nn_transformer.prefix_of(native.tensors) is not None
+    return packed and bool(stems_of(native.tensors))
 
 
 def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:

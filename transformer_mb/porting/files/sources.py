@@ -30,8 +30,8 @@ from .unreadable import what_it_seems
 LISTED = 20  # names in a sentence
 # What a model is made of, whatever it computes with it: all of a block, and each layer that a canonical name explains.
 WEIGHT = re.compile(
-    r"(en|de)coder\.blks\.block\d+\.|(.+\.)?layers\.\d+\.|pooler\.dense\."
-    r"|(en|de)coder\.(embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.(weight|bias)$"
+    r"(en|de)coder\.blks\.block\d+\.|(.+\.)?layers\.\d+\.|(.+\.)?\d+\.((linear|norm)[123]|\w+_attn)\.|pooler\.dense\."
+    r"|(.*(en|de)coder\.)?norm\.(weight|bias)$|(en|de)coder\.(embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.(weight|bias)$"
 )
 
 
@@ -100,7 +100,8 @@ def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFi
         )
     note = f"{len(names)} tensors were left out, as ignore says: {_listed(names)}."
     kept = {name: array for name, array in native.tensors.items() if name not in names}
-    return replace(native, tensors=kept, notes=(*native.notes, note))
+    ignored = {name: native.tensors[name] for name in names}
+    return replace(native, tensors=kept, ignored=ignored, notes=(*native.notes, note))
 
 
 def _listed(names: list[str]) -> str:

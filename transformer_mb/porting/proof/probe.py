@@ -51,20 +51,22 @@ def max_steps(config: TransformerConfig) -> int:
     return max(1, min(MAX_STEPS, config.max_len - 1))
 
 
-def run_reference(model: PortedModel, batch: Arrays) -> dict[str, np.ndarray]:
+def run_reference(model: PortedModel, batch: Arrays, decoded: bool = True) -> dict[str, np.ndarray]:
     """What NumPy in float64 gives for the canonical weights: ``encoder``, ``pooled``, ``logits``, ``tokens``."""
-    return run_backend(get_backend("numpy", dtype="float64"), model.config, model.weights, batch)
+    return run_backend(get_backend("numpy", dtype="float64"), model.config, model.weights, batch, decoded)
 
 
-def run_backend(backend, config: TransformerConfig, weights: Arrays, batch: Arrays) -> dict[str, np.ndarray]:
+def run_backend(
+    backend, config: TransformerConfig, weights: Arrays, batch: Arrays, decoded: bool = True
+) -> dict[str, np.ndarray]:
     """The outputs of a backend's own model with these weights."""
     native = backend.create_empty(config)
     backend.set_weights(native, weights)
-    return run_model(backend, native, batch)
+    return run_model(backend, native, batch, decoded)
 
 
-def run_model(backend, native, batch: Arrays) -> dict[str, np.ndarray]:
-    """The outputs of a model of a backend."""
+def run_model(backend, native, batch: Arrays, decoded: bool = True) -> dict[str, np.ndarray]:
+    """The outputs of a model of a backend, with greedy tokens where they are to be ``decoded``."""
     config: TransformerConfig = native.config
     source, lens = batch.get("source"), batch.get("source_valid_lens")
     outputs = {}
@@ -74,7 +76,7 @@ def run_model(backend, native, batch: Arrays) -> dict[str, np.ndarray]:
         outputs["pooled"] = backend.apply(native.pooler, outputs["encoder"])
     if config.has_decoder:
         outputs["logits"] = backend.logits(native, source, batch["target"], lens)
-    if config.architecture == "encoder_decoder":
+    if config.architecture == "encoder_decoder" and decoded:
         steps = max_steps(config)
         outputs["tokens"] = padded_tokens(backend.greedy(native, source, lens, steps), steps)
     return outputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,10 @@ from ..files.sources import Source
 from ..files.targets import Target
 from ..loading import loading_of
 from ..model import Arrays, PortedModel
-from . import agreement
+from ..origins import fields_on_trust
+from . import agreement, d2l_classes
+from .compared_part import finite_part
+from .expected_outputs import Expected, Met, held_against
 from .greedy_tokens import token_differences
 from .probe import END, probe_batch
 from .read_back import Comparison, compared_export, compared_file, read_back
@@ -34,6 +37,8 @@ class Proof:
         tokens: the source's greedy ids, row by row. near_ties: rows where the result chose another token at a tie.
         checksums: SHA-256 (16 digits) of each tensor in canonical layout, of those that were read back.
         changed: tensors read back different. failures: why it does not hold; empty when it does.
+        on_trust: fields that the outputs depend on, that no tensor shows and that nothing which ran bears out.
+        expected: what became of the outputs that the user brought.
     """
 
     source_ran: str
@@ -44,10 +49,22 @@ class Proof:
     checksums: Mapping[str, str]
     changed: tuple[str, ...]
     failures: tuple[str, ...]
+    on_trust: tuple[str, ...] = ()
+    expected: Met | None = None
 
 
-def prove(source: Source, target: Target, place: Path, settings: Mapping[str, Any]) -> Proof:
-    """Run both sides and compare; the result is what was written at ``place``."""
+def prove(source: Source, target: Target, place: Path, settings: Mapping[str, Any], expected: Expected | None = None) -> Proof:
+    """Run both sides and compare; the result is what was written at ``place``. ``expected``: outputs that the user brought."""
+    proof = _proof(source, target, place, settings)
+    # D2L's own classes have these from nobody's settings.
+    fixed = (*d2l_classes.FIXED, "norm_eps") if proof.source_ran.startswith("d2l ") else ()
+    on_trust = fields_on_trust(source.model, source.native, settings, fixed)
+    met = None if expected is None else held_against(expected, source.model, on_trust)
+    on_trust = tuple(name for name in on_trust if met is None or name not in met.borne_out)
+    return replace(proof, on_trust=on_trust, expected=met, failures=(*proof.failures, *(met.failures if met else ())))
+
+
+def _proof(source: Source, target: Target, place: Path, settings: Mapping[str, Any]) -> Proof:
     model = source.model
     ended = target.name == "ctranslate2" and adds_source_eos(model)
     batch = probe_batch(model.config, ended=ended)
@@ -60,9 +77,9 @@ def prove(source: Source, target: Target, place: Path, settings: Mapping[str, An
         result_ran += "".join(f"; it does not show {name}" for name in hidden)
         comparison = compared_export(model, target.family, place)
     else:
-        result = read_back(target, place)
+        result, native = read_back(target, place)
         lines = loading_of(model, target, settings, place.resolve(), optimizer=False).lines
-        got, result_ran = run_result(result, target.family, target.format, place, batch, lines)
+        got, result_ran = run_result(result, native, target.family, target.format, place, batch, lines)
         comparison = compared_file(model, result, target)
     return _compared(model, batch, (expected, source_ran), (got, result_ran), comparison)
 
@@ -86,7 +103,7 @@ def _compared(
             shapes = [list(side[name].shape) if name in side else "nothing" for side in (expected, got)]
             failures.append(f"{name} of the source is {shapes[0]}, of the result {shapes[1]}")
             continue
-        sides, sentences = _finite_part(name, batch, model.config.suppress_ids, got[name], expected[name])
+        sides, sentences = finite_part(name, batch, model.config.suppress_ids, got[name], expected[name])
         odd = {whose: agreement.not_finite(side) for whose, side in zip(("result", "source"), sides, strict=True)}
         failures += [
             f"{name} of the {whose} holds {count} numbers that are not finite" for whose, count in odd.items() if count
@@ -112,18 +129,3 @@ def _compared(
         changed=comparison.changed,
         failures=(*failures, *comparison.failures, *differing),
     )
-
-
-def _finite_part(
-    name: str, batch: Arrays, never: tuple[int, ...], got: np.ndarray, expected: np.ndarray
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Without encoder states at padding, where foreign code may leave anything, and logits ruled out by -inf on both sides;
-    and the sentence of each position."""
-    sides, sentences = [got, expected], np.indices(got.shape[:-1])[0]
-    if name == "encoder" and "source_valid_lens" in batch:
-        valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
-        sides, sentences = [side[valid] for side in sides], sentences[valid]
-    if name == "logits":
-        ruled_out = [i for i in never if i < got.shape[-1] and all(np.isneginf(side[..., i]).all() for side in sides)]
-        sides = [np.delete(side, ruled_out, axis=-1) for side in sides]
-    return sides, sentences.reshape(-1)

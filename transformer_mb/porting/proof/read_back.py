@@ -13,7 +13,7 @@ from ..families import Family
 from ..files.sources import read_file
 from ..files.targets import Target
 from ..formats import FORMATS
-from ..model import Arrays, PortedModel
+from ..model import Arrays, NativeFile, PortedModel
 from ..settings import FIELDS
 
 
@@ -26,13 +26,15 @@ class Comparison:
     failures: tuple[str, ...] = ()
 
 
-def read_back(target: Target, place: Path) -> PortedModel:
-    """What our reader finds there, without settings: the configuration too must come from what was written."""
+def read_back(target: Target, place: Path) -> tuple[PortedModel, NativeFile | None]:
+    """What our reader finds there, without settings: the configuration too must come from what was written; and the tensors."""
     if target.format is None:
-        return target.family.module.read(place, {})
+        model = target.family.module.read(place, {})
+        return model, model.native
     if not FORMATS[target.format].writable:
         raise PortError(f"{target.title} cannot be read back.")
-    return target.family.module.read(read_file(place, target.format), {})
+    native = read_file(place, target.format)
+    return target.family.module.read(native, {}), native
 
 
 def compared_file(model: PortedModel, result: PortedModel, target: Target) -> Comparison:

@@ -40,14 +40,20 @@ def run_source(
 
 
 def run_result(
-    model: PortedModel, family: Family, format_name: str | None, place: Path, batch: Arrays, lines: tuple[str, ...]
+    model: PortedModel,
+    found: NativeFile | None,
+    family: Family,
+    format_name: str | None,
+    place: Path,
+    batch: Arrays,
+    lines: tuple[str, ...],
 ) -> Ran:
-    """``model`` is what our reader finds at ``place``; a file of a framework is loaded by that framework's own loader.
+    """``model`` and ``found`` are what our reader finds at ``place``; a file of a framework is loaded by its own loader.
 
     By ``lines``, where these load it into our own model.
     """
     if family is not DEFAULT or format_name is None:
-        return _run(model, family, model.native, batch, {})
+        return _run(model, family, found, batch, {})
     native = NativeFile(format=format_name, tensors={})
     return _run(model, family, native, batch, {}, path=str(place.resolve()), lines=lines)
 
@@ -60,19 +66,17 @@ def run_export(config: TransformerConfig, export: Family, place: Path, batch: Ar
 def _run(
     model: PortedModel, family: Family, native: NativeFile | None, batch: Arrays, given: Mapping[str, Any], **more: Any
 ) -> Ran:
-    if family.runs is None or native is None or not _installed(family, native.format):
+    if family.runs is None or native is None:
         return run_reference(model, batch), REFERENCE
-    return _by_reference_run(family.runs, model.config, native, batch, given, **more)
-
-
-def _installed(family: Family, format_name: str) -> bool:
     requires = family.requires
     if family is DEFAULT:
-        backend = FORMATS[format_name].backend
+        backend = FORMATS[native.format].backend
         if backend is None:
-            return False
+            return run_reference(model, batch), f"{REFERENCE}: {FORMATS[native.format].title} is of no framework"
         requires = entries()[backend].requires
-    return all(importlib.util.find_spec(package) for package in requires)
+    if missing := [package for package in requires if importlib.util.find_spec(package) is None]:
+        return run_reference(model, batch), f"{REFERENCE}: {', '.join(missing)} is not installed"
+    return _by_reference_run(family.runs, model.config, native, batch, given, **more)
 
 
 def _by_reference_run(

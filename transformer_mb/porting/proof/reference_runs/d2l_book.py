@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ....config import TransformerConfig
+from ....parameters import parameter_shapes
 from ...families.naming_schemes import canonical_name
 from ..probe import greedy_tokens, parts
 
@@ -54,7 +55,8 @@ def run(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict[s
     config, format_name = TransformerConfig.from_dict(settings["config"]), settings["format"]
     batch, tensors = parts(arrays)
     book = make(FRAMEWORKS[format_name], sizes_of(config))
-    book.load({canonical_name(name, format_name).name: array.astype(np.float32) for name, array in tensors.items()})
+    named = {canonical_name(name, format_name).name: array.astype(np.float32) for name, array in tensors.items()}
+    book.load({name: array for name, array in named.items() if name in parameter_shapes(config)})  # no table of positions
     source, lens = batch["source"], batch["source_valid_lens"]
 
     def logits(target: np.ndarray) -> np.ndarray:

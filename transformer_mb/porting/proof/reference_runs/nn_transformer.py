@@ -9,27 +9,30 @@ import numpy as np
 
 from ....config import TransformerConfig
 from ....positions import sinusoid_table
-from ...families.nn_transformer import AROUND, POSITIONS, prefix_of
+from ...families.nn_transformer import Stacks, beside
+from ...families.position_tables import position_tables
+from ...families.stack_layout import StackLayout, flat_table, layout_of
 from ..probe import greedy_tokens, parts
 
 
 class AroundStacks:
-    """The layers that the settings name; unit vectors where there are none."""
+    """The layers that the settings name, and the table of positions that the file holds; unit vectors where there are none."""
 
-    def __init__(
-        self, config: TransformerConfig, tensors: Mapping[str, np.ndarray], settings: Mapping[str, Any], transposed: bool
-    ):
+    def __init__(self, config: TransformerConfig, tensors: Mapping[str, np.ndarray], layout: StackLayout, transposed: bool):
         self.config = config
-        self.weights = {}
-        for setting, layer in {**AROUND, **POSITIONS}.items():
-            name = str(settings.get(setting, setting)).removesuffix(".weight")
-            for leaf in ("weight", "bias"):
-                if f"{name}.{leaf}" in tensors:
-                    # Not in float16: scaling the embeddings would round them once more than the ported model does.
-                    array = tensors[f"{name}.{leaf}"]
-                    self.weights[f"{layer}.{leaf}"] = array.astype(np.promote_types(array.dtype, np.float32))
+        self.weights: dict[str, np.ndarray] = {}
+        self.table: np.ndarray | None = None
+        for name, native in layout.around.items():
+            # Not in float16: scaling the embeddings would round them once more than the ported model does.
+            array = flat_table(tensors[native]) if name.endswith(".pos_embedding.weight") else tensors[native]
+            self.weights[name] = array.astype(np.promote_types(array.dtype, np.float32))
         if transposed and "decoder.dense.weight" in self.weights:
             self.weights["decoder.dense.weight"] = self.weights["decoder.dense.weight"].T
+        found = position_tables(beside(tensors, layout), config.num_hiddens, config.to_dict(), "")
+        self.start = config.position_offset
+        if found.fields is not None:
+            self.table = flat_table(tensors[found.names[0]])
+            self.start = 0 if "position_offset" in found.fields else self.start  # a table that begins there
 
     def embedded(self, side: str, tokens: np.ndarray) -> np.ndarray:
         """[B, T] -> [B, T, D] float32."""
@@ -40,11 +43,10 @@ class AroundStacks:
         if table is None:
             return np.eye(config.num_hiddens, dtype=np.float32)[tokens]
         vectors = table[tokens] * (np.sqrt(config.num_hiddens) if config.embedding_scale else 1.0)
-        if config.position == "sinusoidal":
-            rows = sinusoid_table(tokens.shape[1] + config.position_offset, config.num_hiddens, config.sinusoid_layout)
-        else:
-            rows = self.weights[f"{side}.pos_embedding.weight"]
-        return (vectors + rows[config.position_offset :][: tokens.shape[1]]).astype(np.float32)
+        rows = self.weights.get(f"{side}.pos_embedding.weight", self.table)
+        if rows is None:
+            rows = sinusoid_table(tokens.shape[1] + self.start, config.num_hiddens, config.sinusoid_layout)
+        return (vectors + rows[self.start :][: tokens.shape[1]]).astype(np.float32)
 
     def logits(self, states: np.ndarray) -> np.ndarray:
         """[B, T, D] -> [B, T, V]."""
@@ -56,30 +58,38 @@ class AroundStacks:
 
 
 def run_stacks(
-    arrays: Mapping[str, np.ndarray],
-    settings: Mapping[str, Any],
-    framework: Any,
-    stacks_of: Callable[..., Any],
-    transposed: bool,
+    arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any], framework: Any, stacks: Stacks, stack_of: Callable[..., Any]
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """``stacks_of(config, tensors)`` gives the framework's own, with ``encode(X, valid)`` and ``decode(Y, memory, valid)``.
+    """``stack_of(config, side, tensors)`` gives the framework's own stack with these tensors, called as it names them.
 
-    Both take arrays [B, T, D], and the truth values [B, S] of the positions that may be attended to, and give arrays.
+    Its result is ``run(X, valid, memory=None, causal=False)``, of arrays [B, T, D] and the truth values [B, S] of the
+    positions of ``memory`` (else of X) that may be attended to, or None for all; it gives an array.
     """
     config = TransformerConfig.from_dict(settings["config"])
     batch, tensors = parts(arrays)
-    prefix = prefix_of(tensors) or ""
-    stacks = stacks_of(config, {name.removeprefix(prefix): array for name, array in tensors.items()})
-    around = AroundStacks(config, tensors, settings["given"], transposed)
-    valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
-    memory = stacks.encode(around.embedded("encoder", batch["source"]), valid)
-    outputs = {"encoder": memory}
+    layout = layout_of(tensors, {**settings["native_settings"], **settings["given"]}, stacks.cross)
+    around = AroundStacks(config, tensors, layout, stacks.transposed)
+    own: dict[str, dict[str, np.ndarray]] = {side: {} for side in layout.stems}
+    for name, array in tensors.items():
+        if inner := layout.inner(name):
+            own[inner[0]][inner[1]] = array
+    for side, leaf in ((side, leaf) for side in own for leaf in ("weight", "bias")):
+        if f"{side}.norm.{leaf}" in layout.around:
+            own[side][f"norm.{leaf}"] = tensors[layout.around[f"{side}.norm.{leaf}"]]
+    run = {side: stack_of(config, side, own[side]) for side in own}
+    outputs: dict[str, np.ndarray] = {}
+    valid = memory = None
+    if config.has_encoder:
+        valid = np.arange(batch["source"].shape[1]) < batch["source_valid_lens"][:, None]
+        memory = outputs["encoder"] = run["encoder"](around.embedded("encoder", batch["source"]), valid)
     if config.has_decoder:
 
         def logits(target: np.ndarray) -> np.ndarray:
-            return around.logits(stacks.decode(around.embedded("decoder", target), memory, valid))
+            return around.logits(run["decoder"](around.embedded("decoder", target), valid, memory, causal=True))
 
         outputs["logits"] = logits(batch["target"])
-        outputs["tokens"] = greedy_tokens(logits, len(batch["source"]), config, settings["max_steps"])
-    ran = f"the stacks of {framework.__name__} {framework.__version__}, layers around them by this project's formula"
+        if config.has_encoder:
+            outputs["tokens"] = greedy_tokens(logits, len(batch["source"]), config, settings["max_steps"])
+    masks = "" if config.has_encoder else " with a causal mask"
+    ran = f"the stacks of {framework.__name__} {framework.__version__}{masks}, layers around them by this project's formula"
     return outputs, {"ran": ran}

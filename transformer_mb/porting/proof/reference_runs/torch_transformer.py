@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ....config import TransformerConfig
+from ....errors import PortError
+from ...families.torch_transformer import STACKS
 from .nn_transformer import run_stacks
 
 
@@ -16,27 +18,29 @@ def run(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> tuple[
 
     torch.set_grad_enabled(False)
 
-    class Stacks:
-        def __init__(self, config: TransformerConfig, tensors: Mapping[str, np.ndarray]):
-            self.model = _model(torch, config, any(name.endswith("in_proj_bias") for name in tensors)).eval()
-            self.encoder = self.model.encoder if config.has_decoder else self.model
-            heads = ("encoder.layers.", "encoder.norm.", "decoder.") if config.has_decoder else ("layers.", "norm.")
-            own = {name: torch.from_numpy(array) for name, array in tensors.items() if name.startswith(heads)}
-            self.model.load_state_dict(own)
+    def stack_of(config: TransformerConfig, side: str, tensors: Mapping[str, np.ndarray]) -> Any:
+        crossed = any(".multihead_attn." in name for name in tensors)
+        stack = _stack(torch, config, side, crossed, any(name.endswith("in_proj_bias") for name in tensors)).eval()
+        try:
+            stack.load_state_dict({name: torch.from_numpy(array).float() for name, array in tensors.items()})
+        except RuntimeError as error:
+            raise PortError(f"{type(stack).__name__} of torch does not take the tensors of the {side}: {error}") from None
 
-        def encode(self, X: np.ndarray, valid: np.ndarray) -> np.ndarray:
+        def called(X: np.ndarray, valid: Any, memory: Any = None, causal: bool = False) -> np.ndarray:
             # True at padding, which is where torch may not attend.
-            return self.encoder(torch.from_numpy(X), src_key_padding_mask=torch.from_numpy(~valid)).numpy()
+            padding = None if valid is None else torch.from_numpy(~valid)
+            mask = torch.nn.Transformer.generate_square_subsequent_mask(X.shape[1]) if causal else None
+            if memory is None:
+                return stack(torch.from_numpy(X), mask=mask, src_key_padding_mask=padding).numpy()
+            inputs = (torch.from_numpy(X), torch.from_numpy(memory))
+            return stack(*inputs, tgt_mask=mask, memory_key_padding_mask=padding).numpy()
 
-        def decode(self, Y: np.ndarray, memory: np.ndarray, valid: np.ndarray) -> np.ndarray:
-            causal, padding = torch.nn.Transformer.generate_square_subsequent_mask(Y.shape[1]), torch.from_numpy(~valid)
-            inputs = (torch.from_numpy(Y), torch.from_numpy(memory))
-            return self.model.decoder(*inputs, tgt_mask=causal, memory_key_padding_mask=padding).numpy()
+        return called
 
-    return run_stacks(arrays, settings, torch, Stacks, transposed=False)
+    return run_stacks(arrays, settings, torch, STACKS, stack_of)
 
 
-def _model(torch: Any, config: TransformerConfig, bias: bool) -> Any:
+def _stack(torch: Any, config: TransformerConfig, side: str, crossed: bool, bias: bool) -> Any:
     options = {
         "dim_feedforward": config.ffn_num_hiddens,
         "dropout": 0.0,
@@ -46,9 +50,9 @@ def _model(torch: Any, config: TransformerConfig, bias: bool) -> Any:
         "norm_first": config.norm_position == "pre",
         "bias": bias,
     }
-    if config.has_decoder:
-        counts = (config.encoder_num_layers, config.decoder_num_layers)
-        return torch.nn.Transformer(config.num_hiddens, config.encoder_num_heads, *counts, **options)
-    layer = torch.nn.TransformerEncoderLayer(config.num_hiddens, config.encoder_num_heads, **options)
-    norm = torch.nn.LayerNorm(config.num_hiddens, config.norm_eps, bias=bias) if config.final_norm else None
-    return torch.nn.TransformerEncoder(layer, config.encoder_num_layers, norm, enable_nested_tensor=False)
+    nn, heads, count = torch.nn, getattr(config, f"{side}_num_heads"), getattr(config, f"{side}_num_layers")
+    norm = nn.LayerNorm(config.num_hiddens, config.norm_eps, bias=bias) if config.final_norm else None
+    if crossed:
+        return nn.TransformerDecoder(nn.TransformerDecoderLayer(config.num_hiddens, heads, **options), count, norm)
+    layer = nn.TransformerEncoderLayer(config.num_hiddens, heads, **options)
+    return nn.TransformerEncoder(layer, count, norm, enable_nested_tensor=False)

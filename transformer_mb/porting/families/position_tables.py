@@ -1,0 +1,80 @@
+"""Tables of positions that a file holds beside its weights: compared with the sinusoids of this project, never believed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...config import LONGEST_TABLE
+from ...errors import PortError
+from ...positions import sinusoid_table
+from ..model import Arrays
+from .stack_layout import flat_table
+
+NAMED = re.compile(r"(^|[._/])(w?pe|pos|posit\w*|pos_\w*)([._/]|$)", re.IGNORECASE)
+LAYOUTS = ("interleaved", "halves")
+# Of an angle computed in float32 from a rate that is itself a power: so many units a position (measured: up to 0.7).
+UNITS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionTables:
+    """``names`` of the tensors that are the sinusoids; ``fields`` of the configuration that they show; a sentence each."""
+
+    names: tuple[str, ...] = ()
+    fields: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def position_tables(tensors: Arrays, width: int, settings: Mapping[str, Any], hint: str) -> PositionTables:
+    """Of tensors that are no part of the model's layers; ``hint`` says how learned positions are named.
+
+    Raises PortError for a table of positions that no configuration here computes, or for two that differ.
+    """
+    offset = settings.get("position_offset", 0)
+    found: dict[str, dict[str, Any]] = {}
+    for name, array in tensors.items():
+        table = flat_table(array)
+        if array.dtype.kind != "f" or table.ndim != 2 or table.shape[1] != width or width % 2 or len(table) < 2:
+            continue
+        fields = _fields(table, offset if isinstance(offset, int) else 0)
+        if fields is None and (array.ndim > 2 or NAMED.search(name)):
+            raise PortError(
+                f"{name} {list(array.shape)} holds positions, but neither of the tables that position = sinusoidal computes "
+                f"(sinusoid_layout {' or '.join(LAYOUTS)}): {hint}"
+            )
+        if fields is not None:
+            found[name] = fields
+    if not found:
+        return PositionTables()
+    first = next(iter(found.values()))
+    shown = {**first, "max_len": min(fields["max_len"] for fields in found.values())}
+    for name, fields in found.items():
+        if {**fields, "max_len": 0} != {**first, "max_len": 0}:
+            raise PortError(
+                f"Both sides must have the same sinusoids, but {next(iter(found))} holds {first} and {name} {fields}."
+            )
+    layout = shown["sinusoid_layout"]
+    note = f"{', '.join(found):.200}: the table of sinusoids ({layout}), which is computed here and not stored."
+    return PositionTables(names=tuple(found), fields=shown, notes=(note,))
+
+
+def _fields(table: np.ndarray, offset: int) -> dict[str, Any] | None:
+    """What a table [n, D] shows, None where it is no table of sinusoids; rows may begin at position 0 or 1."""
+    rows, width = table.shape
+    if rows + 1 > LONGEST_TABLE:
+        return None
+    # A table rounded to two bytes is another one: its owner's model adds the rounded numbers.
+    limit = UNITS * np.finfo(np.float32).eps * (1 + np.arange(rows + 1)[:, None])
+    for layout in LAYOUTS:
+        expected = sinusoid_table(rows + 1, width, layout)
+        for start in (0, 1):
+            if np.all(np.abs(table - expected[start : start + rows]) <= limit[start : start + rows]):
+                # A table that begins at 0 is read from position_offset on.
+                found = {"position": "sinusoidal", "sinusoid_layout": layout, "max_len": rows if start else rows - offset}
+                return {**found, "position_offset": 1} if start else found
+    return None
