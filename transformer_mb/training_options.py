@@ -100,6 +100,8 @@ DATA: dict[str, str] = {
     "source": "SOURCE TAB TARGET lines, .jsonl, or the source side with a target; .gz too",
     "target": "the target side, line by line",
     "tokenizer": "subwords, instead of a pipeline: a folder of `tokenizer train`, a tokenizer.json, a SentencePiece .model",
+    "vocabulary": "words, one a line, a count may follow: for both sides, or for the source beside a target_vocabulary",
+    "target_vocabulary": "the words of the target side",
     "fields": "two field names of JSON lines, source first",
     "columns": "two column numbers of lines with tabs, source first; else the first two",
     "bad_lines": "stop at lines that cannot be trained on (no UTF-8, no pair, NUL, far too long), or drop such lines",

@@ -61,7 +61,7 @@ def test_nothing_is_replaced_unless_told(cli, fails, data, tokenizers, tmp_path)
     before = contents(tmp_path / "out")
     assert "must be a new file" in fails(*command, "--shared")
     assert "but shared.json is there" in fails(*command, "--force")
-    assert "vocab_size must be at least 260" in fails(*command[:-1], tmp_path / "new", "--vocab-size", 5)
+    assert "vocab_size must be at least 260" in fails(*command[:5], 5, "--out", tmp_path / "new")
     assert "must be one of bpe, unigram" in fails(*command[:-1], tmp_path / "new", "--model", "word")
     assert contents(tmp_path / "out") == before and not (tmp_path / "new").exists()
     assert cli(*command, "--shared", "--force").status == 0 and contents(tmp_path / "out") != before

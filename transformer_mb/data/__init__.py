@@ -24,6 +24,7 @@ from .text import TEXT_PIPELINES, TextPipeline, preprocess_nmt, text_pipeline, t
 from .token_cache import TokenCache
 from .tokenizing import TokenizedPairs, tokenized
 from .vocabulary import SPECIAL_TOKENS, Vocabulary, build_vocabularies
+from .vocabulary_files import read_vocabulary_file
 
 __all__ = [
     "BUCKET_WIDTHS",
@@ -49,6 +50,7 @@ __all__ = [
     "preprocess_nmt",
     "read_lines",
     "read_pairs",
+    "read_vocabulary_file",
     "restore_order",
     "source_batches",
     "text_pipeline",

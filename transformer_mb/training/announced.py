@@ -14,6 +14,8 @@ def notes(job: Job) -> list[str]:
     of_initial = "the vocabularies of init_from" if job.initial else ""
     vain = job.recipe.without_effect("a tokenizer" if "tokenizer" in job.described else of_initial)
     notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
+    if "vocabulary" in job.described and job.recipe.min_freq > 1:
+        notes.append("note: min_freq has no effect with a vocabulary")
     known, precision = BUILT_IN.get(job.backend.name), job.recipe.precision
     if known and precision in known.on_gpu and job.backend.hardware is None:  # a processor has no such products
         notes.append(f"note: precision {precision} has no effect on {job.backend.device_name}")

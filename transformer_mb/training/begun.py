@@ -88,7 +88,7 @@ def begun_model(
     if source is None or target is None:
         raise CheckpointError("A training on text is resumed with its vocabularies, but the checkpoint holds none.")
     if vocabularies not in (None, (source, target)):
-        raise ConfigError("A training must be resumed with the vocabularies that its checkpoint holds, got other tokenizers.")
+        raise ConfigError("A training must be resumed with the vocabularies that its checkpoint holds, got others.")
     check_unchanged("model", checkpoint.config, {name: _listed(value) for name, value in asked.model.items()})
     return checkpoint.config, (source, target)
 

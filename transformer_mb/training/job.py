@@ -14,7 +14,6 @@ from ..checkpoint.files import holds_checkpoint
 from ..config import TransformerConfig
 from ..data import Batches, Pairs, TokenizedPairs
 from ..data.padding import check_limits
-from ..data.subwords import read_tokenizers_of
 from ..distributed import Alone, Place, Processes
 from ..errors import ConfigError, DataError
 from ..parameters import parameter_shapes
@@ -33,7 +32,7 @@ from .recipe import TrainingRecipe
 from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
-from .vocabularies import Vocabularies, check_together
+from .vocabularies import Vocabularies, check_together, named_vocabularies
 
 SAVES = ("save_every", "save_every_steps")
 # What a resume goes on with, where it says nothing else, beside backend, device and dtype.
@@ -138,9 +137,8 @@ def prepare(
         raise ConfigError(_missing_pairs(resume, by_command))
     source = CorpusSource.of(given.pairs, settings.data, recipe.num_examples, folder, tell)
     validation = given.validation or validation_pairs(settings.data)
-    chosen = given.vocabularies
-    if chosen is None and (tokenizer := (settings if checkpoint is None else asked).data.get("tokenizer")):
-        chosen = read_tokenizers_of(tokenizer)
+    named = (settings if checkpoint is None else asked).data
+    chosen = given.vocabularies or named_vocabularies(named, recipe.pipeline)
     if initial is not None:
         config, both = config_of(initial, asked, chosen)
     elif checkpoint is None:

@@ -83,6 +83,8 @@ def train(
     validation_target: str | PathLike[str] | None = None,
     tokenizer: str | PathLike[str] | tuple[Vocabulary, Vocabulary] | None = None,
     init_from: str | PathLike[str] | None = None,
+    vocabulary: str | PathLike[str] | None = None,
+    target_vocabulary: str | PathLike[str] | None = None,
     preset: str | None = None,
     backend: str | Backend | None = None,
     device: Any = None,
@@ -110,7 +112,8 @@ def train(
             (docs/PYTHON.md).
         validation: likewise pairs, which are measured after every epoch or every ``validate_every_steps``.
         tokenizer: subwords, instead of the recipe's pipeline: a folder of ``transformer-mb tokenizer train``, a tokenizer.json
-            or a SentencePiece .model for both sides; or two vocabularies.
+            or a SentencePiece .model for both sides; or two vocabularies. vocabulary, target_vocabulary: files of words, in the
+            place of those of the pairs (``data.read_vocabulary_file``); the first alone is for both sides.
         init_from: a checkpoint folder whose model, configuration and vocabularies the training begins with, and not its
             optimizer: a model of other pairs is trained further on these.
         preset: a published architecture with its recipe (``transformer_mb.presets``).
@@ -142,6 +145,7 @@ def train(
     if isinstance(backend, Backend):
         chosen_backend(backend, device, dtype)
     paths: dict[str, Any] = {"source": data, "target": target, "validation": validation, "tokenizer": tokenizer}
+    paths |= {"vocabulary": vocabulary, "target_vocabulary": target_vocabulary}
     paths |= {"validation_target": validation_target, "bad_lines": bad_lines, "cache": cache}
     where = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype}
     logs = {

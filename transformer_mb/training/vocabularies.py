@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..data import Vocabulary
+from ..data.subwords import read_tokenizers_of
+from ..data.vocabulary_files import read_vocabulary_files
 from ..errors import ConfigError
 
 Vocabularies = tuple[Vocabulary, Vocabulary]
+
+
+def named_vocabularies(data: Mapping[str, Any], pipeline: str) -> Vocabularies | None:
+    """Those that ``[data]`` names: of subwords by ``tokenizer``, or of words by ``vocabulary``; None: those of its pairs."""
+    if words := read_vocabulary_files(data, pipeline):
+        return words
+    return read_tokenizers_of(data["tokenizer"]) if data.get("tokenizer") else None
 
 
 def check_together(source: Vocabulary, target: Vocabulary, shared: bool) -> None:

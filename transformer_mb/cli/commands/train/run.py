@@ -55,6 +55,8 @@ def command(
     validation: Annotated[Path | None, path("--validation", DATA["validation"])] = None,
     validation_target: Annotated[Path | None, path("--validation-target", DATA["validation_target"])] = None,
     tokenizer: Annotated[Path | None, path("--tokenizer", DATA["tokenizer"])] = None,
+    vocabulary: Annotated[Path | None, path("--vocabulary", DATA["vocabulary"])] = None,
+    target_vocabulary: Annotated[Path | None, path("--target-vocabulary", DATA["target_vocabulary"])] = None,
     out: Annotated[Path | None, path("--out", RUN["out"])] = None,
     init_from: Annotated[Path | None, path("--init-from", RUN["init_from"])] = None,
     preset: Annotated[str | None, option("--preset", PRESET)] = None,
@@ -163,7 +165,7 @@ def prepared(settings: Any, given: dict[str, Any], *, force: bool, **how: Any) -
 
 def data_files(data: Mapping[str, Any]) -> list[str]:
     """The files that ``[data]`` names."""
-    return [data[name] for name in FILES if data.get(name)]
+    return [data[name] for name in (*FILES, "vocabulary", "target_vocabulary", "tokenizer") if data.get(name)]
 
 
 def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None:
