@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..data.swapped import swapped_note
 from ..registry import BUILT_IN
 from .begun import begun_otherwise, listed
 from .initial_model import initial_notes
@@ -23,6 +24,8 @@ def notes(job: Job) -> list[str]:
         notes.append(f"note: validation pairs longer than batch_tokens: {job.validation_dropped:,} dropped from its loss")
     if job.described["digest"] == job.described.get("validation_digest"):
         notes.append("note: the validation measures the pairs that are trained on, and so says nothing of others")
+    if job.validation is not None and (swapped := swapped_note(job.validation, job.vocabularies)):
+        notes.append(f"note: validation: {swapped}")
     if job.initial is not None:
         notes += [f"note: {sentence}" for sentence in initial_notes(job.initial, job.recipe, job.described)]
     if not job.is_finished:

@@ -13,6 +13,7 @@ from ..both_sides import BOTH_SIDES, on_both_sides
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..fields import check_names
+from ..files.regular import LARGEST
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
 from ..training_options import DATA, DECODING, NONE_AS_ZERO, OF_VOCABULARIES, RUN
 from .decoding_options import DecodingOptions
@@ -89,10 +90,19 @@ class Settings:
         return PRESETS[self.preset or "d2l"](**from_data, **self.model)
 
 
+def _text(path: Path) -> str:
+    """Of a file or a pipe, but not without an end; raises OSError, ValueError."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST["configuration"] + 1)
+    if len(content) > LARGEST["configuration"]:
+        raise ValueError(f"it has more than {LARGEST['configuration']:,} bytes")
+    return content.decode("utf-8-sig")
+
+
 def read_toml(path: Path) -> Settings:
     """Raises ConfigError that names what is unknown or wrong."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        tables = tomllib.loads(_text(path))
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}.") from None
     except (ValueError, RecursionError) as error:  # ValueError too for a number with thousands of digits

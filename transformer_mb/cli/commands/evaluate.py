@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import decoding_options, options
 from ..decoding_options import chosen_length_penalty, tell_long_lines
-from ..reporting import tell_bad_lines, write_json
+from ..reporting import tell, tell_bad_lines, write_json
 
 if TYPE_CHECKING:
     from ...inference.evaluation import Evaluation
@@ -37,6 +37,7 @@ def command(
 ) -> None:
     """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
     from ...data.readers import read_pairs
+    from ...data.swapped import swapped_note
     from ...decoding.beam_search import check_search
     from ...decoding.coverage_penalty import check_coverage_penalty
     from ...files.whole_file import check_result_file
@@ -62,6 +63,8 @@ def command(
     if pairs.skipped:
         print(f"{pairs.skipped} lines with a blank side were skipped")
     tell_bad_lines(pairs.bad_lines)
+    if swapped := swapped_note(pairs, (translator.source_vocabulary, translator.target_vocabulary)):
+        tell(f"Note: {swapped}.")
     write_json(json_file, result.to_dict())
 
 
