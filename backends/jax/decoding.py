@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from transformer_mb.decoding.inputs import DecodingInputs
+from transformer_mb.decoding.inputs import DecodingInputs, room
 from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
@@ -25,18 +25,31 @@ def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:
 
 
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> Array:
-    return _generate(*split(model), inputs, max_steps, None)
+    return _generated(model, inputs, max_steps, None)
 
 
 def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> Array:
-    return _generate(*split(model), inputs, max_steps, truncation)
+    return _generated(model, inputs, max_steps, truncation)
+
+
+def _generated(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation | None) -> Array:
+    size = room(max_steps, model.config.max_len - inputs.prompt_steps)
+    if inputs.forced is not None:
+        free = np.full((len(inputs.forced), size - inputs.forced.shape[1]), -1)
+        inputs = inputs._replace(forced=np.concatenate([inputs.forced, free], axis=1))
+    return _generate(*split(model), inputs, size, max_steps, truncation)
 
 
 @partial(jax.jit, static_argnums=(0, 3))
 def _generate(
-    structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int, truncation: Truncation | None
+    structure: Structure,
+    values: dict[str, Array],
+    inputs: DecodingInputs,
+    size: int,
+    max_steps: Array,
+    truncation: Truncation | None,
 ) -> Array:
-    """The whole loop on the device, compiled once for the inputs' sizes and a number of steps."""
+    """The whole loop on the device, compiled once for the inputs' sizes and the ``size`` of what at most max_steps fill."""
     model = structure.module(values)
     model.eval()
     config = model.config
@@ -61,9 +74,9 @@ def _generate(
         return step + 1, tokens, finished | (tokens[:, 0] == config.eos_id), generated, state
 
     with product_precision():
-        state = _start(model, inputs, max_steps)
+        state = _start(model, inputs, size)
         tokens = inputs.tokens[:, None].astype(jnp.int32)
-        generated = jnp.full((rows, max_steps), config.eos_id, jnp.int32)
+        generated = jnp.full((rows, size), config.eos_id, jnp.int32)
         carry = (0, tokens, jnp.zeros(rows, bool), generated, state)
         return jax.lax.while_loop(unfinished, advance, carry)[3]
 
@@ -99,16 +112,24 @@ class BeamDecoder:
 
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.structure, self.values = split(model)
-        self.state = _begin(self.structure, self.values, inputs, max_steps, beam)
+        size = room(max_steps, model.config.max_len - inputs.prompt_steps)
+        self.state = _begin(self.structure, self.values, inputs._replace(forced=None), size, beam)
         self.rows = np.arange(inputs.tokens.shape[0] * beam)
         self.attend = attend
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        best, ids = self._stepped(tokens, count)
+        return np.asarray(best, np.float64), np.asarray(ids)
+
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        return np.asarray(self._stepped(tokens, None)[0])
+
+    def _stepped(self, tokens: np.ndarray, count: int | None) -> tuple[Array, Array | None]:
         column = tokens[:, None].astype(np.int32)
         given = self.structure, self.values, self.state, self.rows, column, count, self.attend
         best, ids, self.weights, self.state = _beam_step(*given)
         self.rows = np.arange(len(tokens))
-        return np.asarray(best, np.float64), np.asarray(ids)
+        return best, ids
 
     def reorder(self, rows: np.ndarray) -> None:
         # Done by the next step, so that each token costs one call of the device.
@@ -128,14 +149,24 @@ def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInput
 
 @partial(jax.jit, static_argnums=(0, 5, 6), donate_argnums=2)
 def _beam_step(
-    structure: Structure, values: dict[str, Array], state: list[Any], rows: Array, tokens: Array, count: int, attend: bool
-) -> tuple[Array, Array, Array | None, list[Any]]:
+    structure: Structure,
+    values: dict[str, Array],
+    state: list[Any],
+    rows: Array,
+    tokens: Array,
+    count: int | None,
+    attend: bool,
+) -> tuple[Array, Array | None, Array | None, list[Any]]:
+    """The ``count`` best log-probabilities and their ids, or all in the order of the ids; and what is attended to."""
     model = structure.module(values)
     model.eval()
     with product_precision():
         logits, state = model.decoder(tokens, _reordered(state, rows), need_weights=attend)
     logits = suppress(logits[:, 0].astype(jnp.promote_types(logits.dtype, jnp.float32)), model.config.suppress_ids)
+    weights = model.decoder.attention_weights[1][-1][:, :, 0].mean(axis=1, dtype=logits.dtype) if attend else None
+    log_probs = jax.nn.log_softmax(logits)
+    if count is None:
+        return log_probs, None, weights, state
     # top_k promises the lower id first, but takes -0.0 for less than 0.0.
     _, ids = jax.lax.top_k(jnp.where(logits == 0.0, 0.0, logits), min(count, logits.shape[-1]))
-    weights = model.decoder.attention_weights[1][-1][:, :, 0].mean(axis=1, dtype=logits.dtype) if attend else None
-    return jnp.take_along_axis(jax.nn.log_softmax(logits), ids, axis=-1), ids, weights, state
+    return jnp.take_along_axis(log_probs, ids, axis=-1), ids, weights, state

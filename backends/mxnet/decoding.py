@@ -177,6 +177,12 @@ class BeamDecoder:
             logits = self._logits(tokens)
             return best_tokens(logits.shape[-1], count, partial(_top, logits), partial(_lowest, logits))
 
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        with autograd.pause(train_mode=False):
+            logits = self._logits(tokens)
+            logits = logits - logits.max(axis=-1, keepdims=True)
+            return (logits - mnp.log(mnp.exp(logits).sum(axis=-1, keepdims=True))).asnumpy()
+
     def reorder(self, rows: np.ndarray) -> None:
         index = to_device(np.array(rows), self.context)
         # Cross-attention stays: all rows of one source share it.

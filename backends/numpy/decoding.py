@@ -94,6 +94,11 @@ class BeamDecoder:
 
         return best_tokens(logits.shape[-1], count, top, lowest)
 
+    @no_gradients()
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        logits = self._logits(tokens)
+        return np.asarray(logits - _log_sum(logits))
+
     def reorder(self, rows: np.ndarray) -> None:
         if self.steps is not None:
             return self.steps.reorder(rows)

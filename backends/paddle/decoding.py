@@ -103,6 +103,13 @@ class BeamDecoder:
         return best_tokens(logits.shape[-1], count, top, lowest)
 
     @paddle.no_grad()
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        logits = self._logits(tokens)
+        logits = logits if logits.dtype == paddle.float64 else logits.astype("float32")
+        logits -= logits.max(axis=-1, keepdim=True)
+        return (logits - logits.exp().sum(axis=-1, keepdim=True).log()).numpy()
+
+    @paddle.no_grad()
     def reorder(self, rows: np.ndarray) -> None:
         index = paddle.to_tensor(rows, place=self.place)
         if self.steps is not None:

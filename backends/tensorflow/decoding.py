@@ -207,8 +207,15 @@ class BeamDecoder:
         self.state = _start(model, inputs, max_steps, beam)
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        best, ids, self.state = self.run(tf.constant(tokens)[:, None], self.state, tf.constant(count))
+        best, ids, _ = self._stepped(tokens, count)
         return best.numpy().astype(np.float64), ids.numpy()
+
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        return self._stepped(tokens, 1)[2].numpy()
+
+    def _stepped(self, tokens: np.ndarray, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        *answers, self.state = self.run(tf.constant(tokens)[:, None], self.state, tf.constant(count))
+        return tuple(answers)
 
     def reorder(self, rows: np.ndarray) -> None:
         self.state = _reordered(self.state, tf.constant(rows))
@@ -220,10 +227,12 @@ class BeamDecoder:
 
 def _beam_step(
     model: EncoderDecoder, tokens: tf.Tensor, state: list[Any], count: tf.Tensor, attend: bool = False
-) -> tuple[tf.Tensor, tf.Tensor, Any]:
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, Any]:
+    """The ``count`` best log-probabilities, their ids, all in the order of the ids, and the state."""
     logits, state = model.decoder(tokens, state, need_weights=attend, training=False)
     logits = suppress(logits[:, 0], model.config.suppress_ids)
     logits = tf.cast(logits, tf.float32) if logits.dtype in (tf.bfloat16, tf.float16) else logits
     # Which promises the lower id first.
     _, ids = tf.math.top_k(logits, tf.minimum(count, logits.shape[-1]))
-    return tf.gather(tf.nn.log_softmax(logits), ids, batch_dims=1), ids, state
+    log_probs = tf.nn.log_softmax(logits)
+    return tf.gather(log_probs, ids, batch_dims=1), ids, log_probs, state

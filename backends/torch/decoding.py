@@ -107,6 +107,12 @@ class BeamDecoder:
         return best_tokens(logits.shape[-1], count, top, lowest)
 
     @torch.inference_mode()
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        with self.suited():
+            logits = self._logits(tokens)
+            return torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1).cpu().numpy()
+
+    @torch.inference_mode()
     def reorder(self, rows: np.ndarray) -> None:
         index = torch.as_tensor(rows, device=self.device)
         if self.steps is not None:

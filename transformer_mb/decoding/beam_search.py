@@ -13,6 +13,7 @@ from ..errors import ConfigError, NotFiniteError
 from .coverage_penalty import Coverage
 
 LENGTH_PENALTY = 0.6  # of Vaswani et al. 2017, section 6.1
+LARGEST_BEAM = 1000  # a search's time and memory grow by it; nobody finds better translations above some dozens
 LARGEST_LENGTH_PENALTY = 10.0  # far above what anybody uses; the powers of the longest sequences stay finite numbers
 
 
@@ -36,6 +37,10 @@ class BeamSession(Protocol):
 
         The best come first, by their logits; of equal logits the lowest ids, inside the ``count`` and at its end.
         """
+        ...
+
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        """The same step with all of its answer: [rows, V], -inf where a token is suppressed."""
         ...
 
     def reorder(self, rows: np.ndarray) -> None:
@@ -147,9 +152,13 @@ def greedy_search(
 def check_search(beam: Any, length_penalty: Any, n_best: Any) -> None:
     """Refuse what no search can be made with; every caller asks here. Raises ConfigError."""
     check_sizes(beam=beam, n_best=n_best)
+    if beam > LARGEST_BEAM:
+        raise ConfigError(f"beam must be from 1 to {LARGEST_BEAM}, got {beam}.")
     check_between("length_penalty", length_penalty, 0.0, LARGEST_LENGTH_PENALTY)
     if n_best > beam:
-        raise ConfigError(f"n_best must be from 1 to the beam's {beam}, got {n_best}.")
+        raise ConfigError(
+            f"n_best must be from 1 to the beam's {beam}, got {n_best}: --n-best {n_best} needs --beam {n_best} or more."
+        )
 
 
 def _penalties(limits: np.ndarray, length_penalty: float) -> np.ndarray:

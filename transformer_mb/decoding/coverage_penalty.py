@@ -36,6 +36,9 @@ class Coverage:
         self.total += self.session.attention()
         return answer
 
+    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
+        return self.session.log_probabilities(tokens)
+
     def attention(self) -> np.ndarray:
         return self.session.attention()
 

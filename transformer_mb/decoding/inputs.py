@@ -55,3 +55,9 @@ def decoding_inputs(
     aligned = np.take_along_axis(prompt, columns, axis=1)
     fed = aligned[:, :-1] if longest > 1 else None
     return DecodingInputs(aligned[:, -1], None, None, fed, padding if padding.any() else None), limits
+
+
+def room(steps: int, most: int) -> int:
+    """At least ``steps``, for what is compiled for their number: few different ones, each at most half larger than the last."""
+    power = 1 << max(steps - 1, 7).bit_length()
+    return min(power * 3 // 4 if steps <= power * 3 // 4 else power, most)

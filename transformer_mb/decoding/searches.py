@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +14,17 @@ from ..errors import ConfigError
 from ..registry import check_own
 from .beam_search import LENGTH_PENALTY, BeamSession, ScoredIds, beam_search, check_search, greedy_search
 from .coverage_penalty import Coverage, check_coverage_penalty
+from .ensemble import Ensemble, as_models, shared_config
 from .inputs import DecodingInputs, decoding_inputs
+from .prompts import continued_apart
 from .sampling import Sampling, Truncation
 
 
 class Searches(ABC):
-    """What a backend computes natively (``run_greedy``, ``run_sample``, ``start_beam``), and the calls that are made of it."""
+    """What a backend computes natively (``run_greedy``, ``run_sample``, ``start_beam``), and the calls that are made of it.
+
+    Where a search takes a model it takes a list of them too (but for ``sample``), which decode as one: see ``Ensemble``.
+    """
 
     name: ClassVar[str]
 
@@ -52,6 +57,7 @@ class Searches(ABC):
     def _quantized(self, model: Any) -> Any:
         raise ConfigError(f"int8 must be decoded with backend torch or numpy, got {self.name}, which has no such products.")
 
+    @continued_apart
     def greedy(
         self, model: Any, source: Any, source_valid_lens: Any = None, max_steps: Any = None, *, prefixes: Any = None
     ) -> list[list[int]]:
@@ -74,8 +80,14 @@ class Searches(ABC):
             prefixes and steps.
         """
         inputs, limits = self._decoding_inputs(model, "greedy", source, source_valid_lens, max_steps, prefixes)
+        models = as_models(model)
+        if len(models) > 1:
+            found = self._searched(models, inputs, limits, 1, LENGTH_PENALTY, 1, 0.0, most_probable=True)
+            return [hypotheses[0].ids for hypotheses in found]
+        (model,) = models
         return _ended(model.config, self.run_greedy(model, inputs, int(limits.max())), limits)
 
+    @continued_apart
     def sample(
         self,
         model: Any,
@@ -95,11 +107,15 @@ class Searches(ABC):
         sampling = Sampling() if sampling is None else sampling
         if not isinstance(sampling, Sampling):
             raise ConfigError(f"sampling must be a Sampling, got {sampling!r:.80}.")
+        if len(models := as_models(model)) > 1:
+            raise ConfigError(f"Tokens are drawn from one model, got an ensemble of {len(models)}.")
+        (model,) = models
         inputs, limits = self._decoding_inputs(model, "sample", source, source_valid_lens, max_steps, prefixes)
         inputs = inputs._replace(seeds=sampling.seeds(rows, len(limits)))
         truncation = sampling.truncation(model.config.target_vocab_size)
         return _ended(model.config, self.run_sample(model, inputs, int(limits.max()), truncation), limits)
 
+    @continued_apart
     def beam(
         self,
         model: Any,
@@ -120,9 +136,10 @@ class Searches(ABC):
         """
         check_search(beam, length_penalty, 1)
         given = self._decoding_inputs(model, "beam", source, source_valid_lens, max_steps, prefixes)
-        found = self._searched(model, *given, beam, length_penalty, 1, coverage_penalty)
+        found = self._searched(as_models(model), *given, beam, length_penalty, 1, coverage_penalty)
         return [hypotheses[0].ids for hypotheses in found]
 
+    @continued_apart
     def hypotheses(
         self,
         model: Any,
@@ -143,16 +160,24 @@ class Searches(ABC):
         n_best = beam if n_best is None else n_best
         check_search(beam, length_penalty, n_best)
         given = self._decoding_inputs(model, "hypotheses", source, source_valid_lens, max_steps, prefixes)
-        return self._searched(model, *given, beam, length_penalty, n_best, coverage_penalty, most_probable=beam == 1)
+        models = as_models(model)
+        return self._searched(models, *given, beam, length_penalty, n_best, coverage_penalty, most_probable=beam == 1)
 
     def _check_model(self, model: Any, side: str, call: str) -> None:
         """Refuse another backend's model, and one without the side that a call needs."""
         check_own(self, model)
         check_side(model.config, side, call)
 
+    def _config(self, model: Any, side: str, call: str) -> TransformerConfig:
+        """Of a model, or what the models of an ensemble share."""
+        models = as_models(model)
+        for one in models:
+            self._check_model(one, side, call)
+        return shared_config([one.config for one in models])
+
     def _searched(
         self,
-        model: Any,
+        models: tuple[Any, ...],
         inputs: DecodingInputs,
         limits: np.ndarray,
         beam: int,
@@ -161,10 +186,15 @@ class Searches(ABC):
         coverage_penalty: float,
         most_probable: bool = False,
     ) -> list[list[ScoredIds]]:
-        check_coverage_penalty(coverage_penalty, model.config)
-        first_tokens, eos_id = inputs.tokens, model.config.eos_id
-        with self._decoding(model):
-            session = self.start_beam(model, inputs, int(limits.max()), beam, bool(coverage_penalty))
+        config = shared_config([model.config for model in models])
+        check_coverage_penalty(coverage_penalty, config)
+        first_tokens, eos_id = inputs.tokens, config.eos_id
+        steps, attend = int(limits.max()), bool(coverage_penalty)
+        with ExitStack() as decoding:
+            for model in models:
+                decoding.enter_context(self._decoding(model))
+            sessions = [self.start_beam(model, inputs, steps, beam, attend) for model in models]
+            session = Ensemble(sessions) if len(sessions) > 1 else sessions[0]
             if coverage_penalty:
                 session = Coverage(session, coverage_penalty, inputs.source, inputs.valid_lens, beam)
             if most_probable:
@@ -174,8 +204,8 @@ class Searches(ABC):
     def _decoding_inputs(
         self, model: Any, call: str, source: Any, valid_lens: Any, max_steps: Any, prefixes: Any = None
     ) -> tuple[DecodingInputs, np.ndarray]:
-        self._check_model(model, "decoder", call)
-        return decoding_inputs(model.config, source, valid_lens, max_steps, prefixes, call)
+        config = self._config(model, "decoder", call)
+        return decoding_inputs(config, source, valid_lens, max_steps, prefixes, call)
 
 
 def _ended(config: TransformerConfig, rows: np.ndarray, limits: np.ndarray) -> list[list[int]]:

@@ -16,7 +16,7 @@ from ..decoding.sampling import Sampling
 from ..errors import ConfigError, DataError, TokenError
 from ..fields import did_you_mean
 
-EXTRA_STEPS = 10  # a translation's limit is so many tokens above a multiple of the source's
+RATIO, EXTRA_STEPS = 2.0, 10  # where no limit is given, a translation has so many times its source's tokens, and so many more
 LARGEST_RATIO = 1000.0
 
 
@@ -27,8 +27,9 @@ class LineOptions(TypedDict, total=False):
     sample: a ``Sampling``: tokens are drawn instead; beam must be 1.
     prefixes: text that each translation begins with, for one text a text, for a list a list; an empty one is none. The
         translation holds it, and at least one token more is looked for. That of an empty line stays empty.
-    max_ratio: a translation is at most so many times as long as its source, and 10 tokens more.
-    first: the number of the first line, from 0, by which ``sample`` draws.
+    max_ratio: a translation is at most so many times as long as its source, and 10 tokens more; None: twice, unless
+        ``max_steps`` is given.
+    first: the number of the first line, from 0, by which ``sample`` draws and errors count.
     """
 
     coverage_penalty: float
@@ -51,22 +52,15 @@ class LineSearch:
     def prefixes_of(self, numbers: Sequence[int]) -> list[Sequence[int]] | None:
         return None if self.prefixes is None else [self.prefixes[number] for number in numbers]
 
-    def steps(
-        self, source: np.ndarray, valid_lens: np.ndarray, numbers: Sequence[int], max_steps: int | None, max_len: int
-    ) -> int | np.ndarray:
-        """How long each translation of a batch may become: one number for all where nothing tells them apart.
-
-        Without a limit it is twice the longest source and a few more, which keeps the number of different shapes small.
-        """
-        limit = min(max_len, 2 * source.shape[1] + EXTRA_STEPS) if max_steps is None else max_steps
+    def steps(self, valid_lens: np.ndarray, numbers: Sequence[int], max_steps: int | None, max_len: int) -> np.ndarray:
+        """[B]: how long each translation of a batch may become, by its own source and prefix alone."""
+        steps = np.full(len(valid_lens), max_len if max_steps is None else max_steps)
+        ratio = RATIO if self.max_ratio is None and max_steps is None else self.max_ratio
+        if ratio is not None:
+            own = (ratio * (valid_lens - 1) + EXTRA_STEPS).astype(np.int64)  # <eos> is no word of the source
+            steps = np.minimum(own, steps)
         prefixes = self.prefixes_of(numbers)
-        if self.max_ratio is None and prefixes is None:
-            return limit
-        steps = np.full(len(valid_lens), limit)
-        if self.max_ratio is not None:
-            own = (self.max_ratio * (valid_lens - 1) + EXTRA_STEPS).astype(np.int64)  # <eos> is no word of the source
-            steps = np.minimum(own, max_len if max_steps is None else max_steps)
-        return np.maximum(steps, [len(prefix) + 1 for prefix in prefixes]) if prefixes is not None else steps
+        return steps if prefixes is None else np.maximum(steps, [len(prefix) + 1 for prefix in prefixes])
 
 
 def checked_search(
@@ -101,7 +95,7 @@ def checked_search(
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts) or len(texts) != len(listed):
         raise DataError(f"prefixes must be a text for one line, and for a list one text per line, got {prefixes!r:.80}.")
     ids = [translator.target_vocabulary.encode(text) for text in texts]
-    for number, prefix in enumerate(ids, start=1):
+    for number, prefix in enumerate(ids, start=given.first + 1):
         if len(prefix) > translator.longest:
             raise TokenError(
                 f"The prefix of line {number} must be at most {translator.longest} tokens long, got {len(prefix)} tokens."

@@ -45,8 +45,7 @@ class Translator:
 
     Args:
         batch_size: sentences of similar length decoded together.
-        max_steps: the longest translation; None takes twice the longest source of a batch and a few more, which keeps
-            the number of different shapes small.
+        max_steps: the longest translation; None takes twice the tokens of its own source and 10 more.
         too_long: what becomes of a line of more tokens than the model has positions (``longest``): ``stop`` raises
             TokenError, ``cut`` translates its first tokens, ``skip`` takes it for an empty one.
     Raises:
@@ -262,7 +261,7 @@ class Translator:
         return results
 
     def _steps(self, batch: SourceBatch, numbers: Sequence[int], search: LineSearch) -> Any:
-        return search.steps(batch.source, batch.source_valid_lens, numbers, self.max_steps, self.longest + 1)
+        return search.steps(batch.source_valid_lens, numbers, self.max_steps, self.longest + 1)
 
     def _described(self, found: Sequence[ScoredIds]) -> list[Hypothesis]:
         vocabulary = self.target_vocabulary
