@@ -245,6 +245,7 @@ def test_a_reader_that_leaves_ends_it_quietly(command, trained, continued):
     reader, writer = os.pipe()
     os.close(reader)
     code = [sys.executable, "-m", "transformer_mb", command, str(folder), "--backend", "numpy"]
-    done = subprocess.run(code, input=b"go .\tva !\n" * 3, stdout=writer, stderr=subprocess.PIPE)
+    line = b"go .\tva !\n" if command == "score" else b"go .\n"
+    done = subprocess.run(code, input=line * 3, stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert done.returncode == 1 and done.stderr == b""

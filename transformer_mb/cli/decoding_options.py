@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..decoding.sampling import Sampling
     from ..inference.translation import Translator
 
-Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search; 1 decodes greedily.")]
+Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search, to 1000; 1 decodes greedily.")]
 LengthPenalty = Annotated[
     float | None,
     typer.Option(
@@ -29,7 +30,7 @@ CoveragePenalty = Annotated[
 ]
 NBest = Annotated[
     int | None,
-    typer.Option("--n-best", min=1, help="Print the N best of the beam, as --scores does.", show_default=False),
+    typer.Option("--n-best", min=1, help="Print the N best of the beam, at most --beam, as --scores does.", show_default=False),
 ]
 Scores = Annotated[bool, typer.Option("--scores", help="Print LINE, SCORE, LOG-PROBABILITY and the text with tabs between.")]
 Sample = Annotated[bool, typer.Option("--sample", help="Draw each token by its probability, instead of a search.")]
@@ -38,7 +39,8 @@ Temperature = Annotated[
     typer.Option("--temperature", help="Of --sample: below 1 the probable become more so. [default: 1]", show_default=False),
 ]
 TopK = Annotated[
-    int | None, typer.Option("--top-k", min=1, help="Of --sample: draw from the K most probable tokens.", show_default=False)
+    int | None,
+    typer.Option("--top-k", min=1, help="Of --sample: draw from the K likeliest tokens, at most all.", show_default=False),
 ]
 TopP = Annotated[
     float | None,
@@ -53,7 +55,12 @@ TooLong = Annotated[
 ]
 MaxSteps = Annotated[
     int | None,
-    typer.Option("--max-steps", min=1, help="Longest translation; else twice the source and more.", show_default=False),
+    typer.Option(
+        "--max-steps", min=1, help="Longest translation, to max_len; else twice the source and 10.", show_default=False
+    ),
+]
+ReplaceUnknown = Annotated[
+    bool, typer.Option("--replace-unknown", help="An <unk> becomes the word of the source that it attended to most.")
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences decoded together.")]
 DecodingDtype = Annotated[
@@ -110,9 +117,29 @@ def scored_row(number: int, one: Scored, text: str) -> str:
     return f"{number}\t{one.score:.6f}\t{one.log_probability:.6f}\t{text}"
 
 
-def tell_long_lines(translator: Translator, lines: Sequence[str], first: int = 1) -> None:
-    """A warning for each line that ``--too-long`` cuts or skips. first: the number of the first line."""
-    if translator.too_long in DONE:
+def as_one(folders: Sequence[Path], text: str) -> Any:
+    """The checkpoint folder, or several; ConfigError for a file, and ``text`` says how the command is given text."""
+    from ..errors import ConfigError
+
+    for path in folders:
+        if path.is_file():
+            raise ConfigError(f"DIR must be a checkpoint folder, got a file, {path}: {text.format(path=path)}.")
+    return folders[0] if len(folders) == 1 else list(folders)
+
+
+def tell_unended(translator: Translator, lines: int) -> None:
+    """A note where translations ended by their limit alone, unless the user set it."""
+    if translator.unended and translator.max_steps is None:
+        tell(
+            f"Note: {translator.unended:,} of {lines:,} translations have no end: each stopped at the most tokens that its "
+            "source allows (--max-ratio, --max-steps). A model that was trained little does so."
+        )
+
+
+def tell_long_lines(translator: Translator, lines: Sequence[str], numbers: Sequence[int]) -> None:
+    """A warning for each line that ``--too-long`` cuts or skips; an error for one at which it stops. numbers: of the lines."""
+    for place, count in translator.excess(lines).items():
+        if translator.too_long == "stop":
+            raise translator.length_error(numbers[place], count)
         done = DONE[translator.too_long].format(longest=translator.longest)
-        for number, count in translator.excess(lines).items():
-            tell(f"Warning: Line {first + number} has {count} tokens and the model takes {translator.longest}: {done}.")
+        tell(f"Warning: Line {numbers[place]} has {count} tokens and the model takes {translator.longest}: {done}.")

@@ -58,6 +58,10 @@ NumExamples = Annotated[
     int | None, typer.Option("--num-examples", min=1, help="Read only the first N lines.", show_default=False)
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A checkpoint folder.", show_default=False)]
+Folders = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR...", help="A checkpoint folder; several translate as one, by their mean.", show_default=False),
+]
 SourceFormat = Annotated[str | None, typer.Option("--from", help="Format or family; else recognized.", show_default=False)]
 ModelSettings = Annotated[
     Path | None,

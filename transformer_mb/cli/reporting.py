@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,13 +80,18 @@ def tell_bad_lines(found: BadLines) -> None:
         tell(f"Note: {line}.")
 
 
-def write_rows(rows: Iterable[str]) -> None:
-    """Write lines to standard output, for whoever reads them now. Raises OSError, with its name where it takes no more.
+def encoded_rows(rows: Iterable[str]) -> Iterator[bytes]:
+    """Lines as bytes.
 
     A line break inside a row, which subwords of bytes can spell, becomes a space: line n is the translation of line n.
     """
+    return (row.replace("\n", " ").encode("utf-8") + b"\n" for row in rows)
+
+
+def write_rows(rows: Iterable[str]) -> None:
+    """Write lines to standard output, for whoever reads them now. Raises OSError, with its name where it takes no more."""
     with naming():
-        sys.stdout.buffer.writelines(row.replace("\n", " ").encode("utf-8") + b"\n" for row in rows)
+        sys.stdout.buffer.writelines(encoded_rows(rows))
         sys.stdout.buffer.flush()
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from .reporting import encoded_rows, write_rows
 
 if TYPE_CHECKING:
     from ..data import BadLines
@@ -23,14 +27,36 @@ def standard_input(bad_lines: BadLines | None = None) -> Iterator[tuple[int, str
     if sys.stdin is None:
         raise ConfigError("Standard input must be open, got it closed; < /dev/null gives it no lines.")
     bad_lines = bad_lines or BadLines()
-    for number, line in decoded_lines(sys.stdin.buffer, STANDARD_INPUT, bad_lines):
-        usable = line is not None and bad_lines.accepts([line], [STANDARD_INPUT], number, ("nul",))
-        yield number, line if line is not None and usable else ""
+    lines = ((number, line or "") for number, line in decoded_lines(sys.stdin.buffer, STANDARD_INPUT, bad_lines))
+    return _usable(lines, STANDARD_INPUT, bad_lines)
 
 
-def chunk_size() -> int:
+def input_lines(path: Path | None, bad_lines: BadLines) -> Iterator[tuple[int, str]]:
+    """Those of a file, else of standard input."""
+    from ..data.lines import numbered_lines
+
+    return standard_input(bad_lines) if path is None else _usable(numbered_lines(path, bad_lines), str(path), bad_lines)
+
+
+def _usable(lines: Iterator[tuple[int, str]], name: str, bad_lines: BadLines) -> Iterator[tuple[int, str]]:
+    return ((number, line if bad_lines.accepts([line], [name], number, ("nul",)) else "") for number, line in lines)
+
+
+@contextmanager
+def rows_to(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
+    """A function that writes lines to a file, which is there when the block ends without an error, else to standard output."""
+    if path is None:
+        yield write_rows
+        return
+    from ..files.whole_file import replaced_file
+
+    with replaced_file(path) as file:
+        yield lambda rows: file.writelines(encoded_rows(rows))
+
+
+def chunk_size(path: Path | None = None) -> int:
     """Each line is answered at once where somebody types."""
-    return 1 if sys.stdin is not None and sys.stdin.isatty() else CHUNK
+    return 1 if path is None and sys.stdin is not None and sys.stdin.isatty() else CHUNK
 
 
 def numbered_chunks(items: Iterator[Item], size: int) -> Iterator[tuple[int, list[Item]]]:

@@ -39,9 +39,12 @@ ENCODING = "A file of another encoding becomes UTF-8 by iconv, such as iconv -f 
 LOOKED_AT = 4096  # bytes
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a plain text file from 1, read as they are asked for; raises DataError as ``read_lines`` does."""
-    return ((number, line or "") for number, line in lines_of(path, BadLines(remedy="")))
+def numbered_lines(path: Path, bad_lines: BadLines | None = None) -> Iterator[tuple[int, str]]:
+    """The lines of a plain text file from 1, read as they are asked for; raises DataError as ``read_lines`` does.
+
+    One that is dropped is empty, so that no later one moves up.
+    """
+    return ((number, line or "") for number, line in lines_of(path, bad_lines or BadLines(remedy="")))
 
 
 def read_lines(path: Path, *, num_examples: int | None = None) -> list[str]:

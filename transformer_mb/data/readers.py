@@ -25,13 +25,14 @@ DROPPED = {"control", "header", *(kind for kind, (_, fate) in KINDS.items() if f
 
 
 class Pairs(list[Pair]):
-    """(source, target) sentences; ``bad_lines`` counts what was left out, ``skipped`` those with a blank side.
+    """(source, target) sentences; ``bad_lines`` counts what was left out, ``skipped`` those with a blank side. ``numbers``:
+    of a file, the line that each came from.
 
     Raises DataError for what is no pair of texts, by its number.
     """
 
     def __init__(self, lines: Iterable[Pair] = ()):
-        self.bad_lines = BadLines()
+        self.bad_lines, self.numbers = BadLines(), list[int]()
         numbered = ((number, _checked(number, line)) for number, line in enumerate(lines, start=1))
         super().__init__(pair for _, pair in _usable(numbered, ("The pairs", "The pairs"), self.bad_lines))
 
@@ -93,7 +94,9 @@ def read_pairs(
     pairs, found = Pairs(), BadLines(bad_lines)
     how: dict[str, Any] = {"num_examples": num_examples, "fields": fields, "columns": columns}
     try:
-        pairs.extend(iterate_pairs(path, target_path, **how, bad_lines=found))
+        for number, pair in numbered_pairs(path, target_path, **how, bad_lines=found):
+            pairs.append(pair)
+            pairs.numbers.append(number)
     except MemoryError:
         pairs.clear()
         raise DataError(

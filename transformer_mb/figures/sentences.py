@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..inference.translation import Translator
 
 
@@ -25,6 +26,8 @@ class SentenceAttention(NamedTuple):
 
 
 def attention_of(translator: Translator, line: str, translation: str) -> SentenceAttention:
+    if len(translator.models) > 1:
+        raise ConfigError(f"Attention is drawn of one model, got an ensemble of {len(translator.models)}.")
     sources, targets, max_len = translator.source_vocabulary, translator.target_vocabulary, translator.longest + 1
     source = [*translator.ids(line), sources.eos_id]
     target = [*targets.encode(translation), targets.eos_id][:max_len]

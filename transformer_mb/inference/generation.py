@@ -92,7 +92,7 @@ class Generator:
                 return self.backend.greedy(self.model, *given)
             return self.backend.beam(self.model, *given, beam, length_penalty)
 
-        texts, ids = self._ids(prompts)
+        texts, ids = self._ids(prompts, first)
         found = self._each(ids, decode)
         return [self.text(one) for one in found] if texts else found
 
@@ -102,10 +102,12 @@ class Generator:
         beam: int = 4,
         n_best: int | None = None,
         length_penalty: float = LENGTH_PENALTY,
+        *,
+        first: int = 0,
     ) -> list[list[ScoredIds]]:
         """The ids that may follow each prompt with their scores, the best first, as ``backend.hypotheses`` gives them.
 
-        ``text`` makes a text of them.
+        ``text`` makes a text of them. first: the number of the first prompt, for errors.
         """
         n_best = beam if n_best is None else n_best
         check_search(beam, length_penalty, n_best)
@@ -113,7 +115,7 @@ class Generator:
         def decode(numbers: Sequence[int], given: tuple[Any, Any, int]) -> list[list[ScoredIds]]:
             return self.backend.hypotheses(self.model, *given, beam, length_penalty, n_best)
 
-        return self._each(self._ids(prompts)[1], decode)
+        return self._each(self._ids(prompts, first)[1], decode)
 
     def text(self, ids: Sequence[int]) -> str:
         """What generated ids say; DataError for a model without vocabulary."""
@@ -121,7 +123,7 @@ class Generator:
             raise DataError("Ids can be made text by a model with a vocabulary, got one without.")
         return self.vocabulary.decode(ids)
 
-    def _ids(self, prompts: Any) -> tuple[bool, list[list[int]]]:
+    def _ids(self, prompts: Any, first: int = 0) -> tuple[bool, list[list[int]]]:
         """Whether they are texts, and all of them as ids."""
         if isinstance(prompts, str | bytes) or not isinstance(prompts, Iterable):
             raise DataError(f"The prompts must be a list of texts, or of lists of ids, got {prompts!r:.80}.")
@@ -131,12 +133,15 @@ class Generator:
             raise DataError("The prompts must be lists of ids for a model without vocabulary, got texts.")
         if texts:
             listed = [[self.model.config.start_id, *self.vocabulary.encode(prompt)] for prompt in listed]  # type: ignore[union-attr]
-        longest = self.model.config.max_len
-        for number, prompt in enumerate(listed, start=1):
+        longest, size = self.model.config.max_len, self.model.config.target_vocab_size
+        for number, prompt in enumerate(listed, start=first + 1):
             if isinstance(prompt, str) or not isinstance(prompt, Sequence | np.ndarray) or not len(prompt):
                 raise DataError(f"The prompts must all be texts, or all lists of ids, but prompt {number} is {prompt!r:.60}.")
             if len(prompt) > longest:
                 raise TokenError(f"Prompt {number} must be at most max_len = {longest} tokens long, got {len(prompt)}.")
+            for token in prompt:
+                if isinstance(token, int) and not 0 <= token < size:
+                    raise TokenError(f"Prompt {number} must hold token ids from 0 to {size - 1}, got {token}.")
         return texts, [list(prompt) for prompt in listed]
 
     def _each(self, prompts: Sequence[Sequence[int]], decode: Any) -> list[Any]:

@@ -82,11 +82,12 @@ def scored_pairs(translator: Translator, pairs: Iterable[tuple[str, str]], first
 
 
 def _scored(translator: Translator, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[PairScore]:
-    config, most = translator.model.config, translator.longest + 1
+    config, most = translator.config, translator.longest + 1
     read, lens = _padded([[*ids, config.eos_id] for ids in sources], config.pad_id, most)
     written, counts = _padded([[*ids, config.eos_id] for ids in targets], config.pad_id, most)
     fed = np.concatenate([np.full((len(written), 1), config.start_id), written[:, :-1]], axis=1)
-    found = token_log_probabilities(translator.backend, translator.model, read, lens, fed, written)
+    each = [token_log_probabilities(translator.backend, model, read, lens, fed, written) for model in translator.models]
+    found = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
     rows = [row[:count] for row, count in zip(found, counts, strict=True)]
     tokens = [translator.target_vocabulary.tokens(ids[:count]) for ids, count in zip(written, counts, strict=True)]
     return [PairScore(float(row.sum()), names, row.tolist()) for row, names in zip(rows, tokens, strict=True)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -48,6 +48,11 @@ class LineSearch:
     prefixes: Sequence[Sequence[int]] | None = None
     max_ratio: float | None = None
     first: int = 0
+    texts: Sequence[str] = ()
+
+    def given_to(self, number: int) -> tuple[str, Sequence[int]] | None:
+        """The prefix of a line as text and as ids."""
+        return None if self.prefixes is None else (self.texts[number], self.prefixes[number])
 
     def prefixes_of(self, numbers: Sequence[int]) -> list[Sequence[int]] | None:
         return None if self.prefixes is None else [self.prefixes[number] for number in numbers]
@@ -100,4 +105,17 @@ def checked_search(
             raise TokenError(
                 f"The prefix of line {number} must be at most {translator.longest} tokens long, got {len(prefix)} tokens."
             )
-    return LineSearch(given.coverage_penalty, given.sample, ids, given.max_ratio, given.first)
+    return replace(given, prefixes=ids, texts=texts)
+
+
+def listed_lines(lines: Any) -> list[str]:
+    """One text, or all of a list; raises DataError for what is no text."""
+    if isinstance(lines, str):
+        return [lines]
+    if not isinstance(lines, Iterable) or isinstance(lines, bytes | bytearray | Mapping | Set):
+        raise DataError(f"The lines must be a str or a list of str, got a {type(lines).__name__}.")
+    listed = list(lines)
+    for number, line in enumerate(listed, start=1):
+        if not isinstance(line, str):
+            raise DataError(f"The lines must be a str or a list of str, but line {number} is a {type(line).__name__}.")
+    return listed

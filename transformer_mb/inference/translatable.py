@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..checkpoint import Checkpoint
+from ..backend import Backend
+from ..checkpoint import Checkpoint, read_checkpoint
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError
@@ -38,3 +39,28 @@ def text_vocabularies(checkpoint: Checkpoint, folder: Any) -> tuple[Vocabulary, 
             '"target_vocabulary": FILE} in --config.'
         )
     return source, target
+
+
+def loaded_models(
+    framework: Backend, folder: Any, int8: bool, unknown: bool
+) -> tuple[list[Any], tuple[Vocabulary, Vocabulary]]:
+    """The model of a checkpoint folder, or those of a list of folders, and their vocabularies.
+
+    ``unknown``: decoding may give <unk>, whatever the checkpoint suppresses. Raises as ``Translator.load`` does.
+    """
+    folders = folder if isinstance(folder, list | tuple) else [folder]
+    models: list[Any] = []
+    vocabularies: tuple[Vocabulary, Vocabulary] | None = None
+    for one in folders:
+        checkpoint = read_checkpoint(one, optimizer=False)
+        found = text_vocabularies(checkpoint, one)
+        if vocabularies is not None and found != vocabularies:
+            raise ConfigError(f"The models of an ensemble must have the same vocabularies, got others in {one}.")
+        config, vocabularies = checkpoint.config, found
+        if unknown:
+            config = config.replace(suppress_ids=tuple(set(config.suppress_ids) - {found[1].unk_id}))
+        model = framework.from_weights(config, checkpoint.weights)
+        models.append(framework.quantized(model) if int8 else model)
+    if vocabularies is None:
+        raise ConfigError("A translator must have at least one checkpoint folder, got none.")
+    return models, vocabularies

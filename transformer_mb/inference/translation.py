@@ -2,50 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any, NamedTuple, TypeVar, Unpack, overload
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 
 from ..backend import Backend
-from ..checkpoint import read_checkpoint
 from ..data.batching import SourceBatch, restore_order, source_batches
 from ..data.padding import check_limits
 from ..data.vocabulary import Vocabulary
 from ..decoding.beam_search import LENGTH_PENALTY, ScoredIds
-from ..errors import ConfigError, DataError, TokenError
+from ..decoding.ensemble import as_models, shared_config
+from ..errors import ConfigError, TokenError
 from ..registry import decoding_backend
 from .scoring import PairScore, scored_pairs
-from .search_options import LineOptions, LineSearch, checked_search
-from .translatable import check_both_sides, text_vocabularies
+from .search_options import LineOptions, LineSearch, checked_search, listed_lines
+from .translatable import check_both_sides, loaded_models
+from .written import NOTHING, Hypothesis, replaced_unknown, with_prefix
 
 TOO_LONG = ("stop", "cut", "skip")
 Result = TypeVar("Result")
 
 
-class Hypothesis(NamedTuple):
-    """One translation of several.
-
-    tokens: as the vocabulary has them. log_probability: natural logarithm, of all tokens and of the <eos> that ends them.
-    score: ``log_probability / ((5 + n) / 6) ** length_penalty``, n being the tokens with <eos>, and what a coverage penalty
-    adds; it orders hypotheses. The tokens of a prefix count in neither.
-    """
-
-    text: str
-    tokens: list[str]
-    score: float
-    log_probability: float
-
-
-NOTHING = Hypothesis("", [], 0.0, 0.0)  # what an empty line becomes
+LARGEST = 1 << 26  # numbers that a step of a search has in its rows' vocabularies together; a wide beam has fewer lines at once
 
 
 class Translator:
-    """A model with its vocabularies.
+    """A model with its vocabularies, or several models of the same vocabularies, which translate as one.
 
     Args:
+        model: one, or a list: of an ensemble the probabilities of each token are the mean of its models'.
         batch_size: sentences of similar length decoded together.
         max_steps: the longest translation; None takes twice the tokens of its own source and 10 more.
+        replace_unknown: an <unk> of a translation becomes the word of the source that its step attended to most: by the mean
+            of the last block's heads.
         too_long: what becomes of a line of more tokens than the model has positions (``longest``): ``stop`` raises
             TokenError, ``cut`` translates its first tokens, ``skip`` takes it for an empty one.
     Raises:
@@ -62,13 +52,20 @@ class Translator:
         batch_size: int = 64,
         max_steps: int | None = None,
         too_long: str = "stop",
+        replace_unknown: bool = False,
     ):
         if too_long not in TOO_LONG:
             raise ConfigError(f"too_long must be one of {', '.join(TOO_LONG)}, got {too_long!r}.")
         check_limits(batch_size=batch_size, max_steps=max_steps)
-        check_both_sides(model.config, "the model is")
+        self.models = as_models(model)
+        for one in self.models:
+            check_both_sides(one.config, "the model is")
         self.backend = backend
-        self.model = model
+        self.model = self.models[0] if len(self.models) == 1 else list(self.models)
+        self.config = shared_config([one.config for one in self.models])
+        self.replace_unknown = replace_unknown
+        self.unended = 0  # translations so far that stopped at their limit, without <eos>
+        self._read: dict[str, list[int]] = {}
         self.source_vocabulary = source_vocabulary
         self.target_vocabulary = target_vocabulary
         self.batch_size = batch_size
@@ -86,32 +83,41 @@ class Translator:
         batch_size: int = 64,
         max_steps: int | None = None,
         too_long: str = "stop",
+        replace_unknown: bool = False,
     ) -> Translator:
-        """From a checkpoint folder with vocabularies.
+        """From a checkpoint folder with vocabularies, or from a list of folders, whose models translate as one.
 
         Args:
+            replace_unknown: as the class does; where the checkpoint suppresses <unk>, it is found all the same.
             backend, device, dtype: as ``tmb.load`` takes them; the dtype ``int8`` is ``Backend.quantized``.
             The others: as the class does.
         Raises:
-            CheckpointError: no checkpoint, a damaged one, or one without vocabularies. ConfigError: as the class does.
+            CheckpointError: no checkpoint, a damaged one, or one without vocabularies. ConfigError: as the class does, and
+            for models of other vocabularies.
         """
         framework, int8 = decoding_backend(backend, device, dtype)  # first, since an unknown one is found out at once
-        checkpoint = read_checkpoint(folder, optimizer=False)
-        vocabularies = text_vocabularies(checkpoint, folder)
-        model = framework.from_weights(checkpoint.config, checkpoint.weights)
-        model = framework.quantized(model) if int8 else model
-        return cls(framework, model, *vocabularies, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
+        models, vocabularies = loaded_models(framework, folder, int8, replace_unknown)
+        return cls(
+            framework,
+            models,
+            *vocabularies,
+            batch_size=batch_size,
+            max_steps=max_steps,
+            too_long=too_long,
+            replace_unknown=replace_unknown,
+        )
 
     def __repr__(self) -> str:
         """``Translator(numpy, cpu, float32: 120 source tokens, 131 target tokens, lines of at most 29)``."""
         place = ", ".join((self.backend.name, self.backend.device_name, self.backend.dtype))
         sizes = f"{len(self.source_vocabulary):,} source tokens, {len(self.target_vocabulary):,} target tokens"
-        return f"Translator({place}: {sizes}, lines of at most {self.longest})"
+        several = f"{len(self.models)} models, " if len(self.models) > 1 else ""
+        return f"Translator({place}: {several}{sizes}, lines of at most {self.longest})"
 
     @property
     def longest(self) -> int:
         """The tokens that a line may have; <eos> takes the model's last position."""
-        return self.model.config.max_len - 1
+        return self.config.max_len - 1
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -134,11 +140,16 @@ class Translator:
             ConfigError: a beam or a length penalty that cannot be; TokenError: a line that is too long, see ``too_long``;
             DataError: lines that are no text.
         """
-        listed = _lines(lines)
+        listed = listed_lines(lines)
         search = checked_search(self, listed, lines, beam, length_penalty, 1, options)
 
         def decode(batch: SourceBatch, numbers: Sequence[int]) -> list[list[int]]:
-            inputs = self.model, batch.source, batch.source_valid_lens, self._steps(batch, numbers, search)
+            limits = self._steps(batch, numbers, search)
+            found = searched((self.model, batch.source, batch.source_valid_lens, limits), numbers)
+            self.unended += sum(len(ids) == limit for ids, limit in zip(found, limits, strict=True))
+            return found
+
+        def searched(inputs: tuple[Any, ...], numbers: Sequence[int]) -> list[list[int]]:
             prefixes = search.prefixes_of(numbers)
             if search.sample is not None:
                 rows = np.asarray(numbers) + search.first
@@ -148,7 +159,9 @@ class Translator:
             covering = search.coverage_penalty
             return self.backend.beam(*inputs, beam, length_penalty, coverage_penalty=covering, prefixes=prefixes)
 
-        texts = self._each(listed, decode, self.target_vocabulary.decode, "")
+        texts = self._each(
+            listed, search.first, beam, decode, lambda ids, number: self._text(listed[number], ids, search.given_to(number)), ""
+        )
         return texts[0] if isinstance(lines, str) else texts
 
     @overload
@@ -184,7 +197,7 @@ class Translator:
                 text has one, which is empty. The others: as in ``translate``, but for ``sample``.
         """
         n_best = beam if n_best is None else n_best
-        listed = _lines(lines)
+        listed = listed_lines(lines)
         search = checked_search(self, listed, lines, beam, length_penalty, n_best, options)
         if search.sample is not None:
             raise ConfigError("sample must be None for hypotheses, which a search compares, got a Sampling.")
@@ -194,7 +207,11 @@ class Translator:
             prefixes, covering = search.prefixes_of(numbers), search.coverage_penalty
             return self.backend.hypotheses(*inputs, beam, length_penalty, n_best, coverage_penalty=covering, prefixes=prefixes)
 
-        found = self._each(listed, decode, self._described, [NOTHING])
+        def described(found: Sequence[ScoredIds], number: int) -> list[Hypothesis]:
+            line, prefix, tokens = listed[number], search.given_to(number), self.target_vocabulary.tokens
+            return [Hypothesis(self._text(line, one.ids, prefix), tokens(one.ids), *one[1:]) for one in found]
+
+        found = self._each(listed, search.first, beam, decode, described, [NOTHING])
         return found[0] if isinstance(lines, str) else found
 
     def score(self, pairs: Iterable[tuple[str, str]], first: int = 1) -> list[PairScore]:
@@ -218,6 +235,8 @@ class Translator:
 
     def _encoded(self, line: str) -> list[int]:
         """A line of blanks alone has nothing to translate, though subwords may write it."""
+        if line in self._read:
+            return self._read[line]
         return self.source_vocabulary.encode(line) if line.strip() else []
 
     def _within(self, tokens: list[Result]) -> list[Result]:
@@ -227,7 +246,9 @@ class Translator:
 
     def excess(self, lines: Iterable[str]) -> dict[int, int]:
         """How many tokens each line has that is too long, by its number from 0."""
-        counts = (len(self._encoded(line)) for line in lines)
+        listed = list(lines)
+        self._read = {line: self._encoded(line) for line in listed}  # who asks this translates them next
+        counts = (len(self._read[line]) for line in listed)
         return {number: count for number, count in enumerate(counts) if count > self.longest}
 
     def length_error(self, number: int, count: int) -> TokenError:
@@ -240,41 +261,33 @@ class Translator:
     def _each(
         self,
         lines: list[str],
+        first: int,
+        beam: int,
         decode: Callable[[SourceBatch, Sequence[int]], Sequence[Any]],
-        describe: Callable[[Any], Result],
+        describe: Callable[[Any, int], Result],
         empty: Result,
     ) -> list[Result]:
         """Each line's result in the order of the lines, decoded in batches of similar length."""
         encoded = [self._encoded(line) for line in lines]
-        for number, ids in enumerate(encoded, start=1):
+        for number, ids in enumerate(encoded, start=first + 1):
             if self.too_long == "stop" and len(ids) > self.longest:
                 raise self.length_error(number, len(ids))
         encoded = [self._within(ids) for ids in encoded]
         filled = [number for number, ids in enumerate(encoded) if ids]
-        batches = source_batches(
-            [encoded[number] for number in filled], self.source_vocabulary, self.batch_size, max_len=self.longest + 1
-        )
+        size = max(1, min(self.batch_size, LARGEST // (beam * len(self.target_vocabulary))))
+        batches = source_batches([encoded[number] for number in filled], self.source_vocabulary, size, max_len=self.longest + 1)
         decoded = [result for batch in batches for result in decode(batch, [filled[row] for row in batch.indices])]
         results = [empty] * len(lines)
         for number, result in zip(filled, restore_order(batches, decoded), strict=True):
-            results[number] = describe(result)
+            results[number] = describe(result, number)
         return results
 
     def _steps(self, batch: SourceBatch, numbers: Sequence[int], search: LineSearch) -> Any:
         return search.steps(batch.source_valid_lens, numbers, self.max_steps, self.longest + 1)
 
-    def _described(self, found: Sequence[ScoredIds]) -> list[Hypothesis]:
-        vocabulary = self.target_vocabulary
-        return [Hypothesis(vocabulary.decode(one.ids), vocabulary.tokens(one.ids), *one[1:]) for one in found]
-
-
-def _lines(lines: Any) -> list[str]:
-    if isinstance(lines, str):
-        return [lines]
-    if not isinstance(lines, Iterable) or isinstance(lines, bytes | bytearray | Mapping | Set):
-        raise DataError(f"The lines must be a str or a list of str, got a {type(lines).__name__}.")
-    listed = list(lines)
-    for number, line in enumerate(listed, start=1):
-        if not isinstance(line, str):
-            raise DataError(f"The lines must be a str or a list of str, but line {number} is a {type(line).__name__}.")
-    return listed
+    def _text(self, line: str, ids: Sequence[int], prefix: tuple[str, Sequence[int]] | None) -> str:
+        """What ids say: with the words of a prefix as they were given, and unknown ones as they stand in the source."""
+        words = self.target_vocabulary
+        unknown = self.replace_unknown and words.unk_id in ids
+        written = replaced_unknown(self, line, ids) if unknown else words.decode(ids)
+        return written if prefix is None else with_prefix(words, written, *prefix)

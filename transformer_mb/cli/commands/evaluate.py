@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from .. import decoding_options, options
-from ..decoding_options import chosen_length_penalty, tell_long_lines
-from ..reporting import tell, tell_bad_lines, write_json
+from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_unended
+from ..reporting import encoded_rows, tell, tell_bad_lines, write_json
 
 if TYPE_CHECKING:
     from ...inference.evaluation import Evaluation
     from ...inference.translation import Translator
 
 NAME = "evaluate"
+PAIRS = "sentence pairs come by --data {path}"
 
 
 def command(
-    folder: options.Folder,
     data: options.Data,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR]...", help="A checkpoint folder; several translate as one.", show_default=False),
+    ] = None,
     target: options.Target = None,
     fields: options.Fields = None,
     columns: options.Columns = None,
     num_examples: options.NumExamples = None,
     bad_lines: options.BadLines = "stop",
+    translations: Annotated[
+        Path | None, typer.Option("--translations", help="Score these, line by line, without a model.", show_default=False)
+    ] = None,
+    reference: Annotated[
+        list[Path] | None,
+        typer.Option("--reference", help="A further reference, line by line; as often as there are.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Keep the translations here, line by line.", show_default=False)
+    ] = None,
+    tokenize: Annotated[
+        str,
+        typer.Option(
+            "--tokenize", metavar="13a|intl|zh|ja-mecab|ko-mecab|char|none", help="How BLEU parts words, by sacreBLEU's names."
+        ),
+    ] = "13a",
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="Compare in lower case, as of a model that writes no other.")
+    ] = False,
+    ter: Annotated[bool, typer.Option("--ter", help="Translation edit rate too.")] = False,
     beam: decoding_options.Beam = 1,
     length_penalty: decoding_options.LengthPenalty = None,
     coverage_penalty: decoding_options.CoveragePenalty = 0.0,
@@ -32,18 +59,28 @@ def command(
     dtype: decoding_options.DecodingDtype = "float32",
     max_steps: decoding_options.MaxSteps = None,
     batch_size: decoding_options.BatchSize = 64,
+    replace_unknown: decoding_options.ReplaceUnknown = False,
     json_file: options.JsonFile = None,
     force: options.Force = False,
 ) -> None:
-    """Score a checkpoint on sentence pairs: sacreBLEU, chrF and exact matches."""
+    """Score a checkpoint, or given translations, on sentence pairs: sacreBLEU, chrF and exact matches."""
+    from ...data.beside import lines_beside, spread
     from ...data.readers import read_pairs
     from ...data.swapped import swapped_note
     from ...decoding.beam_search import check_search
     from ...decoding.coverage_penalty import check_coverage_penalty
-    from ...files.whole_file import check_result_file
+    from ...errors import ConfigError
+    from ...files.whole_file import check_result_file, replaced_file
+    from ...inference.evaluation import check_tokenization, evaluate
     from ...inference.translation import Translator
 
-    check_result_file(json_file, force, never=(folder, data, target))
+    if bool(folders) == (translations is not None):
+        got = "both" if folders else "neither"
+        raise ConfigError(f"Either a checkpoint folder or --translations FILE must be given, got {got}.")
+    read = (*(folders or ()), data, target, translations, *(reference or ()))
+    check_result_file(json_file, force, never=(*read, output))
+    check_result_file(output, force, never=read)
+    check_tokenization(tokenize)
     penalty = chosen_length_penalty(length_penalty, beam)
     check_search(beam, penalty, 1)
     check_coverage_penalty(coverage_penalty)
@@ -55,15 +92,36 @@ def command(
         columns=options.columns_of(columns),
         bad_lines=bad_lines,
     )
-    translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
-    tell_long_lines(translator, [source for source, _ in pairs])
-    result = score(translator, pairs, beam, penalty, coverage_penalty)
+    more = [lines_beside(path, pairs, data, num_examples) for path in reference or ()]
+    vocabularies = None
+    if translations is not None:
+        texts = lines_beside(translations, pairs, data, num_examples)
+    else:
+        translator = Translator.load(
+            as_one(folders or (), PAIRS),
+            backend,
+            device,
+            dtype,
+            batch_size=batch_size,
+            max_steps=max_steps,
+            too_long=too_long,
+            replace_unknown=replace_unknown,
+        )
+        sources = [source for source, _ in pairs]
+        tell_long_lines(translator, sources, pairs.numbers)
+        texts = translator.translate(sources, beam, penalty, coverage_penalty=coverage_penalty)
+        tell_unended(translator, len(sources))
+        vocabularies = translator.source_vocabulary, translator.target_vocabulary
+    if output is not None:
+        with replaced_file(output) as file:
+            file.writelines(encoded_rows(spread(texts, pairs)))
+    result = evaluate(pairs, texts, *more, vocabularies=vocabularies, tokenize=tokenize, lowercase=lowercase, ter=ter)
     for line in described(result):
         print(line)
     if pairs.skipped:
         print(f"{pairs.skipped} lines with a blank side were skipped")
     tell_bad_lines(pairs.bad_lines)
-    if swapped := swapped_note(pairs, (translator.source_vocabulary, translator.target_vocabulary)):
+    if vocabularies is not None and (swapped := swapped_note(pairs, vocabularies)):
         tell(f"Note: {swapped}.")
     write_json(json_file, result.to_dict())
 

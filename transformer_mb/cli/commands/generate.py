@@ -50,7 +50,7 @@ def command(
             found = generator.generate(chunk, beam, penalty, sample=sampling, first=first - 1)
             write_rows(" ".join(map(str, one)) if ids else one for one in found)
             continue
-        numbered = enumerate(generator.hypotheses(chunk, beam, kept, penalty), start=first)
+        numbered = enumerate(generator.hypotheses(chunk, beam, kept, penalty, first=first - 1), start=first)
         write_rows(
             scored_row(number, one, " ".join(map(str, one.ids)) if ids else generator.text(one.ids))
             for number, hypotheses in numbered

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import decoding_options, options
+from ..decoding_options import as_one
 from ..reporting import tell, tell_bad_lines, write_rows
 from ..streams import CHUNK, STANDARD_INPUT, chunk_size, numbered_chunks, standard_input
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from ...inference.translation import Translator
 
 NAME = "score"
+PAIRS = "sentence pairs come by --data {path}, or on standard input, < {path}"
 
 
 def command(
-    folder: options.Folder,
+    folders: options.Folders,
     data: options.OptionalData = None,
     target: options.Target = None,
     columns: options.Columns = None,
@@ -41,7 +43,7 @@ def command(
 
     if target is not None and data is None:
         raise ConfigError(f"--target must be given with --data, which holds the sources, got {target} alone.")
-    translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, too_long=too_long)
+    translator = Translator.load(as_one(folders, PAIRS), backend, device, dtype, batch_size=batch_size, too_long=too_long)
     found, chosen = BadLines(remedy=""), options.columns_of(columns)
     if data is None:
         pairs, size = each_pair(standard_input(found), STANDARD_INPUT, chosen, found), chunk_size()

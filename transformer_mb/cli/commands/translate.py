@@ -1,4 +1,4 @@
-"""``transformer-mb translate``: standard input to standard output, one line per line."""
+"""``transformer-mb translate``: standard input, or a file, to standard output, or a file, one line per line."""
 
 from __future__ import annotations
 
@@ -10,18 +10,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import decoding_options, options
-from ..decoding_options import chosen_length_penalty, chosen_sampling, hypotheses_asked_for, scored_row, tell_long_lines
-from ..reporting import tell_bad_lines, write_rows
-from ..streams import chunk_size, numbered_chunks, standard_input
+from ..decoding_options import (
+    as_one,
+    chosen_length_penalty,
+    chosen_sampling,
+    hypotheses_asked_for,
+    scored_row,
+    tell_long_lines,
+    tell_unended,
+)
+from ..reporting import tell, tell_bad_lines
+from ..streams import chunk_size, input_lines, numbered_chunks, rows_to
 
 if TYPE_CHECKING:
     from ...inference.translation import Translator
 
 NAME = "translate"
+LINES = "lines to translate come by --input {path}, or on standard input, < {path}"
 
 
 def command(
-    folder: options.Folder,
+    folders: options.Folders,
+    source: Annotated[
+        Path | None, typer.Option("--input", help="Translate this file, else standard input.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Write here, else to standard output.", show_default=False)
+    ] = None,
     beam: decoding_options.Beam = 1,
     length_penalty: decoding_options.LengthPenalty = None,
     coverage_penalty: decoding_options.CoveragePenalty = 0.0,
@@ -47,6 +62,7 @@ def command(
         typer.Option("--max-ratio", help="Longest translation: R times the source's tokens and 10.", show_default=False),
     ] = None,
     batch_size: decoding_options.BatchSize = 64,
+    replace_unknown: decoding_options.ReplaceUnknown = False,
     attention: Annotated[
         Path | None,
         typer.Option(
@@ -57,25 +73,40 @@ def command(
     ] = None,
     force: options.Force = False,
 ) -> None:
-    """Translate standard input, line by line, to standard output."""
+    """Translate standard input (or --input FILE), line by line, to standard output (or --output FILE)."""
     from ...data import BadLines
     from ...decoding.beam_search import check_search
     from ...decoding.coverage_penalty import check_coverage_penalty
+    from ...errors import ConfigError
     from ...figures.attention_files import attention_file, check_attention_path
+    from ...files.whole_file import check_result_file
     from ...inference.search_options import LineOptions
     from ...inference.translation import Translator
 
     seen = BadLines(bad_lines)
-    check_attention_path(attention, force, never=(folder,))
+    check_attention_path(attention, force, never=(*folders, source, output, prefix_file))
+    check_result_file(output, force, never=(*folders, source, prefix_file))
+    if attention is not None and len(folders) > 1:
+        raise ConfigError(f"--attention must be given with one DIR, got {len(folders)}.")
     kept = hypotheses_asked_for(n_best, scores)
     sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None)
     check_search(beam, penalty, kept or 1)
     check_coverage_penalty(coverage_penalty)
-    translator = Translator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps, too_long=too_long)
-    with attention_file(attention, translator) as write_attention:
-        chunks = numbered_chunks((line for _, line in standard_input(seen)), chunk_size())
-        for first, lines, prefixes in prefix_lines(prefix_file, acceptable(translator, chunks)):
+    translator = Translator.load(
+        as_one(folders, LINES),
+        backend,
+        device,
+        dtype,
+        batch_size=batch_size,
+        max_steps=max_steps,
+        too_long=too_long,
+        replace_unknown=replace_unknown,
+    )
+    count = 0
+    with attention_file(attention, translator) as write_attention, rows_to(output) as write:
+        chunks = numbered_chunks((line for _, line in input_lines(source, seen)), chunk_size(source))
+        for first, lines, prefixes in prefix_lines(prefix_file, acceptable(translator, tell_pairs(chunks))):
             more = LineOptions(
                 coverage_penalty=coverage_penalty,
                 sample=sampling,
@@ -83,6 +114,7 @@ def command(
                 max_ratio=max_ratio,
                 first=first - 1,
             )
+            count += len(lines)
             if kept is None:
                 texts = translator.translate(lines, beam, penalty, **more)
                 rows = texts
@@ -92,18 +124,33 @@ def command(
                 numbered = enumerate(found, start=first)
                 rows = [scored_row(number, one, one.text) for number, hypotheses in numbered for one in hypotheses]
             write_attention(lines, texts)
-            write_rows(rows)
+            write(rows)
     tell_bad_lines(seen)
+    tell_unended(translator, count)
+
+
+def tell_pairs(chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """A warning at the first line with a tab, which a file of sentence pairs has in each."""
+    told = False
+    for first, lines in chunks:
+        tabs = [number for number, line in enumerate(lines, start=first) if "\t" in line]
+        if tabs and not told:
+            told = True
+            tell(
+                f"Warning: Line {tabs[0]} has a tab, and is translated as a whole. Of a file of pairs, SOURCE TAB TARGET, "
+                "cut -f1 gives the sources, and transformer-mb evaluate reads both."
+            )
+        yield first, lines
 
 
 def acceptable(translator: Translator, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
     """Lines that can be translated. A line too long for ``--too-long stop`` raises, once those before it have been given."""
     for first, lines in chunks:
-        tell_long_lines(translator, lines, first)
         refused = translator.excess(lines) if translator.too_long == "stop" else {}
-        for number, count in refused.items():
+        for number in refused:
             yield first, lines[:number]
-            raise translator.length_error(first + number, count)
+            break
+        tell_long_lines(translator, lines, range(first, first + len(lines)))
         yield first, lines
 
 
