@@ -15,11 +15,11 @@ from . import interface
 from .call_checks import check_config, check_dtype, check_lengths, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .decoding.searches import Searches
+from .docstrings import document
 from .errors import ConfigError
 from .initialization import initial_weights
 from .parameters import check_weights
 from .placed_layers import PlacedLayer
-from .representation import settings
 from .trainer import Trainer, TrainerOptions, check_offered
 
 Weights = Mapping[str, np.ndarray]
@@ -61,18 +61,8 @@ class Backend(Searches, ABC):
     transpose_output: ClassVar[interface.TransposeHeads]
 
     def __init_subclass__(cls, **options: Any):
-        """Give the layers their contract's docstring, for ``help``: shapes are said once, in ``interface``.
-
-        And where the framework's ``repr`` asks a layer for what it shows (``extra_repr``), its settings.
-        """
         super().__init_subclass__(**options)
-        for name, contract in {**interface.LAYERS, **interface.FUNCTIONS}.items():
-            layer = getattr(cls, name, None)
-            if layer is not None and contract.__doc__ not in (layer.__doc__ or ""):
-                particular = f"\n\n    In this backend: {layer.__doc__}" if layer.__doc__ else ""
-                layer.__doc__ = f"{str(contract.__doc__).rstrip()}{particular}"
-            if hasattr(layer, "extra_repr"):
-                setattr(layer, "extra_repr", settings)  # noqa: B010  # not all frameworks have it
+        document(cls)
 
     def __init__(self, device: Any = None, dtype: Any = "float32"):
         self.dtype = check_dtype(self.name, self.dtypes, dtype, self.own_types)
@@ -142,6 +132,8 @@ class Backend(Searches, ABC):
     ) -> Any:
         """Run any layer or function on NumPy arrays (floats in this backend's dtype) and return NumPy arrays.
 
+        Returns: what the layer returns, each tensor as an array: one array, or a tuple or list that nests some.
+
         ``inputs`` and ``options`` may nest arrays in lists. ``dropout_masks`` are by path relative to the layer and
         need ``training=True``. In NumPy, torch and Paddle a layer's method runs in the mode that the layer has.
 
@@ -159,9 +151,14 @@ class Backend(Searches, ABC):
         dropout_masks: Weights | None = None,
         **options: Any,
     ) -> tuple[np.ndarray, list[np.ndarray | None], dict[str, np.ndarray]]:
-        """The layer's output and the gradients of sum(output * cotangent).
+        """Run a layer or function on NumPy arrays, and differentiate sum(output * cotangent).
 
-        Returns: (output, gradient of each input (None for what is no float array), gradient of each parameter).
+        Args:
+            inputs: the layer's positional arguments, a list. cotangent: of the shape of the output, the first one if several.
+            training, dropout_masks, options: as in ``apply``.
+        Returns:
+            A tuple of three: the output, an array; a list with the gradient of each array among the inputs in their order, of
+            its shape (None where it holds no floats); and a dictionary of the gradients of all parameters by canonical name.
         """
 
     @abstractmethod

@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import ConfigError, DtypeError, ShapeError, TokenError
 
+FEW = 8  # so many numbers of a wrong argument are shown
 Sizes = Sequence[int | None]  # None: a size that a graph of TensorFlow does not know yet, which fits any
 
 
@@ -46,11 +47,11 @@ def spelled(dtype: Any) -> str:
     return re.findall(r"[a-z]+\d*", str(dtype))[-1]
 
 
-def check_features(name: str, X: Any, size: int) -> None:
-    """Refuse an input [B, T, size] of another rank or width."""
+def check_features(name: str, X: Any, size: int | None) -> None:
+    """Refuse an input [B, T, size] of another rank or width; None where nobody says the width."""
     shape = _shape(name, X, "[B, T, width]")
-    if len(shape) != 3 or shape[-1] not in (size, None):
-        raise ShapeError(f"{name} must have shape [B, T, {size}], got {list(shape)}.")
+    if len(shape) != 3 or (None not in (size, shape[-1]) and shape[-1] != size):
+        raise ShapeError(f"{name} must have shape [B, T, {'width' if size is None else size}], got {list(shape)}.")
 
 
 def refuse_dtype(name: str, dtype: Any, expected: Any, of: str) -> NoReturn:
@@ -72,9 +73,10 @@ def check_trailing(name: str, X: Any, norm_shape: Sequence[int]) -> None:
         raise ShapeError(f"{name} must end in the sizes {list(norm_shape)}, got {list(shape)}.")
 
 
-def check_residual(X: Any, Y: Any, norm_shape: Sequence[int]) -> None:
-    """Refuse what AddNorm cannot add or normalize."""
+def check_residual(X: Any, Y: Any, norm_shape: Sequence[int] | None) -> None:
+    """Refuse what AddNorm cannot add or normalize; of another norm in the place of ours, None, it says itself what it takes."""
     shape = getattr(X, "shape", None)
+    norm_shape = shape[len(shape) - 1 :] if norm_shape is None and shape else norm_shape or ()
     if shape is None or 0 in shape or shape != getattr(Y, "shape", None) or shape[-len(norm_shape) :] != norm_shape:
         check_trailing("X", X, norm_shape)
         check_trailing("Y", Y, norm_shape)
@@ -193,13 +195,26 @@ def check_valid_lens(
 
     Whole numbers of a float dtype are taken: some frameworks make floats of [3, 2], and no answer changes.
     """
+    if "bool" in str(dtype):
+        raise TokenError(
+            f"{name} must hold whole numbers, got dtype bool: a mask goes to mask=, of attention or of an encoder block."
+        )
     if not any(_fits(shape, form) for form in forms):
         raise ShapeError(f"{name} must have shape {' or '.join(str(list(form)) for form in forms)}, got {list(shape)}.")
-    fractions = values is not None and values.dtype.kind == "f" and (values != np.floor(values)).any()
-    if not whole and (fractions or "bool" in str(dtype)):
-        raise TokenError(f"{name} must hold whole numbers, got dtype {spelled(dtype)}.")
-    if values is not None and values.size and steps is not None and not (values.min() >= 0 and values.max() <= steps):
-        raise TokenError(f"{name} must hold lengths from 0 to {steps}, got {values.tolist()}.")
+    if values is None or not values.size:
+        return
+    if values.dtype.kind == "f" and (fractions := values[values != np.floor(values)]).size:
+        raise TokenError(f"{name} must hold whole numbers, got {fractions[0]}.")
+    if steps is not None and not (values.min() >= 0 and values.max() <= steps):
+        raise TokenError(f"{name} must hold lengths from 0 to {steps}, got {_some(values, (values < 0) | (values > steps))}.")
+
+
+def _some(values: np.ndarray, wrong: np.ndarray) -> str:
+    """All of a few numbers; of many the first that is wrong."""
+    if values.size <= FEW:
+        return str(values.tolist())
+    place = [int(index[0]) for index in np.nonzero(wrong)]
+    return f"{values[tuple(place)]} at {place} of {list(values.shape)}"
 
 
 def per_step(valid_lens: Any) -> bool:
@@ -213,13 +228,22 @@ def _broadcasts(size: int | None, other: int | None) -> bool:
 
 
 def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
-    """Refuse a mask that is not boolean (numbers would be added by some and multiplied by others) or does not fit."""
+    """Refuse a mask that is not boolean (numbers would be added by some and multiplied by others) or does not fit.
+
+    One of three dimensions is [B, T, S], also for scores [B, H, T, S].
+    """
     if not boolean:
         raise DtypeError(f"mask must be boolean, True where a query may attend, got dtype {spelled(dtype)}.")
+    if len(shape) == 3 and len(scores) == 4:
+        shape = (shape[0], 1, *shape[1:])
+        rows = f"; of three dimensions it is [B, T, S] = {[scores[0], *scores[2:]]}, the same for every head"
+    else:
+        rows = ""
     # From the last axis on; by map, since Paddle's compiler does not know zip's argument ``strict``.
     fits = len(shape) <= len(scores) and all(map(_broadcasts, reversed(shape), reversed(scores)))
     if not fits:
-        raise ShapeError(f"mask must be broadcastable to the scores {list(scores)}, got {list(shape)}.")
+        got = [shape[0], *shape[2:]] if rows else list(shape)
+        raise ShapeError(f"mask must be broadcastable to the scores {list(scores)}{rows}, got {got}.")
 
 
 def check_sides(encoder: bool, decoder: bool, enc_X: Any, dec_X: Any) -> None:

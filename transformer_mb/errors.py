@@ -25,6 +25,10 @@ class DtypeError(TransformerMBError, TypeError):
     """A dtype that a backend does not offer, or that an argument must not have."""
 
 
+class ArgumentError(TransformerMBError, TypeError):
+    """A keyword that a layer does not take."""
+
+
 class DeviceError(TransformerMBError, ValueError):
     """A device that was asked for and is not there."""
 

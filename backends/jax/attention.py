@@ -12,12 +12,13 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions
 
 from .dropout import Dropout
-from .given import attention_mask, floats, lengths
+from .given import attention_mask, features, floats, lengths
 from .linear import Linear
 
 # On a CPU, XLA calls a matrix routine once a head. Below about this many multiplications a fused sum is two to three
@@ -97,7 +98,7 @@ def _scores(queries: Array, keys: Array) -> Array:
     return jnp.matmul(keys, queries.swapaxes(-2, -1), preferred_element_type=dtype).swapaxes(-2, -1)
 
 
-class DotProductAttention(nnx.Module):
+class DotProductAttention(Called, nnx.Module):
     """Composed, and fused by XLA: jax.nn.dot_product_attention casts float64 to float32 and has no dropout."""
 
     def __init__(self, dropout: float, *, rngs: nnx.Rngs | None = None):
@@ -128,7 +129,7 @@ class DotProductAttention(nnx.Module):
         return _product(self.dropout(weights), values).astype(values.dtype)
 
 
-class MultiHeadAttention(nnx.Module):
+class MultiHeadAttention(Called, nnx.Module):
     def __init__(
         self,
         key_size: int,
@@ -158,10 +159,8 @@ class MultiHeadAttention(nnx.Module):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Array, values: Array) -> tuple[Array, Array]:
-        check_features("keys", keys, self.W_k.in_features)
-        floats("keys", keys, self.W_k.kernel)
-        check_features("values", values, self.W_v.in_features)
-        floats("values", values, self.W_v.kernel)
+        features("keys", keys, self.W_k)
+        features("values", values, self.W_v)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -172,8 +171,7 @@ class MultiHeadAttention(nnx.Module):
         valid_lens: Array | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Array:
-        check_features("queries", queries, self.W_q.in_features)
-        floats("queries", queries, self.W_q.kernel)
+        features("queries", queries, self.W_q)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
@@ -186,5 +184,6 @@ class MultiHeadAttention(nnx.Module):
         valid_lens: Array | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Array:
-        keys, values = self.project_keys_values(keys, values)
+        if len(keys.shape) == 3:  # else they come from a cache
+            keys, values = self.project_keys_values(keys, values)
         return self.attend(queries, keys, values, valid_lens, **options)

@@ -9,20 +9,21 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_batches, check_features, check_state
+from transformer_mb.checks import check_batches, check_state
 from transformer_mb.config import check_count, check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import features
 from .linear import Linear
 from .normalization import AddNorm, LayerNorm
 
 
-class DecoderBlock(nnx.Module):
+class DecoderBlock(Called, nnx.Module):
     def __init__(
         self,
         key_size: int,
@@ -56,8 +57,7 @@ class DecoderBlock(nnx.Module):
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm, **created)
 
     def __call__(self, X: Array, state: list[Any], *, need_weights: bool = False) -> tuple[Array, list[Any]]:
-        check_features("X", X, self.attention1.W_q.in_features)
-        floats("X", X, self.attention1.W_q.kernel)
+        features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()
@@ -68,7 +68,7 @@ class DecoderBlock(nnx.Module):
         # A compiled loop's buffers are longer than the sequence so far; a mask of the cache is causal by itself.
         mask = own.visible(X.shape[1], causal)
         causal = causal and mask is None
-        Y = self.attention1.attend(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights)
+        Y = self.attention1(Y, own.keys, own.values, mask=mask, causal=causal, need_weights=need_weights)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
@@ -76,7 +76,7 @@ class DecoderBlock(nnx.Module):
                 cross = self.attention2.project_keys_values(enc_outputs, enc_outputs)
             keys, values = cross
             Y = self.addnorm2.sublayer_input(X)
-            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, enc_valid_lens, need_weights=need_weights))
+            X = self.addnorm2(X, self.attention2(Y, keys, values, enc_valid_lens, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]

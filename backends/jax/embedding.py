@@ -14,6 +14,7 @@ from jax import Array
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
@@ -26,7 +27,7 @@ from .normalization import LayerNorm
 _table = lru_cache(maxsize=16)(sinusoid_table)
 
 
-class PositionalEncoding(nnx.Module):
+class PositionalEncoding(Called, nnx.Module):
     """P is a constant of the compiled program, rounded from float64 to the input's dtype."""
 
     def __init__(
@@ -96,7 +97,7 @@ class _Embed(nnx.Embed):
         return _taken(table, inputs) if table.dtype.itemsize == 2 else super().__call__(inputs)
 
 
-class SequenceEmbedding(nnx.Module):
+class SequenceEmbedding(Called, nnx.Module):
     """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
@@ -135,7 +136,7 @@ class SequenceEmbedding(nnx.Module):
         self, tokens: Array, offset: Any = 0, token_types: Array | None = None, left_padding: Array | None = None
     ) -> Array:
         name = f"The input of {type(self).__name__}"
-        tokens = token_ids(name, tokens, None, self.embedding.embedding)
+        tokens = token_ids(name, tokens, None, None)
         T = tokens.shape[1]
         _check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)

@@ -9,18 +9,18 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 
 
-class EncoderBlock(nnx.Module):
+class EncoderBlock(Called, nnx.Module):
     def __init__(
         self,
         key_size: int,
@@ -50,8 +50,7 @@ class EncoderBlock(nnx.Module):
     def __call__(
         self, X: Array, valid_lens: Array | None = None, *, mask: Array | None = None, need_weights: bool = False
     ) -> Array:
-        check_features("X", X, self.attention.W_q.in_features)
-        floats("X", X, self.attention.W_q.kernel)
+        features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))

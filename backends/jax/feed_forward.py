@@ -12,11 +12,11 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
+from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
-from .given import floats
+from .given import features
 from .linear import Linear
 
 
@@ -34,7 +34,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-class PositionWiseFFN(nnx.Module):
+class PositionWiseFFN(Called, nnx.Module):
     def __init__(
         self,
         ffn_num_input: int,
@@ -57,6 +57,5 @@ class PositionWiseFFN(nnx.Module):
         self.dense2 = linear(ffn_num_hiddens, ffn_num_outputs)
 
     def __call__(self, X: Array) -> Array:
-        check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
-        floats("The input of PositionWiseFFN", X, self.dense1.kernel)
+        features("The input of PositionWiseFFN", X, self.dense1)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

@@ -11,7 +11,15 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
+from transformer_mb.checks import (
+    as_array,
+    check_features,
+    check_id_values,
+    check_ids,
+    check_mask,
+    check_valid_lens,
+    refuse_dtype,
+)
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Array:
@@ -27,7 +35,7 @@ def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Array:
 def look_up(name: str, table: nnx.Embed, ids: Array) -> Array:
     """The rows of these ids. JAX would give NaN for an id that is not there, and does so when compiled."""
     values = _values(ids)
-    if values is not None:
+    if values is not None and isinstance(table, nnx.Embed):  # another one in its place says itself what it has not
         check_id_values(name, values, table.num_embeddings)
     return table(ids)
 
@@ -40,10 +48,16 @@ def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, l
 
 
 def attention_mask(given: Any, scores: Sequence[int], like: Array) -> Array:
-    """A boolean mask, broadcastable to scores of that shape."""
+    """A boolean mask, broadcastable to scores of that shape; [B, T, S] is the same for every head."""
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, mask.dtype.kind == "b", mask.dtype, scores)
-    return mask
+    return mask[:, None] if mask.ndim == 3 and len(scores) == 4 else mask
+
+
+def features(name: str, X: Array, layer: nnx.Module | None) -> None:
+    """Refuse an input [B, T, width] that this linear layer does not take. Another layer in its place says so itself."""
+    check_features(name, X, getattr(layer, "in_features", None))
+    floats(name, X, getattr(layer, "kernel", None))
 
 
 def floats(name: str, X: Array, like: Any = None, of: str = "weights") -> None:
@@ -52,7 +66,7 @@ def floats(name: str, X: Array, like: Any = None, of: str = "weights") -> None:
         refuse_dtype(name, X.dtype, None if like is None else like.dtype, of)
 
 
-def _tensor(name: str, given: Any, like: Array) -> Array:
+def _tensor(name: str, given: Any, like: Any) -> Array:
     return given if isinstance(given, Array) else jnp.asarray(as_array(name, given))
 
 

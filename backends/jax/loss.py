@@ -9,11 +9,12 @@ from jax import Array
 
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
+from transformer_mb.layer_calls import Called
 
 from .given import floats, lengths, token_ids
 
 
-class MaskedSoftmaxCELoss(nnx.Module):
+class MaskedSoftmaxCELoss(Called, nnx.Module):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
         check_rate("label_smoothing", label_smoothing)

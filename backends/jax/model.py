@@ -11,6 +11,7 @@ from jax import Array
 from transformer_mb.call_checks import check_config
 from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
+from transformer_mb.layer_calls import Called, check_parts
 from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
@@ -28,10 +29,11 @@ class Pooler(nnx.Module):
         return jnp.tanh(self.dense(X[:, 0]))
 
 
-class EncoderDecoder(nnx.Module):
+class EncoderDecoder(Called, nnx.Module):
     config: TransformerConfig
 
     def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
+        check_parts(encoder=encoder, decoder=decoder, pooler=pooler)
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler

@@ -11,13 +11,14 @@ from jax import Array
 
 from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
+from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
 from .given import floats
 from .linear import spread
 
 
-class LayerNorm(nnx.Module):
+class LayerNorm(Called, nnx.Module):
     """From primitives: nnx.LayerNorm normalises one axis, and its fast variance loses half the digits."""
 
     def __init__(
@@ -60,7 +61,7 @@ def _deviation(Z: Array, axes: tuple[int, ...]) -> Array:
     return jnp.where(some, jnp.sqrt(jnp.where(some, variance, 1.0)), 0.0)
 
 
-class AddNorm(nnx.Module):
+class AddNorm(Called, nnx.Module):
     def __init__(
         self,
         norm_shape: int | Sequence[int],
@@ -82,6 +83,6 @@ class AddNorm(nnx.Module):
         return self.ln(X) if self.pre else X
 
     def __call__(self, X: Array, Y: Array) -> Array:
-        check_residual(X, Y, self.ln.norm_shape)
+        check_residual(X, Y, getattr(self.ln, "norm_shape", None))
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

@@ -13,13 +13,13 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_options import AttentionOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
-from .given import attention_mask, floats, lengths
+from .given import attention_mask, features, floats, lengths
 from .shim import Block
 
 
@@ -171,10 +171,8 @@ class MultiHeadAttention(Block):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: mnp.ndarray, values: mnp.ndarray) -> tuple[mnp.ndarray, mnp.ndarray]:
-        check_features("keys", keys, self.W_k.weight.shape[1])
-        floats("keys", keys, self.W_k.weight)
-        check_features("values", values, self.W_v.weight.shape[1])
-        floats("values", values, self.W_v.weight)
+        features("keys", keys, self.W_k)
+        features("values", values, self.W_v)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -185,8 +183,7 @@ class MultiHeadAttention(Block):
         valid_lens: mnp.ndarray | None = None,
         **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
-        check_features("queries", queries, self.W_q.weight.shape[1])
-        floats("queries", queries, self.W_q.weight)
+        features("queries", queries, self.W_q)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
@@ -199,5 +196,6 @@ class MultiHeadAttention(Block):
         valid_lens: mnp.ndarray | None = None,
         **options: Unpack[AttentionOptions],
     ) -> mnp.ndarray:
-        keys, values = self.project_keys_values(keys, values)
+        if len(keys.shape) == 3:  # else they come from a cache
+            keys, values = self.project_keys_values(keys, values)
         return self.attend(queries, keys, values, valid_lens, **options)

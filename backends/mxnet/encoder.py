@@ -8,14 +8,13 @@ from typing import Unpack
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_sizes
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 from .shim import Block
 
@@ -52,8 +51,7 @@ class EncoderBlock(Block):
         mask: mnp.ndarray | None = None,
         need_weights: bool = False,
     ) -> mnp.ndarray:
-        check_features("X", X, self.attention.W_q.weight.shape[1])
-        floats("X", X, self.attention.W_q.weight)
+        features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))

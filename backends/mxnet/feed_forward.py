@@ -8,11 +8,10 @@ from mxnet import autograd, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
 
 from .dropout import Dropout
-from .given import floats
+from .given import features
 from .shim import Block
 
 
@@ -63,6 +62,5 @@ class PositionWiseFFN(Block):
         self.dense2 = nn.Dense(ffn_num_outputs, in_units=ffn_num_hiddens, use_bias=use_bias, flatten=False)
 
     def forward(self, X: mnp.ndarray) -> mnp.ndarray:
-        check_features("The input of PositionWiseFFN", X, self.dense1.weight.shape[1])
-        floats("The input of PositionWiseFFN", X, self.dense1.weight)
+        features("The input of PositionWiseFFN", X, self.dense1)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

@@ -10,7 +10,15 @@ from mxnet import gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
+from transformer_mb.checks import (
+    as_array,
+    check_features,
+    check_id_values,
+    check_ids,
+    check_mask,
+    check_valid_lens,
+    refuse_dtype,
+)
 
 
 def token_ids(name: str, given: Any, rows: int | None, like: mnp.ndarray | gluon.Parameter) -> mnp.ndarray:
@@ -44,10 +52,17 @@ def as_int64(numbers: mnp.ndarray) -> mnp.ndarray:
 
 
 def attention_mask(given: Any, scores: Sequence[int], like: mnp.ndarray) -> mnp.ndarray:
-    """A boolean mask, broadcastable to scores of that shape."""
+    """A boolean mask, broadcastable to scores of that shape; [B, T, S] is the same for every head."""
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, np.dtype(mask.dtype).kind == "b", mask.dtype, scores)
-    return mask
+    return mnp.expand_dims(mask, 1) if mask.ndim == 3 and len(scores) == 4 else mask
+
+
+def features(name: str, X: mnp.ndarray, layer: gluon.Block | None) -> None:
+    """Refuse an input [B, T, width] that this linear layer does not take. Another layer in its place says so itself."""
+    weight = layer.weight if isinstance(layer, nn.Dense) and layer.weight.shape[1] > 0 else None  # 0 until its first call
+    check_features(name, X, None if weight is None else weight.shape[1])
+    floats(name, X, weight)
 
 
 def floats(name: str, X: mnp.ndarray, like: Any = None, of: str = "weights") -> None:

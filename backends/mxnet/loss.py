@@ -11,11 +11,12 @@ from mxnet import np as mnp
 
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
+from transformer_mb.layer_calls import Called
 
 from .given import floats, lengths, token_ids
 
 
-class MaskedSoftmaxCELoss(gluon.loss.Loss):
+class MaskedSoftmaxCELoss(Called, gluon.loss.Loss):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
         check_rate("label_smoothing", label_smoothing)

@@ -11,6 +11,7 @@ from mxnet.gluon import nn
 from transformer_mb.call_checks import check_config
 from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
+from transformer_mb.layer_calls import check_parts
 from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
@@ -55,6 +56,7 @@ class EncoderDecoder(Block):
 
     def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         super().__init__()
+        check_parts(encoder=encoder, decoder=decoder, pooler=pooler)
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler

@@ -97,6 +97,6 @@ class AddNorm(Block):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: mnp.ndarray, Y: mnp.ndarray) -> mnp.ndarray:
-        check_residual(X, Y, self.ln.norm_shape)
+        check_residual(X, Y, getattr(self.ln, "norm_shape", None))
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

@@ -69,10 +69,11 @@ base.check_call(base._LIB.MXSetIsNumpyShape(_EVERY_THREAD, ctypes.byref(ctypes.c
 # program that has set up no logging one by itself.
 util._set_np_shape_logged = util._set_np_array_logged = True
 
+from transformer_mb.layer_calls import Called  # noqa: E402  # likewise
 from transformer_mb.representation import settings  # noqa: E402  # MXNet is to be imported before all else
 
 
-class Block(gluon.Block):
+class Block(Called, gluon.Block):
     """gluon.Block whose call passes keyword arguments on, which MXNet 1.9's does not.
 
     No HybridBlock: its forward is traced on symbols that have no shape, so that neither the shape checks nor a
@@ -86,6 +87,7 @@ class Block(gluon.Block):
         return super().__repr__().replace("(\n", f"(\n  {shown}\n" if shown else "(\n", 1)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._check_keywords(kwargs)
         for hook in self._forward_pre_hooks.values():
             hook(self, args)
         output = self.forward(*args, **kwargs)

@@ -8,14 +8,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_options import AttentionOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
 from .framework import Layer, Linear, column_sums, recording, row_sums, softmax_backward, softmax_shift
-from .given import attention_mask, floats, lengths
+from .given import attention_mask, features, floats, lengths
 from .rounding import product
 
 # Weights of so many numbers are joined in less time than a layer's call takes.
@@ -138,17 +138,17 @@ class _Projection:
     def __init__(self, X: np.ndarray, layers: Sequence[Linear], num_heads: int):
         self.layers = layers
         self.rows = X.reshape(-1, X.shape[-1])
-        outputs = len(layers[0].weight.value)
-        step = len(layers) > 1 and not recording() and len(self.rows) < outputs and layers[0].weight.value.size > SMALL_WEIGHT
-        if step or type(layers[0]) is not Linear:
-            # In a decoding step joining the weights would take longer than the product; other kinds have their own products.
+        self.alike = all(type(layer) is Linear and (layer.bias is None) == (layers[0].bias is None) for layer in layers)
+        # In a decoding step joining the weights would take longer than the product; other kinds have their own products.
+        step = self.alike and len(layers) > 1 and not recording() and layers[0].weight.value.size > SMALL_WEIGHT
+        if not self.alike or (step and len(self.rows) < len(layers[0].weight.value)):
             projected = np.stack([layer(X) for layer in layers], axis=2)
         else:
             self.weight = _join([layer.weight.value for layer in layers])
             projected = product(self.rows, self.weight.T)
             if layers[0].bias is not None:
                 projected += _join([layer.bias.value for layer in layers])
-        projected = projected.reshape(*X.shape[:2], len(layers), num_heads, outputs // num_heads)
+        projected = projected.reshape(*X.shape[:2], len(layers), num_heads, -1)
         self.heads = tuple(projected[:, :, i].swapaxes(1, 2) for i in range(len(layers)))
 
     def gradients(self) -> list[np.ndarray]:
@@ -160,6 +160,9 @@ class _Projection:
     def backward(self) -> np.ndarray:
         """From the filled ``gradients`` to the gradient of X."""
         B, T = self.gradient.shape[:2]
+        if not self.alike:
+            parts = [self.gradient[:, :, i].reshape(B, T, -1) for i in range(len(self.layers))]
+            return sum(layer.backward(part) for layer, part in zip(self.layers, parts, strict=True))
         G = self.gradient.reshape(B * T, -1)
         weights = product(G.T, self.rows).reshape(len(self.layers), -1, self.rows.shape[-1])
         for layer, weight in zip(self.layers, weights, strict=True):
@@ -207,17 +210,14 @@ class MultiHeadAttention(Layer):
     def _project(self, X: np.ndarray) -> Sequence[np.ndarray]:
         """Queries, keys and values [B, H, T, D/H] of one array, for ``_attend_projected``."""
         for layer, name in ((self.W_q, "queries"), (self.W_k, "keys"), (self.W_v, "values")):
-            check_features(name, X, layer.in_features)
-            floats(name, X, layer.weight.value)
+            features(name, X, layer)
         projection = _Projection(X, [self.W_q, self.W_k, self.W_v], self.num_heads)
         self.remember(projection)
         return projection.heads
 
     def project_keys_values(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_features("keys", keys, self.W_k.in_features)
-        floats("keys", keys, self.W_k.weight.value)
-        check_features("values", values, self.W_v.in_features)
-        floats("values", values, self.W_v.weight.value)
+        features("keys", keys, self.W_k)
+        features("values", values, self.W_v)
         pairs = [(keys, [self.W_k, self.W_v])] if keys is values else [(keys, [self.W_k]), (values, [self.W_v])]
         sources = [_Projection(X, layers, self.num_heads) for X, layers in pairs]
         self._sources = sources if recording() else None
@@ -232,8 +232,7 @@ class MultiHeadAttention(Layer):
         valid_lens: np.ndarray | None = None,
         **options: Unpack[AttentionOptions],
     ) -> np.ndarray:
-        check_features("queries", queries, self.W_q.in_features)
-        floats("queries", queries, self.W_q.weight.value)
+        features("queries", queries, self.W_q)
         projection = _Projection(queries, [self.W_q], self.num_heads)
         sources, self._sources = self._sources, None
         self._saved = None
@@ -258,7 +257,8 @@ class MultiHeadAttention(Layer):
         if queries is keys and keys is values:
             queries, keys, values = self._project(queries)
             return self._attend_projected(queries, keys, values, valid_lens, **options)
-        keys, values = self.project_keys_values(keys, values)
+        if len(keys.shape) == 3:  # else they come from a cache
+            keys, values = self.project_keys_values(keys, values)
         return self.attend(queries, keys, values, valid_lens, **options)
 
     def backward(self, gradient: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from transformer_mb.checks import check_batches, check_features, check_state, per_step
+from transformer_mb.checks import check_batches, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
 from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
@@ -16,7 +16,7 @@ from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .framework import Layer, Linear, Sequential
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 
 
@@ -49,8 +49,7 @@ class DecoderBlock(Layer):
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
     def forward(self, X: np.ndarray, state: list[Any], *, need_weights: bool = False) -> tuple[np.ndarray, list[Any]]:
-        check_features("X", X, self.attention1.W_q.in_features)
-        floats("X", X, self.attention1.W_q.weight.value)
+        features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()
@@ -70,7 +69,7 @@ class DecoderBlock(Layer):
             Y = self.addnorm2.sublayer_input(X)
             # A mask of all steps holds the lengths already.
             lens = enc_valid_lens if mask is None else None
-            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, lens, mask=mask, need_weights=need_weights))
+            X = self.addnorm2(X, self.attention2(Y, keys, values, lens, mask=mask, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         self.remember(crossing)
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]

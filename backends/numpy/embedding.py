@@ -87,7 +87,7 @@ class SequenceEmbedding(Layer):
         left_padding: np.ndarray | None = None,
     ) -> np.ndarray:
         name = f"The input of {type(self).__name__}"
-        tokens = token_ids(name, tokens, None, self.embedding.weight.value)
+        tokens = token_ids(name, tokens, None, None)
         T = tokens.shape[1]
         check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
@@ -96,7 +96,7 @@ class SequenceEmbedding(Layer):
         table = self.pos_embedding
         X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight.value, start, T)
         if token_types is not None:
-            token_types = token_ids("token_types", token_types, None, self.embedding.weight.value)
+            token_types = token_ids("token_types", token_types, None, None)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.

@@ -7,7 +7,6 @@ from typing import Unpack
 
 import numpy as np
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_sizes
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
@@ -15,7 +14,7 @@ from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .framework import Layer, Sequential
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 
 
@@ -45,8 +44,7 @@ class EncoderBlock(Layer):
     def forward(
         self, X: np.ndarray, valid_lens: np.ndarray | None = None, *, mask: np.ndarray | None = None, need_weights: bool = False
     ) -> np.ndarray:
-        check_features("X", X, self.attention.W_q.in_features)
-        floats("X", X, self.attention.W_q.weight.value)
+        features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
 
 from .activations import Activation
 from .dropout import Dropout
 from .framework import Layer, Linear
-from .given import floats
+from .given import features
 
 
 class PositionWiseFFN(Layer):
@@ -32,8 +31,7 @@ class PositionWiseFFN(Layer):
         self.dense2 = Linear(ffn_num_hiddens, ffn_num_outputs, bias=use_bias)
 
     def forward(self, X: np.ndarray) -> np.ndarray:
-        check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
-        floats("The input of PositionWiseFFN", X, self.dense1.weight.value)
+        features("The input of PositionWiseFFN", X, self.dense1)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:

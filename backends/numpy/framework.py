@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from transformer_mb.errors import DtypeError
+from transformer_mb.layer_calls import Called
 from transformer_mb.representation import settings
 
 from .rounding import in_float32, product
@@ -69,7 +70,7 @@ class Parameter:
             self.gradient[self.frozen_row] = 0.0
 
 
-class Layer:
+class Layer(Called):
     """Finds its parameters and sub-layers among its attributes; their names are the attributes' names."""
 
     training = True
@@ -88,6 +89,8 @@ class Layer:
         return "\n  ".join([f"{type(self).__name__}(", *([shown] if shown else []), *lines]) + "\n)"
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if options:
+            self._check_keywords(options)
         return self.forward(*inputs, **options)
 
     def forward(self, *inputs: Any, **options: Any) -> Any:

@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
+from transformer_mb.checks import (
+    as_array,
+    check_features,
+    check_id_values,
+    check_ids,
+    check_mask,
+    check_valid_lens,
+    refuse_dtype,
+)
 
-from .framework import Embedding
+from .framework import Embedding, Layer, Linear
 
 
-def token_ids(name: str, given: Any, rows: int | None, like: np.ndarray) -> np.ndarray:
+def token_ids(name: str, given: Any, rows: int | None, like: Any) -> np.ndarray:
     """Ids [B, T] of a table of so many rows; lists are taken too.
 
     With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
@@ -24,7 +32,8 @@ def token_ids(name: str, given: Any, rows: int | None, like: np.ndarray) -> np.n
 
 def look_up(name: str, table: Embedding, ids: np.ndarray) -> np.ndarray:
     """The rows of these ids."""
-    check_id_values(name, ids, len(table.weight.value))
+    if isinstance(table, Embedding):  # another one in its place says itself what it has not
+        check_id_values(name, ids, len(table.weight.value))
     return table(ids)
 
 
@@ -36,10 +45,16 @@ def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, l
 
 
 def attention_mask(given: Any, scores: Sequence[int], like: np.ndarray) -> np.ndarray:
-    """A boolean mask, broadcastable to scores of that shape."""
+    """A boolean mask, broadcastable to scores of that shape; [B, T, S] is the same for every head."""
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, mask.dtype.kind == "b", mask.dtype, scores)
-    return mask
+    return mask[:, None] if mask.ndim == 3 and len(scores) == 4 else mask
+
+
+def features(name: str, X: np.ndarray, layer: Layer | None) -> None:
+    """Refuse an input [B, T, width] that this linear layer does not take. Another layer in its place says so itself."""
+    check_features(name, X, getattr(layer, "in_features", None))
+    floats(name, X, layer.weight.value if isinstance(layer, Linear) else None)
 
 
 def floats(name: str, X: np.ndarray, like: Any = None, of: str = "weights") -> None:
@@ -48,5 +63,5 @@ def floats(name: str, X: np.ndarray, like: Any = None, of: str = "weights") -> N
         refuse_dtype(name, X.dtype, None if like is None else like.dtype, of)
 
 
-def _tensor(name: str, given: Any, like: np.ndarray) -> np.ndarray:
+def _tensor(name: str, given: Any, like: Any) -> np.ndarray:
     return given if isinstance(given, np.ndarray) else as_array(name, given)

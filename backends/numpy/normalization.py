@@ -90,7 +90,7 @@ class AddNorm(Layer):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        check_residual(X, Y, self.ln.norm_shape)
+        check_residual(X, Y, getattr(self.ln, "norm_shape", None))
         Z = self.dropout(Y)
         Z = X + Y if Z is Y else np.add(X, Z, out=Z)
         return Z if self.pre else self.ln(Z)

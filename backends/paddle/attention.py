@@ -10,13 +10,14 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
-from .given import attention_mask, floats, lengths
+from .given import attention_mask, features, floats, lengths
 from .weights import _Linear
 
 
@@ -84,7 +85,7 @@ def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask
     return mask
 
 
-class DotProductAttention(nn.Layer):
+class DotProductAttention(Called, nn.Layer):
     """Composed: Paddle's fused attention adds -1e9 to masked scores, so a fully masked row attends to everything."""
 
     def __init__(self, dropout: float):
@@ -113,7 +114,7 @@ class DotProductAttention(nn.Layer):
         return paddle.matmul(self.dropout(weights), values)
 
 
-class MultiHeadAttention(nn.Layer):
+class MultiHeadAttention(Called, nn.Layer):
     def __init__(
         self,
         key_size: int,
@@ -139,10 +140,8 @@ class MultiHeadAttention(nn.Layer):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        check_features("keys", keys, self.W_k.weight.shape[0])
-        floats("keys", keys, self.W_k.weight)
-        check_features("values", values, self.W_v.weight.shape[0])
-        floats("values", values, self.W_v.weight)
+        features("keys", keys, self.W_k)
+        features("values", values, self.W_v)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -153,8 +152,7 @@ class MultiHeadAttention(nn.Layer):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        check_features("queries", queries, self.W_q.weight.shape[0])
-        floats("queries", queries, self.W_q.weight)
+        features("queries", queries, self.W_q)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
@@ -167,5 +165,6 @@ class MultiHeadAttention(nn.Layer):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        keys, values = self.project_keys_values(keys, values)
+        if len(keys.shape) == 3:  # else they come from a cache
+            keys, values = self.project_keys_values(keys, values)
         return self.attend(queries, keys, values, valid_lens, **options)

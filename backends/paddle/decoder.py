@@ -7,20 +7,21 @@ from typing import Any, Unpack
 
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_batches, check_features, check_state, per_step
+from transformer_mb.checks import check_batches, check_state, per_step
 from transformer_mb.config import check_count, check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 from .weights import _Linear
 
 
-class DecoderBlock(nn.Layer):
+class DecoderBlock(Called, nn.Layer):
     def __init__(
         self,
         key_size: int,
@@ -50,8 +51,7 @@ class DecoderBlock(nn.Layer):
         self.addnorm3 = AddNorm(norm_shape, dropout, **chosen.add_norm)
 
     def forward(self, X: Tensor, state: list[Any], *, need_weights: bool = False) -> tuple[Tensor, list[Any]]:
-        check_features("X", X, self.attention1.W_q.weight.shape[0])
-        floats("X", X, self.attention1.W_q.weight)
+        features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache()
@@ -59,7 +59,7 @@ class DecoderBlock(nn.Layer):
         causal = self.training or self.compat_decode != "d2l"
         Y = self.addnorm1.sublayer_input(X)
         own = own.append(*self.attention1.project_keys_values(Y, Y))
-        Y = self.attention1.attend(Y, own.keys, own.values, mask=own.mask, causal=causal, need_weights=need_weights)
+        Y = self.attention1(Y, own.keys, own.values, mask=own.mask, causal=causal, need_weights=need_weights)
         X = self.addnorm1(X, Y)
         if self.attention2 is not None and enc_outputs is not None:
             if cross is None:
@@ -68,7 +68,7 @@ class DecoderBlock(nn.Layer):
             Y = self.addnorm2.sublayer_input(X)
             # A mask of all steps holds the lengths already.
             lens = enc_valid_lens if mask is None else None
-            X = self.addnorm2(X, self.attention2.attend(Y, keys, values, lens, mask=mask, need_weights=need_weights))
+            X = self.addnorm2(X, self.attention2(Y, keys, values, lens, mask=mask, need_weights=need_weights))
         X = self.addnorm3(X, self.ffn(self.addnorm3.sublayer_input(X)))
         caches = [*caches[: self.i], BlockCache(own, cross), *caches[self.i + 1 :]]
         return X, [enc_outputs, enc_valid_lens, caches]

@@ -54,13 +54,13 @@ class BeamDecoder:
 
     @paddle.no_grad()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        _take_threads(model.decoder.dense.weight.size)
+        _take_threads(sum(parameter.size for parameter in model.decoder.dense.parameters()))
         self.model, self.attend = model, attend
         self.place = inputs.tokens.place
         max_steps += inputs.prompt_steps
         enc_outputs, hidden = None, None
         if model.encoder is not None:
-            hidden = hidden_keys(inputs.valid_lens, inputs.source.shape[1], model.decoder.embedding.weight)
+            hidden = hidden_keys(inputs.valid_lens, inputs.source.shape[1], model.decoder.parameters()[0])
             if is_plain(model.encoder):
                 enc_outputs = encode(model.encoder, inputs.source, hidden)
             else:

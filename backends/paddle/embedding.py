@@ -11,6 +11,7 @@ from paddle.nn import functional as F
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
@@ -26,7 +27,7 @@ def _rows(table: Tensor, start: int | Tensor, count: int) -> Tensor:
     return table[start : start + count]
 
 
-class PositionalEncoding(nn.Layer):
+class PositionalEncoding(Called, nn.Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype or device changes."""
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
@@ -58,7 +59,7 @@ class PositionalEncoding(nn.Layer):
             self.table = (paddle.to_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype, X.place),)
 
 
-class SequenceEmbedding(nn.Layer):
+class SequenceEmbedding(Called, nn.Layer):
     """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
@@ -91,11 +92,14 @@ class SequenceEmbedding(nn.Layer):
         self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None
     ) -> Tensor:
         name = f"The input of {type(self).__name__}"
-        tokens = token_ids(name, tokens, None, self.embedding.weight)
+        tokens = token_ids(name, tokens, None, getattr(self.embedding, "weight", None))
         T = tokens.shape[1]
         check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
-        X = look_up(name, _without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
+        if _is_read(self.embedding):
+            X = look_up(name, _without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
+        else:
+            X = self.embedding(tokens) * self.scale
         table = self.pos_embedding
         X = self.pos_encoding(X, start) if table is None else X + _rows(table.weight, start, T)
         if token_types is not None:
@@ -108,6 +112,13 @@ class SequenceEmbedding(nn.Layer):
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)
         return self.dropout(X)
+
+
+def _is_read(table: nn.Layer) -> bool:
+    """Whether its weight says what its call would, and nobody watches that."""
+    own = vars(table)
+    watched = own["_forward_pre_hooks"] or own["_forward_post_hooks"] or "forward" in own
+    return type(table) is nn.Embedding and not watched
 
 
 def _without_row(table: Tensor, row: int | None) -> Tensor:

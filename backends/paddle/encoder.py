@@ -7,18 +7,18 @@ from typing import Unpack
 
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 
 
-class EncoderBlock(nn.Layer):
+class EncoderBlock(Called, nn.Layer):
     def __init__(
         self,
         key_size: int,
@@ -45,8 +45,7 @@ class EncoderBlock(nn.Layer):
     def forward(
         self, X: Tensor, valid_lens: Tensor | None = None, *, mask: Tensor | None = None, need_weights: bool = False
     ) -> Tensor:
-        check_features("X", X, self.attention.W_q.weight.shape[0])
-        floats("X", X, self.attention.W_q.weight)
+        features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
         X = self.addnorm1(X, self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights))
         return self.addnorm2(X, self.ffn(self.addnorm2.sublayer_input(X)))

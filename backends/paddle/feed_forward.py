@@ -8,11 +8,11 @@ from collections.abc import Callable
 import paddle.nn.functional as F
 from paddle import Tensor, nn
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
+from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
-from .given import floats
+from .given import features
 from .weights import _Linear
 
 
@@ -29,7 +29,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class PositionWiseFFN(nn.Layer):
+class PositionWiseFFN(Called, nn.Layer):
     def __init__(
         self,
         ffn_num_input: int,
@@ -49,6 +49,5 @@ class PositionWiseFFN(nn.Layer):
         self.dense2 = _Linear(ffn_num_hiddens, ffn_num_outputs, bias_attr=use_bias)
 
     def forward(self, X: Tensor) -> Tensor:
-        check_features("The input of PositionWiseFFN", X, self.dense1.weight.shape[0])
-        floats("The input of PositionWiseFFN", X, self.dense1.weight)
+        features("The input of PositionWiseFFN", X, self.dense1)
         return self.dense2(self.dropout(self.activation(self.dense1(X))))

@@ -8,14 +8,22 @@ from typing import Any
 import numpy as np
 import paddle
 import paddle.nn.functional as F
-from paddle import Tensor
+from paddle import Tensor, nn
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
+from transformer_mb.checks import (
+    as_array,
+    check_features,
+    check_id_values,
+    check_ids,
+    check_mask,
+    check_valid_lens,
+    refuse_dtype,
+)
 
 WHOLE = (paddle.int64, paddle.int32, paddle.int16, paddle.int8, paddle.uint8)
 
 
-def token_ids(name: str, given: Any, rows: int | None, like: Tensor) -> Tensor:
+def token_ids(name: str, given: Any, rows: int | None, like: Any) -> Tensor:
     """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too, onto the device of ``like``.
 
     With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
@@ -41,10 +49,17 @@ def lengths(name: str, given: Any, forms: Sequence[Sequence[int]], steps: int, l
 
 
 def attention_mask(given: Any, scores: Sequence[int], like: Tensor) -> Tensor:
-    """A boolean mask, broadcastable to scores of that shape."""
+    """A boolean mask, broadcastable to scores of that shape; [B, T, S] is the same for every head."""
     mask = _tensor("mask", given, like)
     check_mask(mask.shape, mask.dtype == paddle.bool, mask.dtype, scores)
-    return mask
+    return mask.unsqueeze(1) if mask.ndim == 3 and len(scores) == 4 else mask
+
+
+def features(name: str, X: Tensor, layer: nn.Layer | None) -> None:
+    """Refuse an input [B, T, width] that this linear layer does not take. Another layer in its place says so itself."""
+    weight = layer.weight if isinstance(layer, nn.Linear) else None
+    check_features(name, X, None if weight is None else weight.shape[0])
+    floats(name, X, weight)
 
 
 def floats(name: str, X: Tensor, like: Any = None, of: str = "weights") -> None:
@@ -54,9 +69,9 @@ def floats(name: str, X: Tensor, like: Any = None, of: str = "weights") -> None:
         refuse_dtype(name, X.dtype, expected, of)
 
 
-def _tensor(name: str, given: Any, like: Tensor) -> Tensor:
+def _tensor(name: str, given: Any, like: Any) -> Tensor:
     native = hasattr(given, "stop_gradient")  # a Tensor, or what stands for one in a static graph
-    return given if native else paddle.to_tensor(as_array(name, given), place=like.place)
+    return given if native else paddle.to_tensor(as_array(name, given), place=getattr(like, "place", None))
 
 
 def _values(tensor: Tensor) -> np.ndarray | None:

@@ -8,11 +8,12 @@ from paddle import Tensor, nn
 
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
+from transformer_mb.layer_calls import Called
 
 from .given import floats, lengths, token_ids
 
 
-class MaskedSoftmaxCELoss(nn.Layer):
+class MaskedSoftmaxCELoss(Called, nn.Layer):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
         check_rate("label_smoothing", label_smoothing)

@@ -10,6 +10,7 @@ from paddle import Tensor, nn
 from transformer_mb.call_checks import check_config
 from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
+from transformer_mb.layer_calls import Called, check_parts
 from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
@@ -42,11 +43,12 @@ class _TiedLinear(nn.Layer):
         return Y if self.bias is None else Y + self.bias
 
 
-class EncoderDecoder(nn.Layer):
+class EncoderDecoder(Called, nn.Layer):
     config: TransformerConfig
 
     def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         super().__init__()
+        check_parts(encoder=encoder, decoder=decoder, pooler=pooler)
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler

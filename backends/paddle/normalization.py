@@ -11,12 +11,13 @@ from paddle import Tensor, nn
 
 from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
+from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
 from .given import floats
 
 
-class LayerNorm(nn.Layer):
+class LayerNorm(Called, nn.Layer):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
         super().__init__()
         self.norm_shape = check_norm(norm_shape, eps, kind)
@@ -58,7 +59,7 @@ def _root(X: Tensor) -> Tensor:
     return paddle.where(positive, paddle.sqrt(paddle.where(positive, X, paddle.ones_like(X))), X)
 
 
-class AddNorm(nn.Layer):
+class AddNorm(Called, nn.Layer):
     def __init__(
         self,
         norm_shape: int | Sequence[int],
@@ -79,6 +80,6 @@ class AddNorm(nn.Layer):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:
-        check_residual(X, Y, self.ln.norm_shape)
+        check_residual(X, Y, getattr(self.ln, "norm_shape", None))
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

@@ -9,13 +9,14 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions
 
 from .dense import Dense, products
 from .dropout import Dropout
-from .given import attention_mask, floats, lengths
+from .given import attention_mask, features, floats, lengths
 
 
 def sequence_mask(X: tf.Tensor, valid_len: tf.Tensor, value: float = 0) -> tf.Tensor:
@@ -93,7 +94,7 @@ def _allowed(scores: tf.Tensor, valid_lens: tf.Tensor | None, mask: tf.Tensor | 
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class DotProductAttention(keras.layers.Layer):
+class DotProductAttention(Called, keras.layers.Layer):
     """Composed: TensorFlow has no fused attention, and that of Keras computes its scores in float32."""
 
     def __init__(self, dropout: float, **kwargs: Any):
@@ -132,7 +133,7 @@ class DotProductAttention(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(Called, keras.layers.Layer):
     def __init__(
         self,
         key_size: int,
@@ -166,10 +167,8 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        check_features("keys", keys, self.W_k.kernel.shape[0])
-        floats("keys", keys, self.W_k.kernel)
-        check_features("values", values, self.W_v.kernel.shape[0])
-        floats("values", values, self.W_v.kernel)
+        features("keys", keys, self.W_k)
+        features("values", values, self.W_v)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -182,8 +181,7 @@ class MultiHeadAttention(keras.layers.Layer):
         training: bool | None = None,
         **options: Unpack[AttentionOptions],
     ) -> tf.Tensor:
-        check_features("queries", queries, self.W_q.kernel.shape[0])
-        floats("queries", queries, self.W_q.kernel)
+        features("queries", queries, self.W_q)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, training=training, **options)
         return self.W_o(transpose_output(output, self.num_heads))
@@ -205,8 +203,10 @@ class MultiHeadAttention(keras.layers.Layer):
         if padding is not None:
             # [B, S], attached by a Keras layer such as Embedding(mask_zero=True).
             padding = padding[:, None, None]
-            mask = padding if mask is None else mask & padding
-        keys, values = self.project_keys_values(keys, values)
+            shape = (queries.shape[0], self.num_heads, queries.shape[1], keys.shape[1])
+            mask = padding if mask is None else attention_mask(mask, shape, queries) & padding
+        if len(keys.shape) == 3:  # else they come from a cache
+            keys, values = self.project_keys_values(keys, values)
         options = AttentionOptions(mask=mask, causal=causal, need_weights=need_weights)
         return self.attend(queries, keys, values, valid_lens, training=training, **options)
 

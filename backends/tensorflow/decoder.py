@@ -8,8 +8,9 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import as_array, check_batches, check_features, check_state
+from transformer_mb.checks import as_array, check_batches, check_state
 from transformer_mb.config import check_count, check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions, Chosen, DecoderBlockOptions, DecoderOptions, EmbeddingOptions
 
 from .attention import MultiHeadAttention
@@ -17,12 +18,12 @@ from .cache import BlockCache
 from .dense import Dense
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class DecoderBlock(keras.layers.Layer):
+class DecoderBlock(Called, keras.layers.Layer):
     def __init__(
         self,
         key_size: int,
@@ -61,8 +62,7 @@ class DecoderBlock(keras.layers.Layer):
     def call(
         self, X: tf.Tensor, state: list[Any], *, need_weights: bool = False, training: bool | None = None
     ) -> tuple[tf.Tensor, list[Any]]:
-        check_features("X", X, self.attention1.W_q.kernel.shape[0])
-        floats("X", X, self.attention1.W_q.kernel)
+        features("X", X, getattr(self.attention1, "W_q", None))
         check_state("DecoderBlock", state, self.i + 1)
         enc_outputs, enc_valid_lens, caches = state
         own, cross = caches[self.i] or BlockCache.start()

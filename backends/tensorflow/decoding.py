@@ -180,7 +180,7 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int | tf.Te
 def _complete(model: EncoderDecoder, inputs: DecodingInputs, state: list[Any]) -> list[Any]:
     """With nothing left to allocate or to project, as a loop wants its state: a first step outside would be traced too."""
     enc_outputs, valid_lens, caches = state
-    sizes = tf.shape(inputs.tokens)[0], 1, model.decoder.embedding.output_dim
+    sizes = tf.shape(inputs.tokens)[0], 1, model.config.num_hiddens
     step = tf.zeros(sizes, model.decoder.compute_dtype)  # of any numbers: only its form is looked at
     complete = []
     for block, cache in zip(model.decoder.blks, caches, strict=True):

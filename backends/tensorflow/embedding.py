@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
@@ -20,7 +21,7 @@ from .normalization import LayerNorm
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class PositionalEncoding(keras.layers.Layer):
+class PositionalEncoding(Called, keras.layers.Layer):
     """P is no parameter and is never saved; it is made anew when the input's dtype changes."""
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved", **kwargs: Any):
@@ -94,7 +95,7 @@ def _taken(table: tf.Tensor, ids: tf.Tensor) -> tuple[tf.Tensor, Any]:
     return keras.ops.take(table, ids, axis=0), gradient
 
 
-class SequenceEmbedding(keras.layers.Layer):
+class SequenceEmbedding(Called, keras.layers.Layer):
     """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
@@ -110,6 +111,7 @@ class SequenceEmbedding(keras.layers.Layer):
         **options: Unpack[EmbeddingOptions],
     ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self._tracks_blocks = False
         chosen = Chosen(EmbeddingOptions, options, dropout)
         check_table(vocab_size, num_hiddens, chosen.max_len, chosen.padding_id)
         self._allow_non_tensor_positional_args = True  # lists of tokens and lengths
@@ -139,6 +141,25 @@ class SequenceEmbedding(keras.layers.Layer):
         table.build()
         return table
 
+    def _trackable_children(self, save_type: str = "checkpoint", **options: Any) -> Any:
+        # Keras 3 keeps lists out of TensorFlow's own tracking, by which tf.train.Checkpoint finds variables.
+        if save_type == "checkpoint":
+            self._track_blocks()
+        return super()._trackable_children(save_type, **options)
+
+    def _lookup_dependency(self, name: str, *arguments: Any) -> Any:
+        if name == "blks":  # asked by what reads a checkpoint
+            self._track_blocks()
+        return super()._lookup_dependency(name, *arguments)
+
+    def _track_blocks(self) -> None:
+        """Those that the list holds now, by names such as ``blks/0``."""
+        tracked = super()._lookup_dependency("blks") or []
+        if not self._tracks_blocks and [id(block) for block in tracked] != [id(block) for block in self.blks]:
+            self._tracks_blocks = True  # to track is to look up
+            self._track_trackable(tf.__internal__.tracking.wrap(list(self.blks)), "blks", overwrite=True)
+            self._tracks_blocks = False
+
     def embed(
         self,
         tokens: tf.Tensor,
@@ -148,7 +169,7 @@ class SequenceEmbedding(keras.layers.Layer):
         training: bool | None = None,
     ) -> tf.Tensor:
         name = f"The input of {type(self).__name__}"
-        tokens = token_ids(name, tokens, None, self.embedding.embeddings)
+        tokens = token_ids(name, tokens, None, None)
         T = keras.ops.shape(tokens)[1]
         _check(offset, T, self.max_len)
         start = offset + self.position_offset

@@ -8,19 +8,19 @@ from typing import Any, Unpack
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import BlockOptions, Chosen, EmbeddingOptions, EncoderOptions
 
 from .attention import MultiHeadAttention, length_mask
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
-from .given import floats
+from .given import features
 from .normalization import AddNorm, LayerNorm
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class EncoderBlock(keras.layers.Layer):
+class EncoderBlock(Called, keras.layers.Layer):
     def __init__(
         self,
         key_size: int,
@@ -65,8 +65,7 @@ class EncoderBlock(keras.layers.Layer):
         training: bool | None = None,
     ) -> tf.Tensor:
         mask = None if mask is True else mask
-        check_features("X", X, self.attention.W_q.kernel.shape[0])
-        floats("X", X, self.attention.W_q.kernel)
+        features("X", X, getattr(self.attention, "W_q", None))
         Y = self.addnorm1.sublayer_input(X)
         Z = self.attention(Y, Y, Y, valid_lens, mask=mask, need_weights=need_weights, training=training)
         X = self.addnorm1(X, Z, training=training)

@@ -8,12 +8,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
+from transformer_mb.layer_calls import Called
 
 from .dense import Dense
 from .dropout import Dropout
-from .given import floats
+from .given import features
 
 
 def _gelu(X: tf.Tensor) -> tf.Tensor:
@@ -29,7 +29,7 @@ ACTIVATIONS = {"relu": tf.nn.relu, "gelu": _gelu, "gelu_tanh": _gelu_tanh, "silu
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class PositionWiseFFN(keras.layers.Layer):
+class PositionWiseFFN(Called, keras.layers.Layer):
     def __init__(
         self,
         ffn_num_input: int,
@@ -55,6 +55,5 @@ class PositionWiseFFN(keras.layers.Layer):
         self.built = True
 
     def call(self, X: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
-        check_features("The input of PositionWiseFFN", X, self.ffn_num_input)
-        floats("The input of PositionWiseFFN", X, self.dense1.kernel)
+        features("The input of PositionWiseFFN", X, self.dense1)
         return self.dense2(self.dropout(self.activation(self.dense1(X)), training=training))

@@ -9,10 +9,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from transformer_mb.checks import as_array, check_id_values, check_ids, check_mask, check_valid_lens, refuse_dtype
+from transformer_mb.checks import (
+    as_array,
+    check_features,
+    check_id_values,
+    check_ids,
+    check_mask,
+    check_valid_lens,
+    refuse_dtype,
+)
 
 
-def token_ids(name: str, given: Any, rows: int | None, like: tf.Tensor) -> tf.Tensor:
+def token_ids(name: str, given: Any, rows: int | None, like: Any) -> tf.Tensor:
     """Ids [B, T] of a table of so many rows; lists and NumPy arrays are taken too.
 
     With ``rows`` None the ids themselves are not looked at, because ``look_up`` will.
@@ -25,7 +33,7 @@ def token_ids(name: str, given: Any, rows: int | None, like: tf.Tensor) -> tf.Te
 def look_up(name: str, table: keras.layers.Embedding, ids: tf.Tensor) -> tf.Tensor:
     """The rows of these ids."""
     values = _values(ids)
-    if values is not None:
+    if values is not None and isinstance(table, keras.layers.Embedding):  # another one in its place says itself what it has not
         check_id_values(name, values, table.input_dim)
     return table(ids)
 
@@ -39,10 +47,17 @@ def lengths(name: str, given: Any, forms: Sequence[Sequence[Any]], steps: Any, l
 
 
 def attention_mask(given: Any, scores: Sequence[int | None], like: tf.Tensor) -> tf.Tensor:
-    """A boolean mask, broadcastable to scores of that shape."""
+    """A boolean mask, broadcastable to scores of that shape; [B, T, S] is the same for every head."""
     mask = _tensor("mask", given)
     check_mask(mask.shape, mask.dtype.is_bool, mask.dtype, scores)
-    return mask
+    return mask[:, None] if mask.shape.rank == 3 and len(scores) == 4 else mask
+
+
+def features(name: str, X: tf.Tensor, layer: keras.layers.Layer | None) -> None:
+    """Refuse an input [B, T, width] that this linear layer does not take. Another layer in its place says so itself."""
+    kernel = layer.kernel if isinstance(layer, keras.layers.Dense) and layer.built else None
+    check_features(name, X, None if kernel is None else kernel.shape[0])
+    floats(name, X, kernel)
 
 
 def floats(name: str, X: tf.Tensor, like: Any = None, of: str = "weights") -> None:

@@ -9,13 +9,16 @@ import tensorflow as tf
 
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
+from transformer_mb.layer_calls import Called
 
 from .given import floats, lengths, token_ids
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class MaskedSoftmaxCELoss(keras.layers.Layer):
+class MaskedSoftmaxCELoss(Called, keras.layers.Layer):
     """A layer rather than a keras.losses.Loss, whose call has no place for ``valid_len``."""
+
+    _every_call = ("training",)
 
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps", **kwargs: Any):
         check_choice("normalization", normalization)

@@ -12,6 +12,7 @@ from transformer_mb.call_checks import check_config
 from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
+from transformer_mb.layer_calls import Called, check_parts
 from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
@@ -66,7 +67,7 @@ class _TiedDense(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class EncoderDecoder(keras.Model):
+class EncoderDecoder(Called, keras.Model):
     """Keras' own programs take all inputs as one and get the logits alone.
 
     These are ``[enc_X, dec_X]`` or ``[enc_X, dec_X, enc_valid_lens]``, or a dictionary of these names; for a decoder
@@ -85,9 +86,11 @@ class EncoderDecoder(keras.Model):
     ):
         super().__init__(**kwargs)
         self._allow_non_tensor_positional_args = True  # lists of tokens and lengths
+        check_parts(encoder=encoder, decoder=decoder, pooler=pooler)
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler
+        self._last_inputs: tuple[tuple[str, str], ...] = ()
         self.built = True
 
     @classmethod
@@ -122,6 +125,7 @@ class EncoderDecoder(keras.Model):
         if self.encoder is None and dec_X is None:
             return self.call(None, enc_X, training=training)[0]
         check_sides(self.encoder is not None, self.decoder is not None, enc_X, dec_X)
+        self._remember(enc_X=enc_X, dec_X=dec_X, enc_valid_lens=enc_valid_lens)
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens, training=training)
         if self.decoder is None:
             return enc_outputs
@@ -145,6 +149,20 @@ class EncoderDecoder(keras.Model):
             known = ", ".join(inputs) if isinstance(inputs, dict) else f"{len(inputs)} of them"
             raise ShapeError(f"The inputs must be {', '.join(names)}{' and perhaps '.join(['', *optional])}, got {known}.")
         return {"enc_X": None, **given}
+
+    def _remember(self, **inputs: Any) -> None:
+        """Which inputs a call had, and their dtypes, for ``export``."""
+        given = tuple((name, tf.as_dtype(value.dtype).name) for name, value in inputs.items() if hasattr(value, "dtype"))
+        if given != self._last_inputs:
+            self._last_inputs = given
+
+    def export(self, filepath: Any, *arguments: Any, input_signature: Any = None, **options: Any) -> Any:
+        """As Keras has it. Unless told, the program takes the inputs of the last call, in one list, and gives the logits."""
+        if input_signature is None and self._last_inputs:
+            ranks = {"enc_valid_lens": (None,)}
+            specs = [keras.InputSpec(dtype, ranks.get(name, (None, None)), name=name) for name, dtype in self._last_inputs]
+            input_signature = [specs if len(specs) > 1 else specs[0]]
+        return super().export(filepath, *arguments, input_signature=input_signature, **options)
 
     def compute_output_spec(self, *inputs: Any, **options: Any) -> Any:
         outputs = super().compute_output_spec(*inputs, **options)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
+from transformer_mb.layer_calls import Called
 
 from .dense import TWO_BYTES
 from .dropout import Dropout
@@ -18,8 +19,10 @@ from .given import floats
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class LayerNorm(keras.layers.Layer):
+class LayerNorm(Called, keras.layers.Layer):
     """Composed, because keras.layers.LayerNormalization counts axes and knows no ``std_norm``."""
+
+    _every_call = ("training",)
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ def _normalized(X: tf.Tensor, axes: tuple[int, ...], eps: float, centered: bool)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
-class AddNorm(keras.layers.Layer):
+class AddNorm(Called, keras.layers.Layer):
     def __init__(
         self,
         norm_shape: int | Sequence[int],
@@ -108,6 +111,6 @@ class AddNorm(keras.layers.Layer):
         return self.ln(X) if self.pre else X
 
     def call(self, X: tf.Tensor, Y: tf.Tensor, *, training: bool | None = None) -> tf.Tensor:
-        check_residual(X, Y, self.ln.norm_shape)
+        check_residual(X, Y, getattr(self.ln, "norm_shape", None))
         Z = X + self.dropout(Y, training=training)
         return Z if self.pre else self.ln(Z)

@@ -10,13 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_mb.checks import check_attention, check_features, check_parted, check_rank, check_unparted
+from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions
 
 from .composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
 from .dropout import Dropout
-from .given import attention_mask, floats, lengths
+from .given import attention_mask, features, floats, lengths
+from .watched import is_watched
 
 FEW_SCORES = 2000  # up to so many the single call is the faster one all the same
 
@@ -66,7 +68,7 @@ def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask
     return mask
 
 
-class DotProductAttention(nn.Module):
+class DotProductAttention(Called, nn.Module):
     """Runs torch's fused attention where it is the faster one, and neither weights nor injected masks are asked for."""
 
     def __init__(self, dropout: float):
@@ -91,12 +93,13 @@ class DotProductAttention(nn.Module):
         floats("values", values, queries, "queries")
         scores_shape = (*queries.shape[:-1], keys.shape[-2])
         self.attention_weights = None
-        rate = self.dropout.p if self.training else 0.0
+        own = isinstance(self.dropout, Dropout) and not is_watched(self.dropout)
+        rate = self.dropout.p if own and self.training else 0.0
         # The CPU's fused kernel knows no dropout, and torch would compose the attention from slower parts.
         compiled = torch.compiler.is_compiling()
         short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES
         slow = queries.device.type == "cpu" and (rate > 0.0 or compiled or short)
-        if need_weights or slow or self.dropout.keep is not None:
+        if need_weights or slow or not own or self.dropout.keep is not None:
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
             if not need_weights and is_one_node(self.dropout, queries, keys, values):
                 factors = self.dropout._factors(scores_shape, queries) if rate > 0.0 else None
@@ -106,12 +109,14 @@ class DotProductAttention(nn.Module):
             self.attention_weights = weights if need_weights else None
             return self.dropout(weights) @ values
         # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S.
-        flag = causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]
+        flag = bool(
+            causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]
+        )  # no tensor in a trace
         allowed = None if flag else _allowed(scores_shape, queries, valid_lens, mask, causal)
         return F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate, is_causal=flag)
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(Called, nn.Module):
     def __init__(
         self,
         key_size: int,
@@ -137,10 +142,8 @@ class MultiHeadAttention(nn.Module):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        check_features("keys", keys, self.W_k.in_features)
-        floats("keys", keys, self.W_k.weight)
-        check_features("values", values, self.W_v.in_features)
-        floats("values", values, self.W_v.weight)
+        features("keys", keys, self.W_k)
+        features("values", values, self.W_v)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
 
     def attend(
@@ -151,8 +154,7 @@ class MultiHeadAttention(nn.Module):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        check_features("queries", queries, self.W_q.in_features)
-        floats("queries", queries, self.W_q.weight)
+        features("queries", queries, self.W_q)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)
         return self.W_o(transpose_output(output, self.num_heads))
@@ -165,5 +167,6 @@ class MultiHeadAttention(nn.Module):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        keys, values = self.project_keys_values(keys, values)
+        if len(keys.shape) == 3:  # else they come from a cache
+            keys, values = self.project_keys_values(keys, values)
         return self.attend(queries, keys, values, valid_lens, **options)

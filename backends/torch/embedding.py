@@ -11,20 +11,27 @@ from torch import Tensor, nn
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
+from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
 from .given import floats, look_up, token_ids
 from .normalization import HALF, LayerNorm
+from .watched import is_watched
 
 
 def _places(start: Tensor, count: int) -> Tensor:
-    """[B, count]: of each row the positions from ``start`` [B] on. Below 0 is padding."""
-    return (start[:, None] + torch.arange(count, device=start.device)).clamp(min=0)
+    """[..., count]: the positions from ``start`` on, of each row where that is [B]. Below 0 is padding."""
+    return (start[..., None] + torch.arange(count, device=start.device)).clamp(min=0)
 
 
-class PositionalEncoding(nn.Module):
+def _is_read(table: nn.Module) -> bool:
+    """Whether a slice of its weight says what its call would, and nobody watches that."""
+    return type(table) is _Embedding and not is_watched(table)
+
+
+class PositionalEncoding(Called, nn.Module):
     """P is no parameter and is never saved; it is made anew when the input's dtype or device changes."""
 
     def __init__(self, num_hiddens: int, dropout: float, max_len: int = 1000, *, layout: str = "interleaved"):
@@ -48,8 +55,14 @@ class PositionalEncoding(nn.Module):
 
     def _match(self, X: Tensor) -> None:
         if self.P.dtype != X.dtype or self.P.device != X.device:
+            # What is made once is no part of a trace: torch.jit.trace traces twice, and compares.
+            trace = torch._C._get_tracing_state() if torch.jit.is_tracing() else None
+            if trace is not None:
+                torch._C._set_tracing_state(None)
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
-            self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X)
+            self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X.device, X.dtype)
+            if trace is not None:
+                torch._C._set_tracing_state(trace)
 
 
 class _Embedding(nn.Embedding):
@@ -61,7 +74,7 @@ class _Embedding(nn.Embedding):
         return super().forward(ids)
 
 
-class SequenceEmbedding(nn.Module):
+class SequenceEmbedding(Called, nn.Module):
     """What encoder and decoder share: token ids [B, T] to vectors [B, T, D]."""
 
     def __init__(
@@ -93,7 +106,7 @@ class SequenceEmbedding(nn.Module):
         self, tokens: Tensor, offset: int = 0, token_types: Tensor | None = None, left_padding: Tensor | None = None
     ) -> Tensor:
         name = f"The input of {type(self).__name__}"
-        tokens = token_ids(name, tokens, None, self.embedding.weight)
+        tokens = token_ids(name, tokens, None, getattr(self.embedding, "weight", None))
         T = tokens.shape[1]
         check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
@@ -102,13 +115,19 @@ class SequenceEmbedding(nn.Module):
         if table is None:
             X = self.pos_encoding(X, start)
         else:
-            X = X + (table.weight[start : start + T] if left_padding is None else table(_places(start, T)))
+            X = X + (
+                table.weight[start : start + T]
+                if left_padding is None and _is_read(table)
+                else table(_places(torch.as_tensor(start, device=X.device), T))
+            )
         if token_types is not None:
-            token_types = token_ids("token_types", token_types, None, self.embedding.weight)
+            token_types = token_ids("token_types", token_types, None, tokens)
             check_types(token_types.shape, tokens.shape, self.type_embedding is not None)
         if self.type_embedding is not None:
             # Without token types every token is of type 0.
             table = self.type_embedding
+            if token_types is None and not _is_read(table):
+                token_types = torch.zeros_like(tokens)
             X = X + (table.weight[0] if token_types is None else look_up("token_types", table, token_types))
         if self.embedding_norm is not None:
             X = self.embedding_norm(X)

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_mb.checks import check_features
 from transformer_mb.config import check_choice, check_sizes
+from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
-from .given import floats
+from .given import features
 from .watched import is_watched
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -24,7 +24,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class PositionWiseFFN(nn.Module):
+class PositionWiseFFN(Called, nn.Module):
     def __init__(
         self,
         ffn_num_input: int,
@@ -44,8 +44,7 @@ class PositionWiseFFN(nn.Module):
         self.dense2 = nn.Linear(ffn_num_hiddens, ffn_num_outputs, bias=use_bias)
 
     def forward(self, X: Tensor) -> Tensor:
-        check_features("The input of PositionWiseFFN", X, self.dense1.in_features)
-        floats("The input of PositionWiseFFN", X, self.dense1.weight)
+        features("The input of PositionWiseFFN", X, self.dense1)
         hidden = self.dense1(X)
         if torch.compiler.is_compiling() and self._joins_positions():
             # The activation's result is then what the second product multiplies, not a view of it, and a compiled step keeps

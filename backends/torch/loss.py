@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from transformer_mb.checks import check_labels, check_rank
 from transformer_mb.config import check_choice, check_rate
+from transformer_mb.layer_calls import Called
 
 from .given import floats, lengths, token_ids
 
@@ -42,7 +43,7 @@ class _CrossEntropy(torch.autograd.Function):
         return result.mul_(gradient[:, None]), None, None
 
 
-class MaskedSoftmaxCELoss(nn.Module):
+class MaskedSoftmaxCELoss(Called, nn.Module):
     def __init__(self, *, label_smoothing: float = 0.0, normalization: str = "steps"):
         check_choice("normalization", normalization)
         check_rate("label_smoothing", label_smoothing)

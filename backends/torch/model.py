@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformer_mb.call_checks import check_config
 from transformer_mb.checks import check_sides
 from transformer_mb.config import TransformerConfig
+from transformer_mb.layer_calls import Called, check_parts
 from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
@@ -32,11 +33,12 @@ def _without_row(gradient: Tensor, row: int) -> Tensor:
     return gradient.index_fill(0, torch.tensor(row, device=gradient.device), 0.0)
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Called, nn.Module):
     config: TransformerConfig
 
     def __init__(self, encoder: TransformerEncoder | None, decoder: TransformerDecoder | None, pooler: Pooler | None = None):
         super().__init__()
+        check_parts(encoder=encoder, decoder=decoder, pooler=pooler)
         self.encoder = encoder
         self.decoder = decoder
         self.pooler = pooler
@@ -62,4 +64,11 @@ class EncoderDecoder(nn.Module):
         enc_outputs = None if self.encoder is None else self.encoder(enc_X, enc_valid_lens)
         if self.decoder is None:
             return enc_outputs
-        return self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens))
+        logits, state = self.decoder(dec_X, self.decoder.init_state(enc_outputs, enc_valid_lens))
+        return logits, _tensors(state) if torch.jit.is_tracing() else state
+
+
+def _tensors(state: Any) -> Any:
+    """A state as nested tuples of its tensors: what torch.jit.trace gives back may hold neither None nor a number."""
+    parts = [_tensors(part) if isinstance(part, list | tuple) else part for part in state]
+    return tuple(part for part in parts if isinstance(part, Tensor) or (isinstance(part, tuple) and part))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from transformer_mb.checks import check_residual, check_trailing
 from transformer_mb.config import check_choice, check_norm
+from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
 from .given import floats
@@ -17,7 +18,7 @@ from .given import floats
 HALF = (torch.bfloat16, torch.float16)
 
 
-class LayerNorm(nn.Module):
+class LayerNorm(Called, nn.Module):
     def __init__(self, norm_shape: int | Sequence[int], *, eps: float = 1e-5, kind: str = "layer_norm", affine: bool = True):
         super().__init__()
         self.norm_shape = check_norm(norm_shape, eps, kind)
@@ -48,7 +49,7 @@ def _sums_in_format(X: Tensor) -> bool:
     return X.dtype in HALF and X.device.type == "cpu" and torch.is_grad_enabled()
 
 
-class AddNorm(nn.Module):
+class AddNorm(Called, nn.Module):
     def __init__(
         self,
         norm_shape: int | Sequence[int],
@@ -69,6 +70,6 @@ class AddNorm(nn.Module):
         return self.ln(X) if self.pre else X
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:
-        check_residual(X, Y, self.ln.norm_shape)
+        check_residual(X, Y, getattr(self.ln, "norm_shape", None))
         Z = X + self.dropout(Y)
         return Z if self.pre else self.ln(Z)

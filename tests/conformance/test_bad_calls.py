@@ -70,6 +70,7 @@ BATCHES = {
     "state": ("TransformerDecoder", STACK, (IDS, [X, LENS]), {}, "The state of TransformerDecoder must be [enc_outputs, enc_valid_lens, caches] with 1 or more caches (None each at the start), got 2 parts."),
     "caches": ("DecoderBlock", (*BLOCK, 1), (X, START), {}, "The state of DecoderBlock must be [enc_outputs, enc_valid_lens, caches] with 2 or more caches (None each at the start), got 1 of them."),
     "mask": ("DotProductAttention", (0.0,), (X, X, X), {"mask": np.ones((2, 3, 4), bool)}, "mask must be broadcastable to the scores [2, 3, 3], got [2, 3, 4]."),
+    "mask of three axes": ("MultiHeadAttention", ATTENTION, (X, X[:, :2], X[:, :2]), {"mask": np.ones((3, 3, 2), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 2]; of three dimensions it is [B, T, S] = [2, 3, 2], the same for every head, got [3, 3, 2]."),
     "mask of more axes": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((1, 2, 1, 3, 3), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 3], got [1, 2, 1, 3, 3]."),
 }  # fmt: skip
 VALUES = {
@@ -87,17 +88,22 @@ VALUES = {
     "length too large, softmax": ("masked_softmax", None, (X, LENS * 10), {}, "valid_lens must hold lengths from 0 to 8, got [20, 30]."),
     "length negative, steps": ("sequence_mask", None, (X, -LENS), {}, "valid_len must hold lengths from 0 to 3, got [-2, -3]."),
     "length too large, loss": ("MaskedSoftmaxCELoss", (), (LOGITS, IDS, LENS * 10), {}, "valid_len must hold lengths from 0 to 3, got [20, 30]."),
+    "one length of many too large": ("sequence_mask", None, (np.ones((64, 3)), np.arange(64) // 60 * 4), {}, "valid_len must hold lengths from 0 to 3, got 4 at [60] of [64]."),
     "offset negative": ("PositionalEncoding", (8, 0.0), (X, -1), {}, "offset must not be negative, got -1."),
     "offset too large": ("PositionalEncoding", (8, 0.0, 5), (X, 3), {}, "A sequence must be at most max_len = 5 tokens long, got 6."),
 }  # fmt: skip
+BOOLEAN = "valid_lens must hold whole numbers, got dtype bool: a mask goes to mask=, of attention or of an encoder block."
 # MXNet makes floats of a list of whole numbers, which are ids all the same: a fraction is none anywhere.
 DTYPES = {
     "float ids": ("TransformerEncoder", STACK, (IDS + 0.5,), {}, f"{IDS_OF} hold whole numbers, got dtype float64."),
     "float ids, decoder": ("TransformerDecoder", STACK, (IDS + 0.5, START), {}, "The input of TransformerDecoder must hold whole numbers, got dtype float64."),
     "boolean ids": ("TransformerEncoder", STACK, (IDS > 3,), {}, f"{IDS_OF} hold whole numbers, got dtype bool."),
     "float labels": ("MaskedSoftmaxCELoss", (), (LOGITS, IDS + 0.5, LENS), {}, "label must hold whole numbers, got dtype float64."),
-    "float lengths": ("TransformerEncoder", STACK, (IDS, LENS - 0.5), {}, "valid_lens must hold whole numbers, got dtype float64."),
-    "boolean lengths": ("MultiHeadAttention", ATTENTION, (X, X, X, LENS > 2), {}, "valid_lens must hold whole numbers, got dtype bool."),
+    "float lengths": ("TransformerEncoder", STACK, (IDS, LENS - 0.5), {}, "valid_lens must hold whole numbers, got 1.5."),
+    "boolean lengths": ("MultiHeadAttention", ATTENTION, (X, X, X, LENS > 2), {}, BOOLEAN),
+    "a mask for lengths": ("MultiHeadAttention", ATTENTION, (X, X, X, np.ones((2, 3, 3), bool)), {}, BOOLEAN),
+    "a mask for lengths, block": ("EncoderBlock", BLOCK, (X, np.ones((2, 1, 3, 3), bool)), {}, BOOLEAN),
+    "no number": ("EncoderBlock", BLOCK, (X, np.array([2.0, np.nan])), {}, "valid_lens must hold whole numbers, got nan."),
 }  # fmt: skip
 MASKS = {
     "float": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((3, 3))}, "mask must be boolean, True where a query may attend, got dtype float64."),

@@ -100,3 +100,30 @@ def test_transpose_output_reverses_it(backend, rng):
     X = rng.standard_normal((2, 3, 8))
     heads = backend.apply(backend.transpose_qkv, X, 4)
     np.testing.assert_array_equal(backend.apply(backend.transpose_output, heads, 4), X)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("masked", ["MultiHeadAttention", "DotProductAttention", "masked_softmax", "EncoderBlock"])
+def test_a_mask_of_three_dimensions_is_one_for_each_row(masked, rows, backend, rng):
+    """Also where there are as many rows as heads: each row alone, and its mask [T, S], says what it must be."""
+    X, mask = rng.standard_normal((rows, 5, 8)), rng.random((rows, 5, 5)) < 0.6
+    heads = X.reshape(rows, 5, 4, 2).swapaxes(1, 2)
+    scores = rng.standard_normal((rows, 4, 5, 5))
+    layer, inputs = {
+        "MultiHeadAttention": (lambda: backend.layer("MultiHeadAttention", 8, 8, 8, 8, 4, 0.0), [X, X, X]),
+        "DotProductAttention": (lambda: backend.layer("DotProductAttention", 0.0), [heads, heads, heads]),
+        "masked_softmax": (lambda: backend.masked_softmax, [scores]),
+        "EncoderBlock": (lambda: backend.layer("EncoderBlock", 8, 8, 8, 8, [8], 8, 12, 4, 0.0), [X]),
+    }[masked]
+    layer = layer()
+    found = backend.apply(layer, *inputs, mask=mask)
+    for row in range(rows):
+        alone = backend.apply(layer, *(given[row : row + 1] for given in inputs), mask=mask[row])
+        np.testing.assert_allclose(found[row : row + 1], alone, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found, backend.apply(layer, *inputs, mask=mask[:, None]))
+
+
+def test_a_mask_for_each_head_has_four_dimensions(backend, rng):
+    scores, mask = rng.standard_normal((4, 4, 3, 3)), rng.random((4, 3, 3)) < 0.6
+    expected = softmax_by_hand(scores, np.broadcast_to(mask, scores.shape))
+    np.testing.assert_allclose(backend.apply(backend.masked_softmax, scores, mask=mask[None]), expected, rtol=0, atol=1e-15)

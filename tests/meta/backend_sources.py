@@ -19,6 +19,7 @@ FRAMEWORK_METHODS = {
     "compute_mask",
     "compute_output_shape",
     "compute_output_spec",
+    "export",
     "extra_repr",
     "get_config",
 }

@@ -20,8 +20,9 @@ class SequenceMask(Protocol):
 class MaskedSoftmax(Protocol):
     """Softmax over the last axis of X [B, T, S] or [B, H, T, S], with weight only where attending is allowed.
 
-    ``valid_lens`` is None, [B] or [B, T]; ``mask`` is boolean, True = may attend, broadcastable to X. They combine
-    by AND. A row that may attend to nothing gets zeros (and its gradient is zero), never NaN.
+    ``valid_lens`` is None, [B] or [B, T]; ``mask`` is boolean, True = may attend, broadcastable to X; one of three
+    dimensions is [B, T, S]. They combine by AND. A row that may attend to nothing gets zeros (and its gradient is zero),
+    never NaN.
     """
 
     def __call__(self, X: Array, valid_lens: Array | None = None, mask: Array | None = None) -> Array: ...
@@ -37,7 +38,7 @@ class TransposeHeads(Protocol):
 
 
 class LayerNorm(Protocol):
-    """Normalization over the last ``len(norm_shape)`` axes (Ba et al. 2016), of the kind that is asked for.
+    """Normalization over the last ``len(norm_shape)`` axes of X [B, ..., *norm_shape] (Ba et al. 2016), as is asked for.
 
     Args:
         norm_shape: trailing sizes (an int or a sequence), as in PyTorch; never axes as in Keras.
@@ -53,7 +54,7 @@ class LayerNorm(Protocol):
 
 
 class AddNorm(Protocol):
-    """Residual connection, dropout and normalization around a sublayer (D2L 10.7.3).
+    """Residual connection, dropout and normalization around a sublayer, of X and Y [B, ..., *norm_shape] (D2L 10.7.3).
 
     ``post``: the call gives ln(X + dropout(Y)) and the sublayer reads X itself. ``pre``: the call gives
     X + dropout(Y) and the sublayer reads ln(X). ``sublayer_input`` gives what the sublayer reads, so that a block
@@ -103,7 +104,8 @@ class DotProductAttention(Protocol):
     Args:
         queries: [B, T, d] or [B, H, T, d]; keys, values: the same with S steps.
         valid_lens: None, [B] or [B, T] int: how many leading keys each query may attend to.
-        mask: boolean, True = may attend, broadcastable to [B, H, T, S].
+        mask: boolean, True = may attend. Two dimensions are [T, S], three are [B, T, S] (the same for every head), four
+            are [B, H, T, S], each of which may be 1: a mask for each head of all rows is [1, H, T, S].
         causal: query t may attend to keys up to t + (S - T), S - T being what a cache already holds.
         need_weights: keep the weights (before dropout) in ``attention_weights``, [B, H, T, S] (or [B, T, S]);
             else ``attention_weights`` is None and a fused kernel may be used.
@@ -131,12 +133,15 @@ class MultiHeadAttention(Protocol):
 
     Args:
         queries: [B, T, query_size]; keys: [B, S, key_size]; values: [B, S, value_size].
-        valid_lens, mask, causal, need_weights: as in DotProductAttention, the same for every head.
+        valid_lens: None, [B] or [B, T] int: how many leading keys each query may attend to.
+        mask: boolean, True = may attend: [T, S], [B, T, S], or [B, H, T, S] where each size may be 1.
+        causal: query t may attend to keys up to t + (S - T). The three combine by AND.
+        need_weights: keep the weights of each head in ``attention_weights`` [B, H, T, S].
     Returns: [B, T, num_hiddens], the dtype of queries. A fully masked row gives W_o's bias, or zeros without one.
     Raises: ShapeError, naming the expected and the received shape; ConfigError when the heads do not divide D.
 
     ``project_keys_values(keys, values)`` gives the projected [B, H, S, D/H] pair that a cache holds, and
-    ``attend(queries, projected_keys, projected_values, ...)`` the rest of the call.
+    ``attend(queries, projected_keys, projected_values, ...)`` the rest of the call. The call, too, takes such a pair.
     """
 
     def __init__(

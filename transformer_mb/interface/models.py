@@ -12,6 +12,8 @@ from .layers import Array, Shape
 class EncoderBlock(Protocol):
     """Self-attention, then the FFN, each inside AddNorm. X [B, T, D], valid_lens None, [B] or [B, T] -> [B, T, D].
 
+    ``mask`` and ``need_weights`` are MultiHeadAttention's.
+
     ``layer_options.encoder_block_arguments(config)`` are all arguments of a configuration's blocks.
     """
 
@@ -37,9 +39,9 @@ class EncoderBlock(Protocol):
 class DecoderBlock(Protocol):
     """Causal self-attention, cross-attention, FFN, each inside AddNorm; arguments as EncoderBlock's, with its index i.
 
-    The call returns ``(Y, state)``. The state is D2L's list ``[enc_outputs, enc_valid_lens, caches]``;
-    ``caches[i]`` is None at the start of a sequence, afterwards this block's projected keys and values, so that a
-    sequence may be fed whole or piece by piece with the same result. The given state is left as it was.
+    The call: X [B, T, D] and a state give ``(Y, state)``, Y [B, T, D]. The state is D2L's list ``[enc_outputs,
+    enc_valid_lens, caches]``; ``caches[i]`` is None at the start of a sequence, afterwards this block's projected keys and
+    values, so that a sequence may be fed whole or piece by piece with the same result. The given state is left as it was.
     Without ``enc_outputs`` (None), or with ``cross_attention=False``, the cross-attention sublayer is skipped.
     """
 

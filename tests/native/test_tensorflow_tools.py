@@ -1,0 +1,126 @@
+"""TensorFlow's and Keras' own tools on our layers: checkpoints, exported programs, layers in the place of ours."""
+
+import copy
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import transformer_mb as tmb
+from transformer_mb.presets import d2l
+
+SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 2}
+CONFIG = d2l(23, 29, **SIZES)
+SOURCE, TARGET, LENS = np.array([[5, 6, 7], [8, 9, 3]]), np.array([[2, 4, 5], [2, 6, 7]]), np.array([3, 2])
+
+
+@pytest.fixture
+def backend():
+    return tmb.get_backend("tensorflow")
+
+
+def logits(backend, model):
+    return backend.logits(model, SOURCE, TARGET, LENS)
+
+
+def names(path):
+    found = {name for name, _ in tf.train.list_variables(str(path))} - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
+    return {name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for name in found}
+
+
+@pytest.mark.parametrize("made", ["built", "copied", "a block replaced"])
+def test_a_checkpoint_holds_every_variable(made, backend, tmp_path):
+    model, other = backend.build(CONFIG, seed=0), backend.build(CONFIG, seed=1)
+    if made == "copied":
+        model = copy.deepcopy(model)
+    if made == "a block replaced":
+        tf.train.Checkpoint(model=model).write(str(tmp_path / "before"))
+        model.encoder.blks[1] = backend.build(CONFIG, seed=2).encoder.blks[0]
+    path = tf.train.Checkpoint(model=model).write(str(tmp_path / "one"))
+    assert len(names(path)) == len(backend.parameter_shapes(model)) == 64
+    assert "model/encoder/blks/1/attention/W_q/_kernel" in names(path)
+    status = tf.train.Checkpoint(model=other).read(path)
+    status.assert_existing_objects_matched()
+    status.assert_consumed()
+    np.testing.assert_array_equal(logits(backend, other), logits(backend, model))
+
+
+def test_a_checkpoint_from_before_the_blocks_were_in_it_is_no_silent_half(backend, tmp_path):
+    model = backend.build(CONFIG, seed=0)
+    parts = (
+        tf.train.Checkpoint(embedding=model.encoder.embedding),
+        tf.train.Checkpoint(embedding=model.decoder.embedding, dense=model.decoder.dense),
+    )
+    path = tf.train.Checkpoint(model=tf.train.Checkpoint(encoder=parts[0], decoder=parts[1])).write(str(tmp_path / "old"))
+    other = backend.build(CONFIG, seed=1)
+    status = tf.train.Checkpoint(model=other).read(path)
+    np.testing.assert_array_equal(other.decoder.dense.kernel, model.decoder.dense.kernel)
+    with pytest.raises(AssertionError, match="not bound to checkpointed values"):
+        status.assert_existing_objects_matched()
+
+
+def fitted(model, inputs):
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit(inputs, TARGET, verbose=0)
+
+
+CALLS = {
+    "fit": lambda model: fitted(model, [SOURCE, TARGET, LENS]),
+    "fit without lengths": lambda model: fitted(model, [SOURCE, TARGET]),
+    "a call": lambda model: model(SOURCE, TARGET, LENS),
+    "predict": lambda model: model.predict([SOURCE, TARGET, LENS], verbose=0),
+}
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_model_is_exported_after(call, backend, tmp_path):
+    model = backend.build(CONFIG, seed=0)
+    CALLS[call](model)
+    model.export(str(tmp_path / "program"), verbose=False)
+    program = tf.saved_model.load(str(tmp_path / "program"))
+    others = np.array([[5, 6, 7, 8, 9]] * 4), np.array([[2, 4]] * 4), np.array([5, 4, 3, 1])
+    for inputs in ((SOURCE, TARGET, LENS), others):
+        inputs = inputs[:2] if "without" in call else inputs
+        given = [tf.constant(each) for each in inputs]
+        np.testing.assert_allclose(program.serve(given), model(list(inputs)), rtol=0, atol=1e-5)
+
+
+def test_what_was_never_called_is_not_exported(backend, tmp_path):
+    with pytest.raises(ValueError, match="called at least once before export"):
+        backend.build(CONFIG).export(str(tmp_path / "program"), verbose=False)
+
+
+class Wrapper(keras.layers.Layer):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer, self.factor = layer, 1.0
+        self.built = True
+
+    def call(self, X):
+        return self.layer(X) * self.factor
+
+
+PLACES = {
+    "W_q": lambda model: (model.encoder.blks[0].attention, "W_q"),
+    "W_v": lambda model: (model.decoder.blks[1].attention2, "W_v"),
+    "dense1": lambda model: (model.decoder.blks[0].ffn, "dense1"),
+    "ln": lambda model: (model.decoder.blks[0].addnorm3, "ln"),
+    "dense": lambda model: (model.decoder, "dense"),
+    "embedding": lambda model: (model.decoder, "embedding"),
+}
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_layer_around_one_of_ours_is_obeyed(place, backend):
+    model = backend.build(CONFIG, seed=0)
+    expected, decoded = logits(backend, model), backend.greedy(model, SOURCE, LENS, 3)
+    holder, name = PLACES[place](model)
+    wrapper = Wrapper(getattr(holder, name))
+    setattr(holder, name, wrapper)
+    np.testing.assert_allclose(logits(backend, model), expected, rtol=0, atol=1e-5)
+    assert backend.greedy(model, SOURCE, LENS, 3) == decoded
+    wrapper.factor = 0.0
+    assert np.abs(logits(backend, model) - expected).max() > 1e-3
