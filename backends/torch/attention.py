@@ -9,6 +9,7 @@ from typing import Unpack
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from transformer_mb.checks import check_attention, check_parted, check_rank, check_unparted
 from transformer_mb.config import check_heads, check_sizes
@@ -99,7 +100,8 @@ class DotProductAttention(Called, nn.Module):
         compiled = torch.compiler.is_compiling()
         short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES
         slow = queries.device.type == "cpu" and (rate > 0.0 or compiled or short)
-        if need_weights or slow or not own or self.dropout.keep is not None:
+        forward_mode = forward_ad._current_level >= 0  # which the fused kernels do not know
+        if need_weights or slow or not own or forward_mode or self.dropout.keep is not None:
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
             if not need_weights and is_one_node(self.dropout, queries, keys, values):
                 factors = self.dropout._factors(scores_shape, queries) if rate > 0.0 else None
