@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+ITEM = "\n- "
+
+
+def listed(names: Iterable[str]) -> str:
+    """What an error ends with that lists names which hold commas and spaces themselves: each on a line of its own."""
+    return "".join(f"{ITEM}{name}" for name in names)
+
 
 class TransformerMBError(Exception):
     """Base of all errors that the command line prints as one paragraph, without a traceback.

@@ -70,9 +70,18 @@ class NativeBackend(Backend):
     ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         """The layer's (first) output, and the gradients by id of the float inputs and by canonical name."""
 
+    @classmethod
+    def without_gpu(cls) -> str:
+        """Why ``devices`` has no GPU, in words; empty where it has one, or where nobody knows."""
+        return ""
+
     def _check_device(self, name: str, given: str | None) -> str:
         if name not in self.devices():
-            raise DeviceError(f"The device of backend {self.name} must be one of {', '.join(self.devices())}, got {given!r}.")
+            why = self.without_gpu()
+            raise DeviceError(
+                f"The device of backend {self.name} must be one of {', '.join(self.devices())}, got {given!r}"
+                f"{f': {why}' if why else ''}. `transformer-mb backends` lists the devices of all."
+            )
         return name
 
     def parameter_shapes(self, module: Any) -> dict[str, tuple[int, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
@@ -17,6 +18,7 @@ from jax import Array
 
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding.inputs import DecodingInputs
+from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import map_leaves
@@ -83,6 +85,10 @@ class JAXBackend(NativeBackend):
     @classmethod
     def devices(cls) -> list[str]:
         return list(_devices())
+
+    @classmethod
+    def without_gpu(cls) -> str:
+        return no_gpu(cls, any(name.startswith(("jax_cuda", "jax_rocm")) for _, name, _ in pkgutil.iter_modules()))
 
     def find_device(self, device: str | None) -> jax.Device:
         if device is None:

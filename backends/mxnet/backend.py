@@ -12,6 +12,7 @@ from mxnet import autograd, gluon
 from mxnet import np as mnp
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
@@ -53,6 +54,10 @@ class MXNetBackend(NativeBackend):
     @classmethod
     def devices(cls) -> list[str]:
         return ["cpu", *(f"gpu:{i}" for i in range(mx.context.num_gpus()))]
+
+    @classmethod
+    def without_gpu(cls) -> str:
+        return no_gpu(cls, mx.runtime.Features().is_enabled("CUDA"))
 
     def find_device(self, device: str | None) -> mx.Context:
         name = self._check_device("gpu:0" if device == "gpu" else device or "cpu", device)

@@ -61,6 +61,10 @@ class NumPyBackend(NativeBackend):
     def devices(cls) -> list[str]:
         return ["cpu"]
 
+    @classmethod
+    def without_gpu(cls) -> str:
+        return "NumPy computes on processors alone"
+
     def find_device(self, device: str | None) -> str:
         return self._check_device(device or "cpu", device)
 

@@ -11,6 +11,7 @@ import paddle
 from paddle import Tensor, nn
 
 from transformer_mb.config import TransformerConfig
+from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
@@ -51,6 +52,10 @@ class PaddleBackend(NativeBackend):
     @classmethod
     def devices(cls) -> list[str]:
         return ["cpu", *(f"gpu:{i}" for i in range(paddle.device.cuda.device_count()))]
+
+    @classmethod
+    def without_gpu(cls) -> str:
+        return no_gpu(cls, paddle.is_compiled_with_cuda())
 
     def find_device(self, device: str | None) -> Any:
         name = self._check_device("gpu:0" if device == "gpu" else device or paddle.get_device(), device)

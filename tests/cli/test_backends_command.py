@@ -28,8 +28,16 @@ def test_numpy_is_usable():
         "version": np.__version__,
         "devices": ["cpu"],
         "dtypes": ["float32", "float64"],
+        "without_gpu": "NumPy computes on processors alone",
         "reason": None,
     }
+
+
+def test_the_list_says_why_there_is_no_gpu(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    answers = [{**UNUSABLE, "usable": True, "dtypes": ["float32"], "name": "x", "without_gpu": "built for processors alone"}]
+    backends._show(answers)
+    assert "no GPU: built for processors alone" in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_unknown_one_says_why():
@@ -71,8 +79,8 @@ def test_the_list_has_every_backend_and_goes_to_the_table_and_the_file(cli, tmp_
     assert outcome.status == 0
     found = json.loads((tmp_path / "found.json").read_text())
     assert [one["name"] for one in found] == list(BUILT_IN)
-    assert all(set(one) == {"name", "usable", "version", "devices", "dtypes", "reason"} for one in found)
+    assert all(set(one) == {*UNUSABLE, "name", "reason"} for one in found)
     assert all(name in outcome.out for name in BUILT_IN) and "[no] numpy at all" in outcome.out
 
 
-UNUSABLE = {"usable": False, "version": None, "devices": [], "dtypes": []}
+UNUSABLE = {"usable": False, "version": None, "devices": [], "dtypes": [], "without_gpu": None}

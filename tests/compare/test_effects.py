@@ -163,6 +163,8 @@ def test_the_command(tmp_path, capsys):
 
 def test_the_command_refuses_what_it_does_not_know(capsys):
     assert main(["compare", "effects", "--only", "no such effect"]) == 2
-    assert "--only must match the name of an effect, got 'no such effect'" in capsys.readouterr().err
+    first, *names = capsys.readouterr().err.splitlines()
+    assert first == "Error: --only must match the name of one of these effects, got 'no such effect':"
+    assert names == [f"- {effect.name}" for effect in EFFECTS]  # which hold commas
     assert main(["compare", "effects", "--seeds", "7"]) == 2
     capsys.readouterr()

@@ -1,5 +1,7 @@
 """Bad input: one sentence that names what was expected and what was got, the same in every backend."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,17 @@ def test_unknown_dtype(backend_name):
 def test_unknown_device(backend_name):
     with pytest.raises(DeviceError, match="must be one of cpu.*got 'tpu:9'"):
         load_backend_class(backend_name)(device="tpu:9")
+
+
+@pytest.mark.parametrize("device", ["cuda", "gpu", "cuda:7", "gpu:7", "nonsense"])
+def test_a_device_that_is_not_there_is_refused_with_the_reason(backend_name, device):
+    """Here as anywhere: what is installed knows no GPU, or finds none, or has others."""
+    found = load_backend_class(backend_name)
+    others = "must be one of" if len(found.devices()) > 1 else "processors alone|is built for GPUs, but finds none"
+    if device not in ("cuda", "gpu") or len(found.devices()) == 1:
+        with pytest.raises(DeviceError, match=rf"got '{device}'.*`transformer-mb backends` lists") as caught:
+            found(device=device)
+        assert re.search(others, str(caught.value))
 
 
 @pytest.mark.parametrize("max_steps", [0, 21])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..errors import ITEM
 from ..printable import printable
 from .standard_output import STANDARD_OUTPUT, give_up, naming
 
@@ -68,8 +69,9 @@ def describe(error: Exception) -> str:
 
 
 def tell(text: str) -> None:
-    """One paragraph on standard error."""
-    print(printable(" ".join(text.split())), file=sys.stderr)
+    """One paragraph on standard error, and what it lists below it, an item per line."""
+    for number, part in enumerate(text.split(ITEM)):
+        print(printable(("- " if number else "") + " ".join(part.split())), file=sys.stderr)
 
 
 def tell_bad_lines(found: BadLines) -> None:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..errors import ConfigError, WorkerError
+from ..errors import ConfigError, WorkerError, listed
 from ..parity.workers import WorkerSpec
 from ..processes.ending import TIMEOUT
 from ..processes.environment import SETTINGS
@@ -33,10 +33,10 @@ def chosen(only: str = "*") -> list[Probe]:
     found = [probe for name, (_, probe) in every_probe().items() if any(fnmatchcase(name, one) for one in patterns)]
     if not found:
         names = list(every_probe())
-        near = ", ".join(get_close_matches(only, names, 3, 0.4) or names[:3])
+        near = get_close_matches(only, names, 3, 0.4) or names[:3]
         raise ConfigError(
-            f"--only must match the name of a probe, got {only!r}, which none of the {len(names)} does. Probes are such as "
-            f"{near}; docs/BEHAVIOURS.md has all of them."
+            f"--only must match the name of a probe, got {only!r}, which none of the {len(names)} does. docs/BEHAVIOURS.md has "
+            f"all of them; such are:{listed(near)}"
         )
     return found
 

@@ -77,10 +77,15 @@ class Worker:
     def __init__(
         self, spec: WorkerSpec, folder: Path, timeout: float = TIMEOUT, on_start: Callable[[Worker], None] = lambda worker: None
     ):
-        """``on_start`` is told when the process runs; the framework that it then imports may take long."""
+        """``on_start`` is told when there is a process; to become an interpreter and to import a framework may take long."""
         self.spec = spec
         started_in = folder / spec.label
         started_in.mkdir(parents=True)
+
+        def begun(gateway: Gateway) -> None:
+            self.gateway = gateway
+            on_start(self)
+
         self.gateway = Gateway(
             spec.label,
             spec.address(started_in),
@@ -88,14 +93,19 @@ class Worker:
             (spec.backend, spec.device),
             stderr=None if spec.ssh else folder / f"{spec.label}.stderr",
             timeout=timeout,
+            on_process=begun,
         )
-        self.kill, self.stop = self.gateway.kill, self.gateway.stop
-        on_start(self)
         try:
             self.greeting = self._greeting()
         except WorkerError:
             self.stop()
             raise
+
+    def kill(self) -> None:
+        self.gateway.kill()
+
+    def stop(self) -> None:
+        self.gateway.stop()
 
     def _greeting(self) -> dict[str, Any]:
         try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,8 +14,10 @@ from ..errors import ParityError, WorkerError
 from ..extras import install_command
 from .ending import ending, hung, with_last_lines
 from .environment import SETTINGS
+from .started import Started, telling_execmodel
 
 LAST_LINES = 8
+STOP_WITHIN, KILLED_WITHIN = 2.0, 5.0  # seconds
 # Runs in the new process before anything is imported: its standard error goes to a file, where even a crash leaves it.
 START = """
 import os, sys
@@ -52,14 +55,15 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 class Gateway:
-    """Every way in which the process can fail is a WorkerError with the reason.
+    """Every way in which the process can fail is a WorkerError with the reason, and no wait is longer than ``timeout``.
 
     Args:
         name: what a message calls it. address: as execnet reads it.
         module: its ``serve(channel, *arguments)`` runs there.
         stderr: the file that takes its standard error; None where no file of ours is.
-        timeout: seconds that an answer may take.
+        timeout: seconds that an answer may take, and the start.
         settings: variables of its environment.
+        on_process: is told when there is a process, which may never answer.
     """
 
     def __init__(
@@ -71,27 +75,37 @@ class Gateway:
         stderr: Path | None,
         timeout: float,
         settings: Mapping[str, str] = SETTINGS,
+        on_process: Callable[[Gateway], None] = lambda gateway: None,
     ):
         import execnet
 
         self.name, self.stderr, self.timeout = name, stderr, timeout
         self.dead: str | None = None
-        self.group = execnet.Group()
+        self.late = False
+        self.started: Started | None = None
+
+        def note(started: Started) -> None:
+            self.started = started
+            on_process(self)
+
+        self.group = execnet.Group(execmodel=telling_execmodel(note, stderr, alone=address.startswith("popen")))
         try:
-            with _deaf_to_ctrl_c():
-                self.connection = self.group.makegateway(address)
-            self.channel = self.connection.remote_exec(START)
-            self.channel.send((stderr and str(stderr), dict(settings), module, arguments))
+            with self._limited():
+                with _deaf_to_ctrl_c():
+                    self.connection = self.group.makegateway(address)
+                self.channel = self.connection.remote_exec(START)
+                self.channel.send((stderr and str(stderr), dict(settings), module, arguments))
         except Exception as error:  # execnet's own errors share no base class
-            raise WorkerError(f"The worker of {name} could not be started: {error}.") from None
+            raise WorkerError(f"The worker of {name} {self._not_started(error)}.") from None
 
     def send(self, request: Any) -> None:
         if self.dead:
             raise WorkerError(self.dead)
         try:
-            self.channel.send(request)
+            with self._limited():
+                self.channel.send(request)
         except OSError:
-            self._fail(self._ending())
+            self._fail(with_last_lines(hung(self.timeout), self._stderr(), LAST_LINES) if self.late else self._ending())
 
     def receive(self) -> Any:
         try:
@@ -106,17 +120,50 @@ class Gateway:
             ours = re.sub(r"^transformer_mb\.errors\.\w+: ", "", reason)  # says enough by itself
             self._fail(f"could not begin: {ours}")
 
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """What is done inside may wait for the process, which is killed where that takes too long."""
+
+        def end() -> None:
+            self.late = True
+            self.kill()
+
+        timer = threading.Timer(self.timeout, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
     def _fail(self, what: str) -> NoReturn:
         self.dead = f"The worker of {self.name} {what.removesuffix('.')}."
         raise WorkerError(self.dead)
 
+    def _not_started(self, error: Exception) -> str:
+        """In words, with whatever it has printed: of an interpreter that is none, execnet says nothing."""
+        if self.started is None:
+            return f"could not be started: {error}"
+        status = None if self.late else self.started.ended_within(1.0)
+        self.kill()
+        self.started.ended_within(KILLED_WITHIN)
+        how = hung(self.timeout) if self.late else f"could not be started: {error}".removesuffix(": ")
+        if status is not None and status >= 0:
+            how += f"; it ended with status {status}"
+        if said := self.started.printed():
+            how += f"; it printed: {said}"
+        return with_last_lines(how, self._stderr(), LAST_LINES).removesuffix(".")
+
     @property
     def process(self) -> Any:
         """execnet keeps the process to itself, and its exit status with it."""
-        return getattr(self.connection._io, "popen", None)
+        return None if self.started is None else self.started.process
 
     def _ending(self) -> str:
-        return ending(None if self.process is None else self.process.wait(10), self._stderr(), LAST_LINES)
+        status = None if self.started is None else self.started.ended_within(10.0)
+        if status is None:  # it lives, but answers no more
+            self.kill()
+        return ending(status, self._stderr(), LAST_LINES)
 
     def _stderr(self) -> str:
         try:
@@ -125,8 +172,13 @@ class Gateway:
             return ""
 
     def kill(self) -> None:
-        if self.process:
-            self.process.kill()
+        if self.started is not None:
+            self.started.kill()
 
     def stop(self) -> None:
-        self.group.terminate(timeout=2.0)
+        """End it, in a while that it is given to end by itself, and what it has started."""
+        timer = threading.Timer(STOP_WITHIN, self.kill)  # the request to end may wait too
+        timer.start()
+        self.group.terminate(timeout=STOP_WITHIN)
+        timer.cancel()
+        self.kill()

@@ -151,6 +151,30 @@ def test_a_node_that_goes_away_in_mid_run(cluster, folder, units, tmp_path):
     assert findings.cells == 12 and findings.seeds == set(range(12))
 
 
+OPEN_TO_OTHERS = """
+import os, stat
+from pathlib import Path
+from transformer_mb.parity.sweeping.on_ray import on_ray
+with on_ray():
+    import ray
+    session = Path(ray._private.worker._global_node.get_session_dir_path())
+    private = [one for one in session.parents if not stat.S_IMODE(one.stat().st_mode) & 0o077 and one.owner()]
+    print(session.is_dir(), bool(private), len(str(session / "sockets" / "plasma_store")) <= 107)
+print(private[0].exists())
+"""
+
+
+def test_no_other_user_reaches_the_session_of_a_ray_of_our_own_and_nothing_is_left_of_it(tmp_path):
+    """Ray makes its folders for everybody to write into; one above them is its starter's alone."""
+    place = tmp_path / ("a" * 60)
+    place.mkdir()
+    for environment in ({}, {"TMPDIR": str(place)}):
+        done = subprocess.run(
+            [sys.executable, "-c", OPEN_TO_OTHERS], env={**os.environ, **environment}, capture_output=True, text=True
+        )
+        assert done.stdout.split() == ["True", "True", "True", "False"], done.stderr[-2000:]
+
+
 @pytest.mark.long
 def test_a_cluster_that_asks_for_no_token_is_refused(folder, units):
     """In a process of its own, which has not asked for one."""

@@ -34,16 +34,27 @@ def examine(name: str) -> dict[str, Any]:
     try:
         _, facts = call(f"{__name__}:describe", {}, {"name": name}, name=name, timeout=IMPORT_TIMEOUT)
     except WorkerError as error:
-        return {"name": name, "usable": False, "version": None, "devices": [], "dtypes": [], "reason": str(error)}
+        return {
+            "name": name,
+            "usable": False,
+            "version": None,
+            "devices": [],
+            "dtypes": [],
+            "without_gpu": None,
+            "reason": str(error),
+        }
     return {"name": name, "usable": True, **facts, "reason": None}
 
 
 def describe(arrays: Any, facts: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a backend offers here; runs in that process."""
+    from ...native_backend import NativeBackend
     from ...registry import load_backend_class
 
     backend = load_backend_class(facts["name"])
-    return {}, {"version": backend.version(), "devices": backend.devices(), "dtypes": list(backend.dtypes)}
+    without = backend.without_gpu() if issubclass(backend, NativeBackend) else ""
+    offered = {"version": backend.version(), "devices": backend.devices(), "dtypes": list(backend.dtypes)}
+    return {}, {**offered, "without_gpu": without or None}
 
 
 def _show(backends: list[dict[str, Any]]) -> None:
@@ -54,7 +65,8 @@ def _show(backends: list[dict[str, Any]]) -> None:
     for column in table.columns:
         column.overflow = "fold"
     for one in backends:
-        remarks = ", ".join(one["dtypes"]) if one["usable"] else one["reason"]
+        without = f"; no GPU: {one['without_gpu']}" if one["without_gpu"] else ""
+        remarks = f"{', '.join(one['dtypes'])}{without}" if one["usable"] else one["reason"]
         usable = "[green]yes[/green]" if one["usable"] else "[red]no[/red]"
         table.add_row(one["name"], usable, one["version"] or "", ", ".join(one["devices"]), _plain(remarks))
     Console().print(table)

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from statistics import median
 from typing import Any
 
-from ...errors import ConfigError
+from ...errors import ConfigError, listed
 from ...registry import get_backend
 from ..scipy_stats import stats
 from .intervals import FEWEST, Moved, moved
@@ -57,8 +57,9 @@ def chosen(only: str = "*") -> list[Effect]:
     patterns = [part.strip() for part in only.split("|")]
     found = [effect for effect in EFFECTS if any(fnmatchcase(effect.name, one) for one in patterns)]
     if not found:
-        names = ", ".join(effect.name for effect in EFFECTS)
-        raise ConfigError(f"--only must match the name of an effect, got {only!r}. Effects: {names}.")
+        raise ConfigError(
+            f"--only must match the name of one of these effects, got {only!r}:{listed(effect.name for effect in EFFECTS)}"
+        )
     return found + [effect for effect in EFFECTS if effect.name == CONTROL and effect not in found]
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -28,7 +30,9 @@ from .unit import Answer, Unit, answered
 POLL = 2.0  # seconds between two looks at the nodes
 PATIENCE = 60.0  # seconds without any node that could run a unit, after which nobody waits for one
 NAMED = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
+LONGEST_PLACE = 30  # characters of the folder of temporary files
 ASKS_FOR_A_TOKEN = 77
+ASKED_WITHIN = 60.0  # seconds for a cluster to turn somebody away
 # Exits with that status where the head of a cluster turns away who comes without a token, with 0 where it answers.
 WITHOUT_TOKEN = f"""
 import sys
@@ -62,13 +66,28 @@ def on_ray(
         what a unit needs.
     """
     ray = _imported(address)
+    with _session_folder() as folder:
+        try:
+            with same_handler():
+                _connect(ray, address, without_token, folder)
+            needed = dict(needs or {})
+            yield lambda units: _run(ray, units, needed, jobs, answer)
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _session_folder() -> Iterator[str]:
+    """A place for a Ray of our own, whose sockets, logs and environments it leaves open to every user of the machine.
+
+    Its name is short, since that of a socket has at most 107 characters.
+    """
+    place = tempfile.gettempdir()
+    folder = tempfile.mkdtemp(prefix="tmb-", dir=place if len(place) <= LONGEST_PLACE else "/tmp")  # of mode 0700
     try:
-        with same_handler():
-            _connect(ray, address, without_token)
-        needed = dict(needs or {})
-        yield lambda units: _run(ray, units, needed, jobs, answer)
+        yield os.path.join(folder, "r")  # which Ray makes, for everybody to write into
     finally:
-        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -97,11 +116,11 @@ def _imported(address: str | None) -> Any:
     return ray
 
 
-def _connect(ray: Any, address: str | None, without_token: bool) -> None:
+def _connect(ray: Any, address: str | None, without_token: bool, folder: str) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
         try:
-            ray.init(address="local", include_dashboard=False, **quiet)
+            ray.init(address="local", include_dashboard=False, _temp_dir=folder, **quiet)
         except Exception as error:  # Ray raises a bare one where a busy machine takes it more than half a minute
             raise WorkerError(f"Ray could not be started on this machine: {error}") from None
         host = ray.nodes()[0]["NodeManagerAddress"]
@@ -121,10 +140,15 @@ def _connect(ray: Any, address: str | None, without_token: bool) -> None:
 def _check_token(address: str) -> None:
     """Raises ParityError for a cluster on which whoever reaches it runs what they like."""
     command = [sys.executable, "-c", WITHOUT_TOKEN, address]
-    done = subprocess.run(command, env={**os.environ, "RAY_AUTH_MODE": "disabled"}, capture_output=True, text=True)
-    if done.returncode == ASKS_FOR_A_TOKEN:
-        return
-    found = "one that asks for none" if done.returncode == 0 else f"no answer: {done.stderr.strip()[-300:]}"
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=ASKED_WITHIN)
+    except subprocess.TimeoutExpired:
+        found = f"no answer within {ASKED_WITHIN:g} seconds"
+    else:
+        if done.returncode == ASKS_FOR_A_TOKEN:
+            return
+        found = "one that asks for none" if done.returncode == 0 else f"no answer: {done.stderr.strip()[-300:]}"
     raise ParityError(
         f"A Ray cluster must ask for a token (RAY_AUTH_MODE=token on all its nodes), got {found} at {address}: whoever reaches "
         "such a cluster runs any program on it. --without-token takes it all the same."
