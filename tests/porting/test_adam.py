@@ -70,7 +70,7 @@ CARRIED = {
     "without decay": "",
     "chosen": r"lr = 0.01; betas = \(0.8, 0.99\); eps = 1e-06",
     "plain": "the model's own order is taken on trust",
-    "wrapped": "",
+    "wrapped": "wrappers put it there, and it was taken out",
 }
 
 

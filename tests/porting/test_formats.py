@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import PortError
-from transformer_mb.porting.files.sources import read_native
+from transformer_mb.porting.files.sources import read_native, read_tensors
 from transformer_mb.porting.formats import FORMATS, flax, mxnet, npz, paddle, safetensors
 from transformer_mb.porting.model import NativeFile
 
@@ -114,10 +114,10 @@ def test_the_optimizer_of_paddle_beside_the_file(tmp_path):
     """With the names that paddle.save stores, and the step count that Paddle does not."""
     (tmp_path / "x.pdparams").write_bytes(pickle.dumps({"w": ARRAYS["a.weight"], paddle.NAMES: {"w": "linear_0.w_0"}}, 4))
     moments = {"linear_0.w_0_moment1_0": ARRAYS["a.weight"] + 1, "linear_0.w_0_moment2_0": ARRAYS["a.weight"] + 2}
-    powers = {"linear_0.w_0_beta2_pow_acc_0": np.array([0.999**701], np.float32)}
+    powers = {f"linear_0.w_0_{n}_pow_acc_0": np.array([b**701], np.float32) for n, b in (("beta1", 0.9), ("beta2", 0.999))}
     (tmp_path / "x.pdopt").write_bytes(pickle.dumps({**moments, **powers}, 4))
-    native = read_native(tmp_path / "x.pdparams")
-    assert int(native.optimizer["step"]) == 700 and "700 was computed from beta2" in native.notes[0]
+    native = read_tensors(tmp_path / "x.pdparams", None, {})
+    assert int(native.optimizer["step"]) == 700 and "700 were computed" in native.notes[0] and native.betas == (0.9, 0.999)
     assert np.array_equal(native.optimizer["m.w"], ARRAYS["a.weight"] + 1)
     assert np.array_equal(native.optimizer["v.w"], ARRAYS["a.weight"] + 2)
 

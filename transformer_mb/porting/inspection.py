@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import PortError
 from .families import FAMILIES
-from .files.sources import likely_cause, read_file, read_source, recognized_family, resolved, without_ignored
+from .files.sources import likely_cause, plain_settings, read_source, read_tensors, recognized_family, resolved
 from .model import NativeFile, PortedModel
 from .odd_numbers import odd_numbers
 from .origins import Origins, origins
@@ -48,7 +48,8 @@ def inspect(path: Any, from_: str | None = None, settings: Mapping[str, Any] | N
         family, model = FAMILIES[source.family], source.model
         tensors, optimizer, notes = model.weights, model.optimizer, model.notes
     else:
-        native = without_ignored(read_file(path, None if family else from_), settings)
+        native = read_tensors(path, None if family else from_, settings)
+        settings = plain_settings(settings, native)
         tensors, optimizer, notes = native.tensors, native.optimizer, native.notes
         try:
             with likely_cause(native, path):

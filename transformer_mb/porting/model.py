@@ -13,6 +13,7 @@ from ..data.vocabulary import Vocabulary
 from ..trainer import SLOTS
 
 Arrays = Mapping[str, np.ndarray]
+USUAL_BETAS = (0.9, 0.999)  # Adam's in every framework, where nothing else is said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,10 @@ class NativeFile:
         format: its name in ``FORMATS``.
         tensors: by native name, in the file's order.
         optimizer: ``step``, and ``m.NATIVE_NAME`` and ``v.NATIVE_NAME`` in the layout of the tensor; None: holds none.
+        betas: Adam's, where the file tells them; ``powers`` of them, [2] of beta1 and beta2 after so many steps and one, where
+            these stand for ``step`` in the optimizer's state (see ``adam_powers``).
+        others: what else of the file has tensors, by its key there: averaged weights, a part of the model that lies apart.
+        part: why the file is not all of a model, one sentence; "": nothing speaks against it.
         settings: what the file itself records of its configuration, or the companion beside it (see ``config_beside``): fields
             of a TransformerConfig. In a ``PortedModel`` of a folder: the fields that its reference run takes.
         notes: what is odd about it or was left out, one sentence each.
@@ -34,6 +39,10 @@ class NativeFile:
     format: str
     tensors: Arrays
     optimizer: Arrays | None = None
+    betas: tuple[float, float] | None = None
+    powers: tuple[np.ndarray, np.ndarray] | None = None
+    others: Mapping[str, Arrays] = field(default_factory=dict)
+    part: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     doubt: str = ""
@@ -47,6 +56,7 @@ class PortedModel:
     Attributes:
         weights: by canonical name, in canonical layout (Linear [out, in]), in the dtype that the file has.
         optimizer: as ``Trainer.state_dict``: ``step``, ``m.NAME``, ``v.NAME``; None: there is none.
+        betas: Adam's, where the source or the settings tell them.
         notes: what was dropped or is odd, one sentence each.
         native: of a folder, the tensors as read and the fields that its reference run takes; of a file the reader has them.
         shown: by field whether the source shows it, where names and shapes of the weights tell otherwise (see ``origins``).
@@ -57,6 +67,7 @@ class PortedModel:
     source_vocabulary: Vocabulary | None = None
     target_vocabulary: Vocabulary | None = None
     optimizer: Arrays | None = None
+    betas: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
     native: NativeFile | None = None
     shown: Mapping[str, bool] = field(default_factory=dict)

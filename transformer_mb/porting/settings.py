@@ -26,6 +26,8 @@ EXTRA = {
     "source_vocabulary": "a file: a canonical vocabulary, a JSON list of tokens, a tokenizer.json or a SentencePiece .model",
     "target_vocabulary": "likewise",
     "ignore": "names of tensors to leave out, or what such names begin with",
+    "weights": "of a file that holds the tensors of several models, such as averaged ones, the entry to take: `ema`",
+    "betas": "Adam's, such as `[0.9, 0.98]`, where a file keeps them (`.pt`, `.pdopt`) and its source does not tell them",
     "linear_layout": "`out_in` or `in_out`, where the container does not tell",
     "block_names": "how the result is to call its blocks, such as `block{i}`; `d2l`: all names as in D2L's own classes "
     "(of Keras 2)",
@@ -75,8 +77,21 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     unknown = sorted(set(settings) - {*FIELDS, *EXTRA})
     if unknown:
         raise PortError(f"Unknown setting(s): {', '.join(unknown)}. There are: {', '.join((*FIELDS, *EXTRA))}.")
+    betas_of(settings)
+    if not isinstance(settings.get("weights", ""), str):
+        raise PortError(f"weights must be the name of an entry of the file, got {settings['weights']!r:.80}.")
     if settings.get("trained_by", "transformer_mb") != "transformer_mb":
         raise PortError(f"trained_by must be transformer_mb, got {settings['trained_by']!r:.80}.")
+
+
+def betas_of(settings: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Adam's two decay rates, where the settings say them."""
+    match settings.get("betas"):
+        case None:
+            return None
+        case [int() | float() as one, int() | float() as two] if 0.0 <= one < 1.0 and 0.0 <= two < 1.0:
+            return float(one), float(two)
+    raise PortError(f"betas must be two numbers from 0 to below 1, got {settings['betas']!r:.80}.")
 
 
 def names_of(settings: Mapping[str, Any], name: str) -> list[str]:

@@ -12,7 +12,7 @@ from ...errors import CheckpointError
 from ...training.state import TrainingState
 from ..model import PortedModel
 from ..safety.port_errors import port_errors
-from ..settings import VOCABULARIES, build_config, vocabularies
+from ..settings import VOCABULARIES, betas_of, build_config, vocabularies
 
 PROGRESS = "How far the training is (trainer.json) stays behind: whoever goes on counts epochs from the start."
 
@@ -33,9 +33,16 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
         weights=checkpoint.weights,
         # Its moments belong to the weights after the last step, which are not those of the best epoch.
         optimizer=None if checkpoint.last else checkpoint.optimizer,
+        betas=betas_of(settings) or _betas(checkpoint),
         notes=_of_training(checkpoint),
         **{**words, **vocabularies(settings)},
     )
+
+
+def _betas(checkpoint: Checkpoint) -> tuple[float, float] | None:
+    """Of the recipe that the training was begun with."""
+    recipe = (checkpoint.trainer or {}).get("recipe")
+    return betas_of(recipe) if isinstance(recipe, dict) and recipe.get("optimizer") in ("adam", "adamw") else None
 
 
 def _of_training(checkpoint: Checkpoint) -> tuple[str, ...]:

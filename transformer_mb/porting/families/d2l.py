@@ -140,7 +140,9 @@ def write(model: PortedModel, format_name: str, settings: Mapping[str, Any]) -> 
     native = partial(_native, scheme=scheme, block=block, config=config)
     weights = under_each_name(config, model.weights) if scheme.shared == "each" else model.weights
     optimizer = model.optimizer and renamed_moments(model.optimizer, native)
-    return NativeFile(format=format_name, tensors=native(weights), optimizer=optimizer, settings=config.to_dict())
+    return NativeFile(
+        format=format_name, tensors=native(weights), optimizer=optimizer, betas=model.betas, settings=config.to_dict()
+    )
 
 
 def check_block_names(format_name: str, settings: Mapping[str, Any]) -> None:

@@ -15,13 +15,14 @@ from ...data.vocabulary import Vocabulary
 from ...errors import CheckpointError, DataError, PortError, WeightsError
 from ...files.tensors import write_tensors
 from ...parameters import check_weights, parameter_shapes
-from ..formats import FORMATS
+from ..formats.shards import read_shard, read_shards
 from ..model import Arrays, NativeFile
 from ..safety.port_errors import port_errors
 from .layer_names import LayerNames
 from .named_tensors import check_fractions
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+OF_TORCH = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # The names that transformers gives to our activations; the first is the one that we write.
 ACTIVATIONS = {
     "relu": ("relu",),
@@ -156,25 +157,14 @@ class Fields:
 
 
 def read_weights(folder: Path) -> NativeFile:
-    """The tensors of a folder, from one file or from the shards that an index names."""
-    if (folder / WEIGHTS).exists():
-        return _read(folder / WEIGHTS)
-    if not (folder / INDEX).exists():
+    """The tensors of a folder, from one file or from the shards that an index names; torch reads those of its own kind."""
+    name = next((name for name in (WEIGHTS, INDEX, *OF_TORCH) if (folder / name).exists()), None)
+    if name is None:
         raise PortError(
-            f"{folder} must hold {WEIGHTS} (or shards and {INDEX}), but it does not. Weights in other formats become "
-            "safetensors when transformers loads the folder and saves it again with save_pretrained."
+            f"{folder} must hold {WEIGHTS} (or shards and {INDEX}) or {' or '.join(OF_TORCH)}, but it does not. Weights in "
+            "other formats become safetensors when transformers loads the folder and saves it again with save_pretrained."
         )
-    places = read_object(folder / INDEX).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(one, str) and Path(one).name == one for one in places.values()):
-        raise PortError(f"{folder / INDEX}: weight_map must give a file of this folder for each tensor, got {places!r:.80}.")
-    shards = [_read(folder / name) for name in sorted(set(places.values()))]
-    tensors = {name: value for shard in shards for name, value in shard.tensors.items()}
-    notes = tuple(note for shard in shards for note in shard.notes)
-    return NativeFile(format="safetensors", tensors=tensors, notes=notes)
-
-
-def _read(path: Path) -> NativeFile:
-    return FORMATS["safetensors"].module.read(path)
+    return read_shards(folder / name) if name in (INDEX, OF_TORCH[1]) else read_shard(folder / name)
 
 
 def write_weights(folder: Path, tensors: Arrays) -> None:

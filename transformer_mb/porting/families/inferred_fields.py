@@ -9,6 +9,41 @@ from typing import Any
 from ...errors import PortError
 from ..model import Arrays
 
+# What is concluded from a tensor that is not there, where that is away from what a configuration has by itself.
+ABSENT = {
+    "tie_output": (True, "decoder.dense.weight"),
+    "share_embeddings": (True, "decoder.embedding.weight"),
+    "output_bias": (False, "decoder.dense.bias"),
+    "ffn_bias": (False, "bias of a feed-forward network"),
+    "norm_affine": (False, "scale of a normalisation"),
+    "norm_kind": ("rms_norm", "shift of a normalisation"),
+}
+
+
+def absences(fields: Mapping[str, Any], known: Mapping[str, Any], tensors: Arrays) -> list[str]:
+    """What the fields conclude from tensors that are not there, one sentence each, unless ``known`` says it.
+
+    ``tensors``: of the file by canonical name, also those that are the same as another one.
+    """
+    found = [
+        f"{name} = {str(value).lower()}: the file has no {tensor}."
+        for name, (value, tensor) in ABSENT.items()
+        if fields.get(name) == value and name not in known and tensor not in tensors
+    ]
+    if fields["architecture"] != "encoder_decoder" and "architecture" not in known:
+        other = "decoder" if fields["architecture"] == "encoder" else "encoder"
+        found.append(f"architecture = {fields['architecture']}: the file has no tensor of the {other}.")
+    return found
+
+
+def uneven_layers(fields: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+    """A side with fewer blocks than the other: as it was made, or without its last ones."""
+    layers = {side: fields.get(f"{side}_num_layers", 0) for side in ("encoder", "decoder")}
+    few = min(layers, key=lambda side: layers[side])
+    if 0 < layers[few] < max(layers.values()) and f"{few}_num_layers" not in known:
+        return [f"{few}_num_layers = {layers[few]}: the file has no {few}.blks.block{layers[few]}."]
+    return []
+
 
 def inferred_fields(weights: Arrays, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a TransformerConfig; of ``settings`` only ``position_offset`` matters, which no shape shows apart."""
@@ -25,7 +60,9 @@ def inferred_fields(weights: Arrays, settings: Mapping[str, Any]) -> dict[str, A
         own = _shape(weights, f"{side}.embedding.weight") or (
             _shape(weights, "decoder.dense.weight") if side == "decoder" else ()
         )
-        fields[field] = own[0] if own else table[0] if table else None
+        if not own and not table:
+            raise PortError(f"The {side} must have an embedding, but the file has no {side}.embedding.weight.")
+        fields[field] = own[0] if own else table[0]
         fields[f"{side}_num_layers"] = _count(weights, side)
         fields[f"{side}_attention_bias"] = any(re.match(rf"{side}\..*\.W_q\.bias$", name) for name in weights)
     if len(sides) == 2:
@@ -60,4 +97,7 @@ def _count(weights: Arrays, side: str) -> int:
     numbers = [int(match[1]) for name in weights if (match := re.match(rf"{side}\.blks\.block(\d+)\.", name))]
     if numbers and max(numbers) > 100 + len(weights):
         raise PortError(f"The {side} must number its blocks from 0, but there is a block {max(numbers)}.")
-    return max(numbers, default=-1) + 1
+    if not numbers:
+        name = next(name for name in weights if name.startswith(f"{side}."))
+        raise PortError(f"The {side} must have blocks, but the file has no {side}.blks.block0, though it has {name:.120}.")
+    return max(numbers) + 1

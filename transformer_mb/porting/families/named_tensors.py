@@ -7,9 +7,11 @@ from typing import Any
 
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
+from ..formats.others import elsewhere
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from ..safety.port_errors import port_errors
 from ..settings import build_config, check_sizes, vocabularies
+from .inferred_fields import absences, uneven_layers
 
 LEFT_OUT = "The optimizer's state does not fit the weights: it was left out."
 
@@ -37,6 +39,13 @@ def model_of(
 
     Raises PortError that lists every missing, unexpected and wrongly shaped tensor.
     """
+    known = {**native.settings, **settings}
+    missing = absences(fields, known, canonical(native.tensors))
+    if missing and (apart := elsewhere(native)):
+        raise PortError(
+            f"The file may hold a part of the model elsewhere, in {', '.join(apart):.200}: {' '.join(missing)} Where that "
+            "is so, say it in the settings (config); else put all tensors into one dictionary."
+        )
     config = build_config(fields, settings, assumed, native.settings)
     check_sizes(config, len(weights))
     shapes = parameter_shapes(config)
@@ -48,7 +57,15 @@ def model_of(
         config=config,
         weights={name: weights[name] for name in shapes},
         optimizer=optimizer or None,
-        notes=(*([native.doubt] if native.doubt else []), *native.notes, *notes, *dropped),
+        notes=(
+            *([native.doubt] if native.doubt else []),
+            *native.notes,
+            *notes,
+            *missing,
+            *uneven_layers(fields, known),
+            *dropped,
+        ),
+        betas=native.betas if optimizer else None,
         **vocabularies(settings),
     )
 

@@ -233,7 +233,7 @@ def write(model: PortedModel, format_name: str, stacks: Stacks) -> NativeFile:
     alone = is_stand_in(model)
     native = partial(_native, stacks=stacks, alone=alone, both=config.has_encoder and config.has_decoder)
     optimizer = None if alone or model.optimizer is None else renamed_moments(model.optimizer, native)
-    return NativeFile(format=format_name, tensors=native(model.weights), optimizer=optimizer)
+    return NativeFile(format=format_name, tensors=native(model.weights), optimizer=optimizer, betas=model.betas)
 
 
 def _native(arrays: Arrays, stacks: Stacks, alone: bool, both: bool) -> Arrays:

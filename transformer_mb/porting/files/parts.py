@@ -9,16 +9,18 @@ from typing import Any
 from ...errors import PortError
 from ...files.whole_file import part_of
 from ..formats import FORMATS
+from ..formats.shards import files_of
 from ..settings import VOCABULARIES
 from .config_beside import beside
 from .sources import resolved
 
 
 def parts(path: Path) -> list[Path]:
-    """The file or folder with what may lie beside it: an optimizer's state, a configuration, TensorFlow's shards."""
+    """The file or folder with what may lie beside it: an optimizer's state, a configuration, the shards of an index."""
     companions = [path.with_suffix(row.companion) for row in FORMATS.values() if row.companion]
     shards = sorted(path.parent.glob(f"{path.stem}.data-*")) if path.suffix == ".index" else []
-    return [path, beside(path), *companions, *shards]
+    listed = [path.parent / name for name in files_of(path)] if path.suffix == ".json" else []
+    return [path, beside(path), *companions, *shards, *listed]
 
 
 def inputs(source: Path, settings: Mapping[str, Any]) -> list[Path]:

@@ -21,12 +21,19 @@ from ..families import FAMILIES, OF_HUGGING_FACE, Family
 from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name
 from ..formats import FORMATS, Format
+from ..formats.shards import index_of, is_index, part_of_several, read_shards
+from ..formats.wrappers import plain
 from ..model import NativeFile, PortedModel
 from ..safety.port_errors import not_installed, system_errors
 from ..settings import names_of
+from .chosen import with_chosen
 from .config_beside import beside, with_recorded
-from .unreadable import what_it_seems
+from .unreadable import what_a_folder_seems, what_it_seems
 
+AROUND = ("source_embedding", "target_embedding", "source_positions", "target_positions", "output")  # settings that name layers
+SCOPE = re.compile(r"(?:\w+_)?[a-z]+\d+_(weight|bias|gamma|beta)$")
+DATA = re.compile(r"(.+)\.data-\d+-of-\d+")  # the numbers of a TensorFlow checkpoint
+LATEST, MOST_TEXT = re.compile(rb'^model_checkpoint_path: "(?:[^"]*/)?([^"/]+)"', re.MULTILINE), 1 << 16
 LISTED = 20  # names in a sentence
 # What a model is made of, whatever it computes with it: all of a block, and each layer that a canonical name explains.
 WEIGHT = re.compile(
@@ -57,7 +64,8 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
             raise PortError(f"{path} must be a file where from says {from_}, got a folder: a {_folder_family(path).title}.")
         family = family or _folder_family(path)
         return Source(path=path, format=family.name, family=family.name, model=family.module.read(path, settings))
-    native = without_ignored(read_file(path, None if family else from_), settings)
+    native = read_tensors(path, None if family else from_, settings)
+    settings = plain_settings(settings, native)
     with likely_cause(native, path):
         family = family or recognized_family(native, path)
         model = family.module.read(native, settings)
@@ -66,14 +74,18 @@ def read_source(path: Path, from_: str | None, settings: Mapping[str, Any]) -> S
 
 @contextmanager
 def likely_cause(native: NativeFile, path: Path) -> Iterator[None]:
-    """What is wrong with the tensors of a file, after what that likely comes from."""
+    """What is wrong with the tensors of a file, after what that likely comes from; a part of a model is never taken for it."""
     try:
+        if native.part:
+            raise PortError(native.part)
         yield
     except PortError as error:
         if native.doubt:
             cause = f"{native.doubt} Where that is meant, {beside(path)} can itself be given as the settings (config). "
         elif family := _family_around(path):
             cause = f"{path} is a part of a {family.title}: name the folder {path.parent}, which says more than this file. "
+            if native.part:
+                raise PortError(cause.strip()) from None
         else:
             raise
         raise PortError(f"{cause}{error}") from None
@@ -85,16 +97,32 @@ def _family_around(path: Path) -> Family | None:
     return next((row for row in families if row.module.recognize(path.parent)), None)
 
 
+def read_tensors(path: Path, format_name: str | None, settings: Mapping[str, Any]) -> NativeFile:
+    """The content of a file as the settings choose it: ``weights``, ``ignore``, ``betas``."""
+    return with_chosen(without_ignored(read_file(path, format_name), settings), settings)
+
+
+def plain_settings(settings: Mapping[str, Any], native: NativeFile) -> dict[str, Any]:
+    """With the names of layers as ``native`` has them, from which wrappers were taken out."""
+    names = {key: plain(value) for key, value in settings.items() if key in AROUND and isinstance(value, str)}
+    return {
+        **settings,
+        **{key: name for key, name in names.items() if f"{name.removesuffix('.weight')}.weight" in native.tensors},
+    }
+
+
 def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
     """The file without the tensors that the setting ``ignore`` names, such as buffers; one that names none is a mistake."""
     starts = names_of(settings, "ignore")
-    ignored = {start: [name for name in native.tensors if name.startswith(start)] for start in starts}
+    ignored = {
+        start: [name for name in native.tensors if name.startswith(start) or plain(name).startswith(start)] for start in starts
+    }
     if absent := [start for start, names in ignored.items() if not names]:
         raise PortError(f"ignore must name tensors of the file, but there is none that begins with {', '.join(absent)}.")
     names = [name for name in native.tensors if any(name in listed for listed in ignored.values())]
     if not names:
         return native
-    if weights := [name for name in names if WEIGHT.match(canonical_name(name, native.format).name)]:
+    if weights := [name for name in names if WEIGHT.match(canonical_name(plain(name), native.format).name)]:
         raise PortError(
             f"ignore is for buffers, but it names {len(weights)} tensors that are a part of the model: {_listed(weights)}."
         )
@@ -118,16 +146,24 @@ def resolved(path: Path) -> Path:
     """The path itself, or the .index file of the TensorFlow checkpoint that a prefix or a folder stands for."""
     if path.name in ("", ".."):  # of . and the like
         path = path.resolve()
-    index = path.parent / f"{path.name}.index"
+    shard = DATA.fullmatch(path.name)
+    index = path.parent / f"{shard[1] if shard else path.name}.index"
+    if shard and index.is_file():
+        return index
     if not path.exists() and index.is_file():
         return index
     if not path.exists():
         raise PortError(f"There is no file or folder {path}.")
     if path.is_dir() and (path / "checkpoint").is_file():
         indices = sorted(path.glob("*.index"))
-        if len(indices) != 1:
-            raise PortError(f"{path} holds {len(indices)} TensorFlow checkpoints: name one by its .index file.")
-        return indices[0]
+        if len(indices) == 1:
+            return indices[0]
+        if indices:
+            latest = LATEST.search((path / "checkpoint").read_bytes()[:MOST_TEXT])
+            last = f", such as the latest, {latest[1].decode(errors='replace'):.200}.index" if latest else ""
+            raise PortError(f"{path} holds {len(indices)} TensorFlow checkpoints: name one by its .index file{last}.")
+    if path.is_dir() and not (path / CONFIG).exists() and (found := index_of(path)):
+        return found
     return path
 
 
@@ -135,12 +171,14 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
     """The content of a container, recognized unless its format is named."""
     if not path.is_file():
         raise PortError(f"{path} must be a file, but it is not.")
+    if is_index(path):
+        return read_shards(path)
     row = FORMATS[format_name] if format_name else _recognized_format(path)
     missing = [package for package in row.requires if importlib.util.find_spec(package) is None]
     if missing:
         raise PortError(f"Reading {row.title} takes {', '.join(missing)}, {not_installed(missing)}")
     with system_errors(f"{path} cannot be read"):
-        return row.module.read(path)
+        return replace(row.module.read(path), part=part_of_several(path))
 
 
 def _recognized_format(path: Path) -> Format:
@@ -164,7 +202,8 @@ def _folder_family(path: Path) -> Family:
     if export := next((row for row in EXPORTS.values() if row.module.recognize(path)), None):
         raise PortError(f"{path} is a {export.title}, which is written only: port or inspect what it was made from.")
     raise PortError(
-        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none{named_model(path)}."
+        f"The folder {path} must be a {' or a '.join(family.title for family in folders)}, but it is none"
+        f"{named_model(path) or what_a_folder_seems(path)}."
     )
 
 
@@ -174,7 +213,9 @@ def recognized_family(native: NativeFile, path: Path) -> Family:
         if family.module.recognize(native):
             return family
     listed = ", ".join(list(native.tensors)[:5])
+    scopes = native.format == "mxnet" and any(SCOPE.match(name) for name in native.tensors)
+    hint = " These are names of gluon's scopes: net.save_parameters writes those that can be read." if scopes else ""
     raise PortError(
         f"The tensors of {path} must be those of {' or '.join(family.title for family in families)}, got "
-        f"{listed:.300}{', ...' if len(native.tensors) > 5 else ''}."
+        f"{listed:.300}{', ...' if len(native.tensors) > 5 else ''}.{hint}"
     )

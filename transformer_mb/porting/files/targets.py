@@ -13,11 +13,16 @@ from ..exports import EXPORTS
 from ..families import DEFAULT, FAMILIES, OF_HUGGING_FACE, Family, d2l
 from ..families.marian_tokenizers import without_tokenizers
 from ..formats import FORMATS
-from ..model import NativeFile, PortedModel
+from ..model import USUAL_BETAS, NativeFile, PortedModel
 from ..safety.port_errors import not_installed
+from ..settings import betas_of
 from .config_beside import write_beside
 
 CARRYING = ("canonical", *(name for name, row in FORMATS.items() if row.optimizer and row.writable))
+KEEP_BETAS = ("torch", "paddle")  # whose optimizers take them from the file over what a training sets
+UNTOLD_BETAS = (
+    f"The optimizer's state was written for betas = {USUAL_BETAS}, since nothing says others: betas in the settings can."
+)
 FOLDERS = {name: row for name, row in {**FAMILIES, **EXPORTS}.items() if row.kind != "tensors"}
 
 
@@ -74,12 +79,15 @@ def write_target(model: PortedModel, target: Target, place: Path, settings: Mapp
     native = native_file(model, target, settings)
     FORMATS[target.format].module.write(place, native)
     write_beside(place, native, model.config)
-    return _dropped(model, target, optimizer=native.optimizer is not None, vocabularies=False)
+    written = _dropped(model, target, optimizer=native.optimizer is not None, vocabularies=False)
+    untold = native.optimizer is not None and native.betas is None and target.format in KEEP_BETAS
+    return written._replace(notes=(*written.notes, UNTOLD_BETAS)) if untold else written
 
 
 def native_file(model: PortedModel, target: Target, settings: Mapping[str, Any]) -> NativeFile:
     assert target.format is not None
     native = target.family.module.write(model, target.format, settings)
+    native = replace(native, betas=betas_of(settings) or native.betas)
     return native if FORMATS[target.format].optimizer else replace(native, optimizer=None)
 
 

@@ -9,6 +9,8 @@ from ...files.regular import open_regular
 
 ZIP = b"PK\x03\x04"
 KERAS = "model.weights.h5"  # in a .keras file
+ORBAX = {"_CHECKPOINT_METADATA", "_METADATA", "_sharding", "manifest.ocdbt", "ocdbt.process_0"}
+MOST_ENTRIES = 1000
 TEXT = (b"{", b"[", b"<", b"#")
 
 
@@ -33,3 +35,21 @@ def _zip(path: Path) -> str:
         return ": it is a whole Keras model (.keras), of which model.save_weights('NAME.weights.h5') saves what can be ported"
     listed = ", ".join(names[:3])
     return f": it is a zip of other things ({listed:.200})" if names else ": it is an empty zip"
+
+
+def what_a_folder_seems(folder: Path) -> str:
+    """Likewise of a folder."""
+    names = {entry.name for entry in sorted(folder.iterdir())[:MOST_ENTRIES]}
+    if "modules.json" in names:
+        inner = next((name for name in sorted(names) if name.startswith("0_") and (folder / name).is_dir()), "its first module")
+        return (
+            f": it is a model of sentence-transformers (modules.json), whose weights lie in a folder of their own: name {inner}"
+        )
+    if not ORBAX.isdisjoint(names):
+        return ": it is orbax's, of which flax.serialization.to_bytes of the restored parameters makes a file that can be read"
+    if ".metadata" in names or any(name.endswith(".distcp") for name in names):
+        return (
+            ": it is a checkpoint of torch.distributed, of which `python -m torch.distributed.checkpoint.format_utils "
+            "dcp_to_torch` makes a .pt"
+        )
+    return ""

@@ -17,21 +17,20 @@ from ..safety.raw_arrays import (
     MOST_AXES,
     MOST_TENSORS,
     array_from_bytes,
-    check_name,
     check_names,
     dtype_of,
     first_bytes,
     read_bytes,
     widened_bfloat16,
 )
+from .held import flat, held
 
 ARRAY, SCALAR = 1, 3
 LONGER = (0xD9, 0xDA, 0xDB)  # texts of more than 31 bytes
-DEEPEST = 40  # levels
 PIECES = "__msgpack_chunked_array__"
 LARGEST = 1 << 30  # bytes; flax cuts what is larger, since msgpack cannot hold it
-MODEL_KEYS, OPTIMIZER_KEYS = ("params", "model"), ("opt_state", "optimizer")
 SLOTS = {"m": "mu", "v": "nu"}
+ADAM = {"count", *SLOTS.values()}
 
 
 def recognize(path: Path) -> bool:
@@ -45,14 +44,13 @@ def read(path: Path) -> NativeFile:
     tree = _unpacked(read_bytes(path), str(path))
     if type(tree) is not dict:
         raise PortError(f"{path} must hold arrays by name, got a {type(tree).__name__}.")
-    optimizer = next((tree[key] for key in OPTIMIZER_KEYS if type(tree.get(key)) is dict), None)
-    params = next((tree[key] for key in MODEL_KEYS if type(tree.get(key)) is dict), tree)
-    while type(params) is dict and list(params) == ["params"]:  # the variables of a linen module, inside a training state
-        params = params["params"]
-    tensors = _flattened(params, str(path))
+    found = held(tree, str(path), lambda value: isinstance(value, np.ndarray), "/")
+    tensors, notes = found.tensors, found.notes
+    while all(name.startswith("params/") for name in tensors):  # the variables of a linen module, inside a training state
+        tensors = {name.removeprefix("params/"): array for name, array in tensors.items()}
     check_names(tensors, path)
-    state, notes = (None, ()) if optimizer is None else _state(optimizer, str(path))
-    return NativeFile(format="flax", tensors=tensors, optimizer=state, notes=notes)
+    state = None if found.optimizer is None else _state(found.optimizer, notes)
+    return NativeFile(format="flax", tensors=tensors, optimizer=state, others=found.others, notes=tuple(notes))
 
 
 def _unpacked(data: bytearray, what: str) -> Any:
@@ -68,10 +66,17 @@ def _unpacked(data: bytearray, what: str) -> Any:
             raise PortError(f"more than {MOST_TENSORS} arrays, which no model has.")
         return values
 
+    def named(pairs: list[tuple[Any, Any]]) -> Any:
+        """Whole numbers are the places of an nnx list."""
+        values = {str(key): value for key, value in counted(pairs) if type(key) in (str, int)}
+        if len(values) != len(pairs):
+            raise PortError("the keys of a map must be texts or whole numbers, each once, got something else.")
+        return _whole(values) if PIECES in values else values
+
     limits = {"max_map_len": MOST_TENSORS, "max_array_len": MOST_AXES}
     try:
         return msgpack.unpackb(
-            data, ext_hook=_array, object_hook=counted, list_hook=counted, raw=False, strict_map_key=True, **limits
+            data, ext_hook=_array, object_pairs_hook=named, list_hook=counted, raw=False, strict_map_key=False, **limits
         )
     except PortError as error:
         raise PortError(f"{what}: {error}") from None
@@ -92,24 +97,6 @@ def _array(code: int, data: bytes) -> np.ndarray:
     return array_from_bytes(raw, dtype_of(name, "of the file"), shape, "of the file")
 
 
-def _flattened(tree: Any, what: str, prefix: str = "", depth: int = 0) -> dict[str, np.ndarray]:
-    """The arrays of nested dictionaries, those in pieces put together, by the names of the levels joined by ``/``."""
-    if isinstance(tree, np.ndarray):
-        return {prefix: tree}
-    if type(tree) is not dict:
-        raise PortError(f"{what} must hold arrays by name, but {prefix or 'it'!r:.80} holds a {type(tree).__name__}.")
-    if depth > DEEPEST:
-        raise PortError(f"{what} nests its names too deeply.")
-    if PIECES in tree:
-        return {prefix: _whole(tree, what)}
-    arrays: dict[str, np.ndarray] = {}
-    for name, value in tree.items():
-        full = f"{prefix}/{name}" if prefix else str(name)
-        check_name(full, what)  # here, since a long level above many others would make many long names of it
-        arrays.update(_flattened(value, what, full, depth + 1))
-    return arrays
-
-
 def _nested(arrays: Arrays) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -121,7 +108,7 @@ def _nested(arrays: Arrays) -> dict[str, Any]:
     return tree
 
 
-def _whole(tree: dict[str, Any], what: str) -> np.ndarray:
+def _whole(tree: dict[str, Any]) -> np.ndarray:
     """An array in pieces."""
     shape, pieces = tree.get("shape"), tree.get("chunks")
     if (
@@ -130,31 +117,44 @@ def _whole(tree: dict[str, Any], what: str) -> np.ndarray:
         or type(pieces) is not dict
         or not all(isinstance(p, np.ndarray) for p in pieces.values())
     ):
-        raise PortError(f"{what}: an array in pieces must have a shape and chunks, got something else.")
+        raise PortError("An array in pieces must have a shape and chunks, got something else.")
     flat = np.concatenate([pieces[str(i)].reshape(-1) for i in range(len(pieces)) if str(i) in pieces] or [np.zeros(0)])
     sizes: list[int] = [shape.get(str(i), -1) for i in range(len(shape))]
     return array_from_bytes(flat.view(np.uint8).data, flat.dtype, sizes, "in pieces")
 
 
-def _state(tree: dict[str, Any], what: str) -> tuple[dict[str, np.ndarray] | None, tuple[str, ...]]:
-    adam = _adam(tree)
+def _state(tree: Any, notes: list[str]) -> dict[str, np.ndarray] | None:
+    """Of optax's Adam; where it leaves anything open, a note says so and the weights come without it."""
+    adam, parts = _adam(tree)
     if adam is None:
-        return None, ("The optimizer's state is not optax's Adam (count, mu, nu): it was left out.",)
-    moments = {
-        f"{slot}.{name.removeprefix('params/')}": array
-        for slot, key in SLOTS.items()
-        for name, array in _flattened(adam[key], what).items()
-    }
-    return {"step": np.asarray(adam["count"], np.int64).reshape(()), **moments}, ()
+        problem = "it is not optax's Adam (count, mu, nu)"
+    elif more := sorted(set(adam) - ADAM):
+        problem = f"plain Adam has no {', '.join(more)}"
+    elif not (np.size(adam["count"]) == 1 and np.asarray(adam["count"]).dtype.kind in "iu"):
+        problem = "its count must be one whole number"
+    else:
+        if parts != ["0", "1"]:
+            notes.append(
+                "The optimizer chains more than adam does, such as adamw's decay: this must be set where training continues."
+            )
+        moments = {
+            f"{slot}.{name.removeprefix('params/')}": array
+            for slot, key in SLOTS.items()
+            for name, array in flat(adam[key], key, lambda value: isinstance(value, np.ndarray), "/").items()
+        }
+        return {"step": np.asarray(adam["count"], np.int64).reshape(()), **moments}
+    notes.append(f"The optimizer's state was left out: {problem:.200}.")
+    return None
 
 
-def _adam(tree: Any, depth: int = 0) -> dict[str, Any] | None:
-    """The first part of a chain of transformations that has Adam's fields."""
+def _adam(tree: Any, depth: int = 0, parts: list[str] | None = None) -> tuple[dict[str, Any] | None, list[str]]:
+    """The first part of a chain of transformations that has Adam's fields, and the names of the parts of its chain."""
     if type(tree) is not dict or depth > 10:
-        return None
-    if {"count", "mu", "nu"} <= set(tree) and type(tree["mu"]) is dict and np.size(tree["count"]) == 1:
-        return tree
-    return next((adam for part in tree.values() if (adam := _adam(part, depth + 1))), None)
+        return None, []
+    if set(tree) >= ADAM and all(type(tree[key]) is dict and tree[key] for key in SLOTS.values()):
+        return tree, parts or []
+    chains = (_adam(part, depth + 1, sorted(tree)) for part in tree.values())
+    return next((found for found in chains if found[0] is not None), (None, []))
 
 
 def write(path: Path, native: NativeFile) -> None:

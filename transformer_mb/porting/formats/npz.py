@@ -62,7 +62,12 @@ def _array(file: IO[bytes], size: int, name: str) -> np.ndarray:
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise PortError(f"Tensor {name!r:.80} must be of .npy version 1 or 2, got {version}.")
-    shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    try:
+        shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    except ValueError:  # its words speak of pickles, which are no way to read a file from somebody else
+        raise PortError(
+            f"Tensor {name!r:.80} must begin with a header of at most 10,000 bytes, got none that can be read."
+        ) from None
     dtype_of(dtype.newbyteorder("=").name, name)
     left = size - file.tell()
     if (needed := bytes_needed(shape, dtype.itemsize)) != left:

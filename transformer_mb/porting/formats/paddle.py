@@ -1,14 +1,15 @@
 """Paddle ``.pdparams``, with the ``.pdopt`` beside it, by a reader that executes nothing.
 
 paddle.save pickles a dictionary of arrays, and under ``StructuredToParameterName@@`` the names that the optimizer's file
-uses: ``linear_0.w_0_moment1_0``. Paddle counts no steps, it keeps beta to the power of the next one.
+uses: ``linear_0.w_0_moment1_0``. Paddle counts no steps, it keeps both betas to the power of the next one.
 """
 
 from __future__ import annotations
 
-import math
 import pickle
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,22 @@ import numpy as np
 
 from ...errors import PortError
 from ...files.digests import digest
-from ..model import NativeFile
+from ..model import USUAL_BETAS, NativeFile
 from ..safety.pickled_arrays import named_arrays, read_pickle
-from ..safety.raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes
+from ..safety.raw_arrays import LONGEST_NAME, check_names, first_bytes, read_bytes, widened_bfloat16
+from .adam_powers import powers_after
+from .held import held
 
 NAMES = "StructuredToParameterName@@"
-MOMENTS = {"m": "_moment1_0", "v": "_moment2_0"}
-POWERS = {"_beta1_pow_acc_0": 0.9, "_beta2_pow_acc_0": 0.999}
+# The last number counts the optimizers of a process.
+MOMENT = re.compile(r"(?P<own>.+)_(?P<slot>moment1|moment2|beta1_pow_acc|beta2_pow_acc)_\d+")
+MOMENTS = {"m": "moment1", "v": "moment2"}
+POWERS = ("beta1_pow_acc", "beta2_pow_acc")
+OF_OTHERS = re.compile(r".+_(moment2_max|mean_square|mean_grad|momentum|inf_norm|velocity)_\d+")  # no moment of plain Adam
 STEP = "transformer_mb.step"
 OF = "transformer_mb.of"  # the digest of the model that an optimizer's file belongs to
-MODEL_KEYS, OPTIMIZER_KEYS = ("model", "state_dict", "net"), ("optimizer", "opt")
+BETAS = "transformer_mb.betas"
+MASTERS = "master_weights"
 PREFIXES = {"norm": "layer_norm", "linear": "linear", "embedding": "embedding"}
 
 
@@ -36,21 +43,33 @@ def recognize(path: Path) -> bool:
 
 def read(path: Path) -> NativeFile:
     tree = _dictionary(path)
-    optimizer = next((tree[key] for key in OPTIMIZER_KEYS if type(tree.get(key)) is dict), None)
-    tree = next((tree[key] for key in MODEL_KEYS if type(tree.get(key)) is dict), tree)
-    names = tree.get(NAMES) if type(tree.get(NAMES)) is dict else _names_of(tree)
-    tensors = named_arrays({key: value for key, value in tree.items() if key != NAMES})
+    names = next((found for one in (tree, *tree.values()) if type(one) is dict and (found := _names_of(one))), {})
+    found = held(_arrays(tree), str(path), lambda value: isinstance(value, np.ndarray))
+    tensors, narrow = _widened(found.tensors)
     check_names(tensors, path)
-    beside = path.with_suffix(".pdopt")
+    notes = [*found.notes, *([f"{narrow} tensors of bfloat16 were widened to float32."] if narrow else [])]
+    others = {key: _widened(arrays)[0] for key, arrays in found.others.items()}
+    beside, optimizer = path.with_suffix(".pdopt"), found.optimizer
     if optimizer is None and beside != path and beside.exists():
         optimizer = _dictionary(beside)
         if type(of := optimizer.get(OF)) is np.ndarray and of.tobytes() != digest(tensors):
-            other = f"{beside.name} was left out: it belongs to other weights than those of {path.name}."
-            return NativeFile(format="paddle", tensors=tensors, notes=(other,))
-    if optimizer is None:
-        return NativeFile(format="paddle", tensors=tensors)
-    state, note = _state(named_arrays(optimizer), names or {})
-    return NativeFile(format="paddle", tensors=tensors, optimizer=state, notes=note)
+            notes.append(f"{beside.name} was left out: it belongs to other weights than those of {path.name}.")
+            optimizer = None
+    native = NativeFile(format="paddle", tensors=tensors, others=others, notes=tuple(notes))
+    return native if optimizer is None else _with_state(native, optimizer, names)
+
+
+def _arrays(tree: Any) -> Any:
+    """Without the parameters' own names: Paddle's (name, array) becomes the array."""
+    if type(tree) is tuple and len(tree) == 2 and type(tree[0]) is str:
+        return tree[1]
+    return {key: _arrays(value) for key, value in tree.items() if key != NAMES} if type(tree) is dict else tree
+
+
+def _widened(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], int]:
+    """Paddle writes bfloat16 as uint16, which no array of its own has."""
+    narrow = [name for name, array in arrays.items() if array.dtype == np.uint16]
+    return {**arrays, **{name: widened_bfloat16(arrays[name]) for name in narrow}}, len(narrow)
 
 
 def _dictionary(path: Path) -> dict[Any, Any]:
@@ -61,33 +80,43 @@ def _dictionary(path: Path) -> dict[Any, Any]:
 
 
 def _names_of(tree: dict[Any, Any]) -> dict[Any, Any]:
-    """The parameters' own names, where a dictionary inside another was saved."""
+    """The parameters' own names; where a dictionary inside another was saved, they stand beside the arrays."""
+    if type(tree.get(NAMES)) is dict:
+        return tree[NAMES]
     return {key: value[0] for key, value in tree.items() if type(value) is tuple and len(value) == 2}
 
 
-def _state(arrays: dict[str, np.ndarray], names: Mapping[Any, Any]) -> tuple[dict[str, np.ndarray] | None, tuple[str, ...]]:
+def _with_state(native: NativeFile, state: Any, names: Mapping[Any, Any]) -> NativeFile:
+    """The file with Adam's state; where that leaves anything open, a note says so and the weights come without it."""
+    arrays, _ = _widened(named_arrays(state) if type(state) is dict else {})
+    notes = []
+    if type(state) is dict and type(masters := state.get(MASTERS)) is dict and masters:
+        notes.append(f"{MASTERS}, {len(masters)} weights in float32 in the optimizer's file, were left out.")
+    slots = {(match["own"], match["slot"]): array for name, array in arrays.items() if (match := MOMENT.fullmatch(name))}
+    of = {native_name: own for native_name, own in names.items() if type(own) is str and len(own) <= LONGEST_NAME}
     moments = {
-        f"{slot}.{native}": arrays[f"{own}{ending}"]
-        for slot, ending in MOMENTS.items()
-        for native, own in names.items()
-        if type(own) is str and len(own) <= LONGEST_NAME and f"{own}{ending}" in arrays
+        f"{slot}.{name}": slots[own, word] for slot, word in MOMENTS.items() for name, own in of.items() if (own, word) in slots
     }
-    if not moments:
-        return None, ("The optimizer's file holds no Adam moments of these parameters: it was left out.",)
-    if STEP in arrays:
-        return {"step": arrays[STEP].astype(np.int64).reshape(()), **moments}, ()
-    step = _steps_taken(arrays)
-    note = f"Paddle counts no steps: {step} was computed from beta2 to the power of the next step, with beta2 = 0.999."
-    return {"step": np.asarray(step, np.int64), **moments}, (note,)
-
-
-def _steps_taken(arrays: dict[str, np.ndarray]) -> int:
-    ending, beta = "_beta2_pow_acc_0", POWERS["_beta2_pow_acc_0"]
-    powers = [array for name, array in arrays.items() if name.endswith(ending) and array.size == 1]
-    power = float(powers[0].reshape(())) if powers else math.nan
-    if not 0.0 < power < 1.0:
-        raise PortError(f"The optimizer's file must hold beta2 to a power from 0 to 1 as NAME{ending}, got {power}.")
-    return max(round(math.log(power) / math.log(beta)) - 1, 0)
+    foreign = sorted({match[1] for name in arrays if (match := OF_OTHERS.fullmatch(name))})
+    powers = [[array for (_, slot), array in slots.items() if slot == word] for word in POWERS]
+    problem = ""
+    if foreign:
+        problem = f"plain Adam has no {', '.join(foreign)}"
+    elif not moments:
+        problem = "the optimizer's file holds no Adam moments of these parameters"
+    elif STEP not in arrays and not (all(powers) and all(p.size == 1 and p.dtype.kind == "f" for both in powers for p in both)):
+        problem = "the optimizer's file must hold the powers of beta1 and beta2, NAME_beta1_pow_acc_0 and so on, as fractions"
+    elif STEP not in arrays and any(len({float(p.reshape(())) for p in both}) > 1 for both in powers):
+        problem = "different tensors took different numbers of steps"
+    elif STEP in arrays and not (arrays[STEP].size == 1 and arrays[STEP].dtype.kind == "i"):
+        problem = f"{STEP} must be one whole number"
+    if problem:
+        return replace(native, notes=(*native.notes, *notes, f"The optimizer's state was left out: {problem}."))
+    native = replace(native, notes=(*native.notes, *notes))
+    if STEP not in arrays:
+        return replace(native, optimizer=moments, powers=(powers[0][0], powers[1][0]))
+    betas = tuple(map(float, arrays[BETAS])) if BETAS in arrays and arrays[BETAS].shape == (2,) else None
+    return replace(native, optimizer={"step": arrays[STEP].astype(np.int64).reshape(()), **moments}, betas=betas)
 
 
 def write(path: Path, native: NativeFile) -> None:
@@ -97,15 +126,18 @@ def write(path: Path, native: NativeFile) -> None:
     if native.optimizer is None:
         return
     state: dict[str, np.ndarray] = {}
-    step = int(native.optimizer["step"])
+    step, betas = int(native.optimizer["step"]), native.betas or USUAL_BETAS
+    powers = {word: powers_after(step, beta) for word, beta in zip(POWERS, betas, strict=True)}
     for native_name, own in names.items():
-        moments = {ending: native.optimizer.get(f"{slot}.{native_name}") for slot, ending in MOMENTS.items()}
+        moments = {f"_{word}_0": native.optimizer.get(f"{slot}.{native_name}") for slot, word in MOMENTS.items()}
         state.update({f"{own}{ending}": moment for ending, moment in moments.items() if moment is not None})
         if all(moment is not None for moment in moments.values()):
-            state.update({f"{own}{end}": np.array([beta ** (step + 1)], np.float32) for end, beta in POWERS.items()})
+            state.update({f"{own}_{word}_0": power for word, power in powers.items()})
     own_names = {name: name for name in state}
     of = np.frombuffer(digest(native.tensors), np.uint8)
-    _dump(path.with_suffix(".pdopt"), {**state, STEP: native.optimizer["step"], OF: of, NAMES: own_names})
+    _dump(
+        path.with_suffix(".pdopt"), {**state, STEP: native.optimizer["step"], BETAS: np.array(betas), OF: of, NAMES: own_names}
+    )
 
 
 def _paddle_names(native: NativeFile) -> dict[str, str]:

@@ -24,12 +24,15 @@ def recognize(path: Path) -> bool:
 def read(path: Path) -> NativeFile:
     with port_errors(CheckpointError):
         file = read_tensor_file(path)
-    check_names(file.arrays, path)
     narrow = [name for name, dtype in file.dtypes.items() if dtype == BFLOAT16]
     widened = {name: widened_bfloat16(file.arrays[name]) for name in narrow}
     notes = (f"{len(narrow)} tensors of bfloat16 were widened to float32.",) if narrow else ()
+    tensors = {**file.arrays, **widened}
+    # What save_model writes of a model's shared tensors: by each name that it leaves out, the one that it keeps.
+    tensors |= {left: tensors[kept] for left, kept in file.metadata.items() if left not in tensors and kept in tensors}
+    check_names(tensors, path)
     settings = recorded_fields(file.metadata.get(CONFIG), f"{path}, metadata {CONFIG}")
-    return NativeFile(format="safetensors", tensors={**file.arrays, **widened}, settings=settings, notes=notes)
+    return NativeFile(format="safetensors", tensors=tensors, settings=settings, notes=notes)
 
 
 def write(path: Path, native: NativeFile) -> None:

@@ -1,7 +1,7 @@
 """PyTorch ``.pt``: a state_dict, as ``load_state_dict`` takes it, with torch.optim.Adam's in ``NAME.optimizer.pt`` beside it.
 
-Files that hold both, ``{"model": ..., "optimizer": ...}``, are read too. torch itself reads and writes them, in a process of
-its own, with ``weights_only=True``.
+Files that hold both, ``{"model": ..., "optimizer": ...}``, are read too, and what else they hold is named (see ``held``).
+torch itself reads and writes them, in a process of its own, with ``weights_only=True``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...errors import PortError
 from ...files.digests import digest
 from ...files.regular import open_regular
 from .. import worker
-from ..model import NativeFile
+from ..model import USUAL_BETAS, NativeFile
 from ..safety.raw_arrays import check_names, size_of
 
 COMPANION = ".optimizer.pt"
@@ -43,7 +43,9 @@ def read(path: Path) -> NativeFile:
     notes = facts["notes"]
     if facts["of"] not in (None, digest(weights).hex()):
         state, notes = {}, [*notes, f"{beside.name} was left out: it belongs to other weights than those of {path.name}."]
-    return NativeFile(format="torch", tensors=weights, optimizer=state or None, notes=tuple(notes))
+    others = {key: {name: tensors[f"{start}{name}"] for name in names} for key, (start, names, _) in facts["others"].items()}
+    betas = tuple(facts["betas"]) if state and facts["betas"] else None
+    return NativeFile(format="torch", tensors=weights, optimizer=state or None, betas=betas, others=others, notes=tuple(notes))
 
 
 def _check_archive(path: Path) -> None:
@@ -72,5 +74,6 @@ def write(path: Path, native: NativeFile) -> None:
         "names": list(native.tensors),
         "shared": shared,
         "of": digest(native.tensors).hex(),
+        "betas": native.betas or USUAL_BETAS,
     }
     worker.call("formats.native_loaders.torch:write", arrays, settings)

@@ -69,6 +69,8 @@ def _new_dtype(arguments: tuple[Any, ...]) -> Dtype:
     if len(arguments) != 3 or type(arguments[0]) is not str or any(type(flag) not in (bool, int) for flag in arguments[1:]):
         raise PortError("A dtype must be made of its code, got something else.")
     known = {"b1": "bool", **{f"{kind}{size}": f"{name}{8 * size}" for kind, name, size in _SIZES}}
+    if arguments[0] == "u2":  # as Paddle writes bfloat16
+        return Dtype(np.dtype("uint16"))
     return Dtype(dtype_of(known.get(arguments[0], arguments[0]), "of the pickle"))
 
 

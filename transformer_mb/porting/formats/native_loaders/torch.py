@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,10 @@ import numpy as np
 
 from ....errors import PortError
 from ....processes.limits import limit_process
+from ..held import Held, held
 from . import torch_adam
-from .torch_names import without_wrappers
+from .torch_globals import StandIn, harmless
 
-MODEL_KEYS = ("model", "state_dict", "model_state_dict", "net", "module")
-OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optim", "opt")
 OF = "transformer_mb.of"  # the digest of the model that an optimizer's file belongs to
 NAMED = re.compile(r"(?:GLOBAL|global:?|Unsupported global: GLOBAL) ([\w.]+)")
 WIDENED = "tensors of bfloat16 were widened to float32."
@@ -27,25 +27,42 @@ def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     path = Path(settings["path"])
     beside = Path(settings["beside"]) if "beside" in settings else None
     limit_process(path.stat().st_size + (beside.stat().st_size if beside else 0))
-    loaded = load(torch, path)
-    notes: list[str] = []
-    weights, optimizer = parts(torch, loaded, path)
-    of = None
+    found = parts(torch, load(torch, path), path)
+    notes, optimizer, of = found.notes, found.optimizer, None
     if optimizer is None and beside is not None:
         optimizer = load(torch, beside)
         of = optimizer.get(OF) if isinstance(optimizer, dict) else None
-    tensors = {f"tensor {name}": to_numpy(torch, name, value, notes) for name, value in weights.items()}
+    tensors = {f"tensor {name}": to_numpy(torch, name, value, notes) for name, value in found.tensors.items()}
+    facts: dict[str, Any] = {
+        "names": list(found.tensors),
+        "of": of if isinstance(of, str) else None,
+        "betas": None,
+        "others": {},
+    }
     if optimizer is not None:
-        state = _state(torch, optimizer, weights, notes)
+        state, facts["betas"] = _state(torch, optimizer, found.tensors, notes)
         tensors |= {f"optimizer {name}": array for name, array in state.items()}
-    return tensors, {"names": list(weights), "notes": _counted(notes), "of": of if isinstance(of, str) else None}
+    for place, (key, others) in enumerate(found.others.items()):
+        arrays = _readable(torch, others)
+        tensors |= {f"other {place} {name}": array for name, array in arrays.items()}
+        facts["others"][key] = [f"other {place} ", list(arrays), len(others)]
+    return tensors, {**facts, "notes": _counted(notes)}
 
 
 def load_natively(path: Path) -> dict[str, np.ndarray]:
     import torch
 
-    weights, _ = parts(torch, load(torch, path), path)
+    weights = parts(torch, load(torch, path), path).tensors
     return {name: to_numpy(torch, name, value, []) for name, value in weights.items()}
+
+
+def _readable(torch: Any, others: dict[str, Any]) -> dict[str, np.ndarray]:
+    """What is not the model may be of any kind."""
+    arrays = {}
+    for name, value in others.items():
+        with suppress(PortError):
+            arrays[name] = to_numpy(torch, name, value, [])
+    return arrays
 
 
 def _counted(notes: list[str]) -> list[str]:
@@ -56,7 +73,8 @@ def _counted(notes: list[str]) -> list[str]:
 
 def load(torch: Any, path: Path) -> Any:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(harmless()):
+            return torch.load(path, map_location="cpu", weights_only=True)
     except MemoryError:
         raise PortError(f"{path} asks for more memory than a file of its size needs: refused.") from None
     except Exception as error:  # torch raises what it meets
@@ -70,19 +88,25 @@ def load(torch: Any, path: Path) -> Any:
         raise PortError(f"{path} must be a PyTorch state_dict, but torch cannot read it: {first:.300}.") from None
 
 
-def parts(torch: Any, loaded: Any, path: Path) -> tuple[dict[str, Any], Any]:
-    """The state_dict, without the prefixes that DataParallel and torch.compile add, and the optimizer's."""
+def parts(torch: Any, loaded: Any, path: Path) -> Held:
+    """The state_dict, the optimizer's, and what else has tensors."""
     if not isinstance(loaded, dict):
         raise PortError(f"{path} must hold a dictionary of tensors by name, got a {type(loaded).__name__}.")
-    optimizer = next((loaded[key] for key in OPTIMIZER_KEYS if isinstance(loaded.get(key), dict)), None)
     if isinstance(loaded.get("state"), dict) and isinstance(loaded.get("param_groups"), list):
         raise PortError(
             f"{path} must hold a model's tensors by name, got the state of an optimizer (torch.optim) alone: name the model's "
             "own file, which is ported and inspected with the optimizer's file NAME.optimizer.pt beside it."
         )
-    weights = next((loaded[key] for key in MODEL_KEYS if isinstance(loaded.get(key), dict)), loaded)
-    tensors = {name: value for name, value in weights.items() if isinstance(value, torch.Tensor) and isinstance(name, str)}
-    return without_wrappers(tensors), optimizer
+    found = held(loaded, str(path), lambda value: isinstance(value, torch.Tensor) or _array(value) is not None)
+    for entry in (found.tensors, *found.others.values()):
+        entry.update(
+            {name: torch.from_numpy(array.copy()) for name, value in entry.items() if (array := _array(value)) is not None}
+        )
+    return found
+
+
+def _array(value: Any) -> np.ndarray | None:
+    return value.array() if isinstance(value, StandIn) else None
 
 
 def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray:
@@ -96,13 +120,15 @@ def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray
     return np.array(tensor.detach().numpy(), order="C")
 
 
-def _state(torch: Any, state: Any, weights: dict[str, Any], notes: list[str]) -> dict[str, np.ndarray]:
-    """Of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
+def _state(
+    torch: Any, state: Any, weights: dict[str, Any], notes: list[str]
+) -> tuple[dict[str, np.ndarray], list[float] | None]:
+    """Moments and both betas of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
     if not isinstance(state, dict):
         notes.append("The optimizer's state was left out: it is not torch.optim.Adam's.")
-        return {}
+        return {}, None
     if "step" in state and any(str(name).startswith("m.") for name in state):
-        return {name: np.asarray(value) for name, value in state.items() if isinstance(value, torch.Tensor)}
+        return {name: np.asarray(value) for name, value in state.items() if isinstance(value, torch.Tensor)}, None
     return torch_adam.adam_moments(state, weights, lambda name, tensor: to_numpy(torch, name, tensor, notes), notes)
 
 
@@ -116,7 +142,7 @@ def write(arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> tuple[dict
     if "optimizer step" not in arrays:
         return {}, {}
     parameters = [torch.nn.Parameter(weights[name]) for name in names if f"optimizer m.{name}" in arrays]
-    fresh = torch.optim.Adam(parameters).state_dict()
+    fresh = torch.optim.Adam(parameters, betas=tuple(settings["betas"])).state_dict()
     moments = [name for name in names if f"optimizer m.{name}" in arrays]
     fresh["param_groups"][0]["param_names"] = moments
     fresh["state"] = {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import PortError
-from .torch_names import without_wrappers
+from ..wrappers import bare
 
 MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
 PLAIN = {"weight_decay": 0, "amsgrad": False}  # of torch's optimizers with these moments, only Adam and AdamW have both
@@ -24,17 +24,18 @@ KNOWN = {*SWITCHES, *CHOSEN, *SAME_STEP, *BESIDE}
 
 def adam_moments(
     state: Mapping[str, Any], weights: Mapping[str, Any], to_numpy: Callable[[str, Any], np.ndarray], notes: list[str]
-) -> dict[str, np.ndarray]:
-    """``step``, ``m.NAME`` and ``v.NAME`` for the tensors of ``weights``; empty, with a note, when they cannot be told."""
+) -> tuple[dict[str, np.ndarray], list[float] | None]:
+    """``step``, ``m.NAME`` and ``v.NAME`` for the tensors of ``weights``, and both betas where they are one pair; empty, with a
+    note, when they cannot be told."""
     try:
-        return _moments(state, weights, to_numpy, notes)
+        return _moments(state, weights, to_numpy, notes), _betas(state["param_groups"])
     except _LeftOut as reason:
         notes.append(f"The optimizer's state was left out: {reason}.")
     except PortError:
         raise
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         notes.append(f"The optimizer's state was left out: it is damaged ({type(error).__name__}).")
-    return {}
+    return {}, None
 
 
 class _LeftOut(Exception):
@@ -84,9 +85,10 @@ def _check_adam(numbered: Mapping[Any, Any], groups: list[Any]) -> None:
 def _names(groups: list[Any], weights: Mapping[str, Any], notes: list[str]) -> dict[Any, str]:
     """The tensor of each numbered parameter: by ``param_names``, else by their order in the model."""
     numbers = [number for group in groups for number in group["params"]]
-    owners = _owners(weights)
+    own = _owners(weights)
+    owners = dict(zip(bare(own), own.values(), strict=True))
     if all("param_names" in group for group in groups):
-        listed = without_wrappers({str(name): None for group in groups for name in group["param_names"]})
+        listed = bare([str(name) for group in groups for name in group["param_names"]])
         if len(listed) != len(numbers) or len(set(numbers)) != len(numbers):
             raise _LeftOut("its param_names do not name each of its parameters once")
         if unknown := [name for name in listed if name not in owners]:
@@ -125,8 +127,13 @@ def _note_chosen(groups: list[Any], notes: list[str]) -> None:
     }
     listed = "; ".join(f"{name} = {' or '.join(chosen)[:100]}" for name, chosen in values.items() if chosen)
     if listed:
-        notes.append(f"The optimizer was set to {listed}: this does not travel and must be set again where training continues.")
+        notes.append(f"The optimizer was set to {listed}: this must be set again where training continues.")
 
 
 def _differs(value: Any, usual: Any) -> bool:
     return tuple(value) != usual if isinstance(value, (list, tuple)) else value != usual
+
+
+def _betas(groups: list[Any]) -> list[float] | None:
+    pairs = {tuple(float(beta) for beta in group["betas"]) for group in groups if "betas" in group}
+    return list(pairs.pop()) if len(pairs) == 1 else None

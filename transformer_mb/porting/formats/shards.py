@@ -1,0 +1,107 @@
+"""A model in several files: read whole by the index that lists them, and one of them never taken for all of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import PortError
+from ...files.regular import open_regular, read_regular_text
+from ..model import NativeFile
+from ..safety.port_errors import not_installed, system_errors
+from . import FORMATS, Format
+
+INDICES = ("*.index.json", "*.weights.json")  # of Hugging Face, of Keras
+PLACES = "weight_map"  # by tensor, or by layer of Keras, its file or files
+# A number of a number, but for those that count something else than parts.
+NUMBERED = re.compile(r"(?P<word>[a-z]*)[-_.]?0*(?P<part>\d+)[-_]?of[-_]?0*(?P<all>\d+)(?!\d)", re.IGNORECASE)
+COUNTED = {"epoch", "step", "steps", "fold", "run", "seed", "trial", "iter", "e", "s"}
+SUFFIXES = {".safetensors": "safetensors", ".bin": "torch", ".pt": "torch", ".pth": "torch", ".msgpack": "flax"}
+SUFFIXES |= {".h5": "keras", ".pdparams": "paddle", ".npz": "npz"}
+LISTED = 5  # names in a sentence
+
+
+def part_of_several(path: Path) -> str:
+    """Why a file holds a part of a model only, one sentence, or ""."""
+    for index in _indices(path.parent):
+        files = files_of(index)
+        if path.name in files and len(files) > 1:
+            return f"{path} is one of {len(files)} files of a model, which {index.name} lists: name {index} to read them all."
+    found = NUMBERED.search(path.name)
+    if found and found["word"].lower() not in COUNTED and int(found["all"]) > 1 and int(found["part"]) <= int(found["all"]):
+        return (
+            f"{path} is by its name part {found['part']} of {found['all']} of a model: name the index (.index.json) that lists "
+            "them; a file that holds all of a model needs another name."
+        )
+    return ""
+
+
+def index_of(folder: Path) -> Path | None:
+    """The index of a folder that has one."""
+    found = _indices(folder)
+    return found[0] if len(found) == 1 and len(files_of(found[0])) else None
+
+
+def is_index(path: Path) -> bool:
+    if not path.name.endswith(".json"):
+        return False
+    with system_errors(f"{path} cannot be read"), open_regular(path) as file:
+        return file.read(1) == b"{" and bool(files_of(path))
+
+
+def read_shards(index: Path) -> NativeFile:
+    """All tensors of all files that an index lists; raises PortError that names the files that are not there."""
+    files = files_of(index, strict=True)
+    absent = [name for name in files if not (index.parent / name).is_file()]
+    if absent:
+        listed = ", ".join(absent[:LISTED])
+        raise PortError(f"{index} lists {len(files)} files, but {len(absent)} of them are not there: {listed:.300}.")
+    shards = [read_shard(index.parent / name) for name in files]
+    tensors: dict[str, np.ndarray] = {}
+    for name, shard in zip(files, shards, strict=True):
+        if twice := next((one for one in shard.tensors if one in tensors), None):
+            raise PortError(f"{index} must hold each tensor once, but {twice:.80} comes again in {name}.")
+        tensors |= shard.tensors
+    named = _places(index)
+    if shards[0].format != "keras" and (missing := [name for name in named if name not in tensors]):
+        raise PortError(f"{index} lists {len(missing)} tensors that its files do not hold: {', '.join(missing[:LISTED]):.300}.")
+    notes = dict.fromkeys(note for shard in shards for note in shard.notes)
+    return replace(shards[0], tensors=tensors, notes=tuple(notes))
+
+
+def read_shard(path: Path) -> NativeFile:
+    """One file, by the format that its name says."""
+    row: Format = FORMATS[next((name for suffix, name in SUFFIXES.items() if path.name.endswith(suffix)), "safetensors")]
+    missing = [package for package in row.requires if importlib.util.find_spec(package) is None]
+    if missing:
+        raise PortError(f"Reading {path} takes {', '.join(missing)}, {not_installed(missing)}")
+    with system_errors(f"{path} cannot be read"):
+        return row.module.read(path)
+
+
+def _indices(folder: Path) -> list[Path]:
+    return sorted(path for pattern in INDICES for path in folder.glob(pattern) if path.is_file())
+
+
+def _places(index: Path) -> dict[str, Any]:
+    try:
+        tree = json.loads(read_regular_text(index, "configuration"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    places = tree.get(PLACES) if isinstance(tree, dict) else None
+    return places if isinstance(places, dict) else {}
+
+
+def files_of(index: Path, strict: bool = False) -> list[str]:
+    """The names of an index's files, each of its own folder."""
+    places = _places(index)
+    files = [name for one in places.values() for name in (one if isinstance(one, list) else [one])]
+    if strict and not (files and all(isinstance(name, str) and Path(name).name == name for name in files)):
+        raise PortError(f"{index}: {PLACES} must give a file of this folder for each tensor, got {places!r:.80}.")
+    return sorted({name for name in files if isinstance(name, str)})
