@@ -101,3 +101,25 @@ def test_text_goes_through_here_and_through_ctranslate2(padded, tmp_path):
     texts = list(tmb.Translator.load(tmp_path / "ck").translate(["w1 w2 w3"]))
     assert "no token" not in str(texts)
     assert tmb.port(folder, tmp_path / "ct2", to="ctranslate2").holds
+
+
+def test_positions_that_a_folder_numbers_otherwise_are_refused(old):
+    tensors = load_file(old / "model.safetensors")
+    said = {"norm_eps": 1e-12, "pad_id": 0}
+    for start, fits in ((0, True), (2, False)):
+        numbers = np.arange(start, start + tensors["embeddings.position_embeddings.weight"].shape[0])[None]
+        save_file({**tensors, "embeddings.position_ids": numbers}, old / "model.safetensors")
+        if fits:
+            assert read_source(old, "bert", said).model.weights
+            continue
+        with pytest.raises(PortError, match=r"embeddings.position_ids must count from 0, got \[2, 3, 4"):
+            read_source(old, "bert", said)
+
+
+def test_an_output_that_is_said_to_be_apart_and_is_absent_is_no_tie(padded):
+    folder, _ = padded
+    values = json.loads((folder / "config.json").read_text())
+    assert values["tie_word_embeddings"] is True
+    (folder / "config.json").write_text(json.dumps({**values, "tie_word_embeddings": False}))
+    with pytest.raises(PortError, match="tie_word_embeddings is false, but the file holds no lm_head.weight"):
+        read_source(folder, None, {})

@@ -6,6 +6,7 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.proof import d2l_classes
 
 SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 2}
 HEADS = {"num_heads": 2}
@@ -78,3 +79,25 @@ def test_the_books_bert_is_called_what_it_is(tmp_path):
     np.savez(tmp_path / "bert.npz", **tensors, **{"encoder.pos_embedding": np.ones((1, 9, 8), np.float32)})
     with pytest.raises(PortError, match="of D2L's BERT .chapter 14, BERTModel., which no family here reads"):
         read_source(tmp_path / "bert.npz", None, HEADS)
+
+
+def test_learned_positions_as_a_bare_parameter_are_read(saved):
+    tables = {f"{side}.pos_embedding": np.random.default_rng(0).random((1, 30, 8)) for side in ("encoder", "decoder")}
+    model = read_source(saved(**tables), None, HEADS).model
+    assert (model.config.position, model.config.max_len) == ("learned", 30)
+    assert np.array_equal(model.weights["decoder.pos_embedding.weight"], tables["decoder.pos_embedding"][0])
+
+
+def test_settings_that_speak_of_another_family_are_refused_rather_than_passed_by(saved):
+    with pytest.raises(PortError, match="source_positions, output must be absent: the tensors have D2L's names"):
+        read_source(saved(), None, {**HEADS, "output": "decoder.dense", "source_positions": "pe"})
+
+
+def test_a_table_that_d2ls_classes_do_not_compute_is_run_by_ours(saved, tmp_path):
+    """And not taken for a setting of the user's that contradicts them."""
+    report = tmb.port(saved(pe=halves(30)), tmp_path / "m.params", to="mxnet", config=HEADS)
+    (tmp_path / "m.params.config.json").unlink()
+    assert report.holds
+    source = read_source(tmp_path / "m.npz", None, HEADS)
+    native = type(source.native)(format="mxnet", tensors=source.native.tensors)
+    assert "sinusoid_layout = halves" in d2l_classes.why_not(source.model, native, HEADS)

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...config import TransformerConfig
 from ...data.vocabulary import SPECIAL_TOKENS, Vocabulary
 from ...errors import PortError
@@ -101,6 +103,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     native = read_weights(folder)
     own = {n: a for n, a in native.tensors.items() if not n.startswith(HEADS) and n.removeprefix(PREFIX) != POSITION_IDS}
     heads = [name for name in native.tensors if name.startswith(HEADS)]
+    _check_position_ids(native.tensors, folder)
     tensors = {_modern(name): value for name, value in own.items()}
     config = build_config(_fields(fields, tensors), settings, {})
     check_sizes(config, len(tensors))
@@ -147,6 +150,13 @@ def _fields(fields: Fields, tensors: Arrays) -> dict[str, Any]:
         "pooler": "pooler.dense.weight" in tensors,
         "padding_vector_zero": table is not None and 0 <= pad_id < len(table) and not table[pad_id].any(),
     }
+
+
+def _check_position_ids(tensors: Arrays, folder: Path) -> None:
+    """Older releases saved them and computed with what a file held."""
+    for name, array in tensors.items():
+        if name.removeprefix(PREFIX) == POSITION_IDS and not np.array_equal(array.reshape(-1), np.arange(array.size)):
+            raise PortError(f"{folder}: {name} must count from 0, got {array.reshape(-1)[:5].tolist()} at its beginning.")
 
 
 def _modern(name: str) -> str:

@@ -21,6 +21,7 @@ from .named_tensors import check_fractions, model_of
 from .naming_schemes import D2L_SCHEMES, NAMING_SCHEMES, NamingScheme, canonical_name, is_matrix, native_name
 from .position_tables import position_tables
 from .shared_tensors import OUTPUT, SOURCE, TARGET, first_names, under_each_name, under_own_names, untied
+from .stack_layout import AROUND, flat_table
 
 # LayerNorm's default where the file comes from; what else nothing says is the book's, as TransformerConfig has it. Our own
 # models, which no other has the names of, begin with that of TransformerConfig in every framework.
@@ -30,7 +31,7 @@ OURS = {
     "flax": re.compile(r"(.+/)?(en|de)coder/blks/\d+/.*/ln/"),
 }
 # What the model is made of, and what is not a table of positions therefore.
-PART = re.compile(r"(en|de)coder\.(blks|embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\..|pooler\.")
+PART = re.compile(r"(en|de)coder\.(blks|embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.|pooler\.")
 LEARNED = "learned positions must be called encoder.pos_embedding.weight and decoder.pos_embedding.weight, of shape [T, D]."
 OF_D2L = "d2l"  # the value of ``block_names`` that asks for all of the names that D2L's own classes have
 UNTOLD = ("npz", "safetensors")  # containers that are of no framework, and so of no layout
@@ -48,6 +49,11 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     if layout not in (None, "out_in", "in_out"):
         raise PortError(f"linear_layout must be out_in or in_out, got {layout!r}.")
     _check_not_bert(native)
+    if around := [name for name in AROUND if name in settings]:
+        raise PortError(
+            f"{', '.join(around)} must be absent: the tensors have D2L's names, and these settings name layers around the "
+            "stacks of torch.nn or paddle.nn."
+        )
     known = {**native.settings, **settings}
     tables = position_tables(_beside(native), _width(native), known, LEARNED)
     native = replace(native, tensors={name: array for name, array in native.tensors.items() if name not in tables.names})
@@ -65,7 +71,8 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
 def _beside(native: NativeFile) -> dict[str, np.ndarray]:
     """What no layer's name explains, and what ``ignore`` took out."""
     everything = {**native.tensors, **native.ignored}
-    return {name: array for name, array in everything.items() if not PART.match(canonical_name(name, native.format).name)}
+    names = {name: canonical_name(name, native.format).name for name in everything}
+    return {name: array for name, array in everything.items() if not PART.match(f"{names[name]}.")}
 
 
 def _width(native: NativeFile) -> int:
@@ -106,6 +113,8 @@ def _canonical(arrays: Arrays, format_name: str, layout: str | None) -> dict[str
         name, transposed = canonical_name(native, format_name)
         if layout is not None and is_matrix(name):
             transposed = layout == "in_out"
+        if name.endswith(".pos_embedding"):  # a bare parameter [1, T, D]
+            name, array = f"{name}.weight", flat_table(array)
         if name in weights:
             raise PortError(f"Two tensors of the file mean {name}; one of them is {native!r:.80}.")
         as_is = not transposed or array.ndim != 2 or _is_table(name, array, arrays, format_name)

@@ -97,7 +97,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     config = build_config({**recorded, "suppress_ids": decoding.suppress_ids}, settings, {})
     check_ids(decoding, fields.values)
     check_sizes(config, len(native.tensors))
-    _check_ties(fields, config)
+    _check_ties(fields, config, native.tensors)
     weights = canonical_weights({**tensors, **_stored(tables, config)}, NAMES, config, folder)
     source, target, problem = _vocabularies(folder, config)
     unnamed = tuple(number for number in rows_without_token(target) if number not in config.suppress_ids)
@@ -227,9 +227,11 @@ def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
     }
 
 
-def _check_ties(fields: Fields, config: TransformerConfig) -> None:
-    """transformers ignores the tables of a file that its config.json says are one."""
+def _check_ties(fields: Fields, config: TransformerConfig, tensors: Mapping[str, np.ndarray]) -> None:
+    """transformers ignores the tables of a file that its config.json says are one, and makes up those said to be apart."""
     tied, shared = fields.get("tie_word_embeddings", bool, True), fields.get("share_encoder_decoder_embeddings", bool, True)
+    if not tied and HEAD not in tensors:
+        raise PortError(f"{fields.path}: tie_word_embeddings is false, but the file holds no {HEAD}.")
     if tied and not config.tie_output:
         raise PortError(f"{fields.path}: tie_word_embeddings is true, but {HEAD} is not the decoder's embedding table.")
     if tied and shared and not config.share_embeddings:

@@ -47,7 +47,7 @@ STAND_IN_NOTE = (
 )
 AROUND_NOTE = (
     "The file holds the stacks, not the module around them: embeddings, positions and output were computed by this "
-    "project's own formula on both sides of the proof: embedding_scale and position are only as sure as the settings."
+    "project's own formula on both sides of the proof: embedding_scale and position are only as sure as the settings. {masks}"
 )
 SINGLE_NOTES = {
     "encoder": "The file has one stack without cross-attention, read as an encoder: it was called without a mask but for "
@@ -55,6 +55,7 @@ SINGLE_NOTES = {
     "decoder": "The file has one stack without cross-attention, read as a decoder, as architecture says: it was called with a "
     "causal mask.",
 }
+BOTH_MASKS = "The encoder was called without a mask but for padding, the decoder with a causal one."
 TIES = {"share_embeddings": "decoder.embedding.weight", "tie_output": "decoder.dense.weight"}
 TIE_NOTE = "{field} = True: the file and the settings give no tensor for {name}, so that the embedding's table is taken for it."
 
@@ -94,6 +95,8 @@ class Stacks:
 
 def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> PortedModel:
     check_fractions(native.tensors)
+    if "linear_layout" in settings:
+        raise PortError(f"linear_layout must be absent for {stacks.title}, whose framework tells how its Linear weights lie.")
     known = {**native.settings, **settings}
     layout = layout_of(native.tensors, known, stacks.cross)
     tables = _positions(native, layout, known)
@@ -116,7 +119,8 @@ def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> Por
             if fields.get(field) and field not in known and not any(name in note for note in shared)
         ]
         again = [f"{name} equals {first} in every bit: one tensor of two names." for name, first in twins.items()]
-        notes = [AROUND_NOTE, *notes, *tables.notes, *again, *shared, *concluded]
+        around_note = AROUND_NOTE.format(masks=BOTH_MASKS if layout.single is None else "").rstrip()
+        notes = [around_note, *notes, *tables.notes, *again, *shared, *concluded]
         model = model_of(read_in, weights, fields, settings, {}, canonical, notes)
         return replace(model, shown={**unseen, **dict.fromkeys(tables.fields or {}, True)})
     weights |= _stand_ins(weights)

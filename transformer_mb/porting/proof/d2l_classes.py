@@ -60,7 +60,8 @@ def why_not(model: PortedModel, native: NativeFile, settings: Mapping[str, Any])
     if names_ours(native):
         return "D2L's own classes have other names"
     theirs = differing(model.config, native.format)
-    shown = inferred_fields(model.weights, model.config.to_dict())
+    of_tables = {name for name, seen in model.shown.items() if seen}
+    shown = {*inferred_fields(model.weights, model.config.to_dict()), *of_tables}
     chosen = {name: value for name, value in theirs.items() if name not in shown}
     if chosen and len(chosen) == len(theirs) and not native.settings and "trained_by" not in settings:
         listed = "; ".join(f"{name} is {value} there, not {getattr(model.config, name)}" for name, value in chosen.items())
