@@ -23,9 +23,11 @@ UNITS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PositionTables:
-    """``names`` of the tensors that are the sinusoids; ``fields`` of the configuration that they show; a sentence each."""
+    """``names`` of the tensors that are the sinusoids; ``table`` [rows, D], the first of them; ``fields`` of the configuration
+    that they show; a sentence each."""
 
     names: tuple[str, ...] = ()
+    table: np.ndarray | None = None
     fields: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
@@ -37,8 +39,9 @@ def position_tables(tensors: Arrays, width: int, settings: Mapping[str, Any], hi
     """
     offset = settings.get("position_offset", 0)
     found: dict[str, dict[str, Any]] = {}
+    first_table: np.ndarray | None = None
     for name, array in tensors.items():
-        table = flat_table(array)
+        table = _by_position(flat_table(array), width)
         if array.dtype.kind != "f" or table.ndim != 2 or table.shape[1] != width or width % 2 or len(table) < 2:
             continue
         fields = _fields(table, offset if isinstance(offset, int) else 0)
@@ -49,10 +52,13 @@ def position_tables(tensors: Arrays, width: int, settings: Mapping[str, Any], hi
             )
         if fields is not None:
             found[name] = fields
+            first_table = table if first_table is None else first_table
     if not found:
         return PositionTables()
     first = next(iter(found.values()))
-    shown = {**first, "max_len": min(fields["max_len"] for fields in found.values())}
+    rows, wanted = min(fields["max_len"] for fields in found.values()), settings.get("max_len")
+    # Whoever says fewer positions than the table has may do so.
+    shown = {**first, "max_len": wanted if isinstance(wanted, int) and wanted < rows else rows}
     for name, fields in found.items():
         if {**fields, "max_len": 0} != {**first, "max_len": 0}:
             raise PortError(
@@ -60,7 +66,12 @@ def position_tables(tensors: Arrays, width: int, settings: Mapping[str, Any], hi
             )
     layout = shown["sinusoid_layout"]
     note = f"{', '.join(found):.200}: the table of sinusoids ({layout}), which is computed here and not stored."
-    return PositionTables(names=tuple(found), fields=shown, notes=(note,))
+    return PositionTables(names=tuple(found), table=first_table, fields=shown, notes=(note,))
+
+
+def _by_position(table: np.ndarray, width: int) -> np.ndarray:
+    """[rows, D], also of a table that lies [D, rows]."""
+    return table.T if table.ndim == 2 and table.shape[0] == width != table.shape[1] else table
 
 
 def _fields(table: np.ndarray, offset: int) -> dict[str, Any] | None:

@@ -115,5 +115,6 @@ def _named(tensors: Arrays, setting: str, settings: Mapping[str, Any]) -> dict[s
 
 
 def flat_table(array: np.ndarray) -> np.ndarray:
-    """[rows, D], of a table that its owner gave an axis of one, as [1, T, D] or [T, 1, D]."""
-    return array.reshape(array.shape[0] * array.shape[1], array.shape[2]) if array.ndim == 3 and 1 in array.shape[:2] else array
+    """[rows, D], of a table that its owner gave axes of one, as [1, T, D], [T, 1, D] or [1, 1, T, D]."""
+    sizes = [size for size in array.shape if size != 1]
+    return array.reshape(sizes) if array.ndim > 2 and len(sizes) == 2 else array

@@ -31,7 +31,7 @@ class AroundStacks:
         found = position_tables(beside(tensors, layout), config.num_hiddens, config.to_dict(), "")
         self.start = config.position_offset
         if found.fields is not None:
-            self.table = flat_table(tensors[found.names[0]])
+            self.table = found.table
             self.start = 0 if "position_offset" in found.fields else self.start  # a table that begins there
 
     def embedded(self, side: str, tokens: np.ndarray) -> np.ndarray:
