@@ -70,8 +70,11 @@ def test_a_folder_without_a_model_type_must_name_a_class(family, tmp_path):
     say(folder, model_type=None)
     assert read_source(folder, None, {}).family == family
     say(folder, architectures=None)
-    with pytest.raises(PortError, match="model_type must be .* got None"):
-        read_source(folder, family, {})
+    if family == "bert":  # of 2019 and 2020 there are such
+        assert any("taken on trust" in note for note in read_source(folder, family, {}).model.notes)
+    words = {"bert": "it names no model .* from bert", "marian": "model_type must be .* got None"}
+    with pytest.raises(PortError, match=words[family]):
+        read_source(folder, None if family == "bert" else family, {})
     say(folder, model_type=family)
     assert read_source(folder, None, {}).family == family
     say(folder, architectures=["SomebodysOwnModel"])

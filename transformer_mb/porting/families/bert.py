@@ -112,7 +112,7 @@ def read(folder: Path, settings: Mapping[str, Any]) -> PortedModel:
     vocabulary = vocabularies(settings).get("source_vocabulary", vocabulary)
     dropped = f"The task's head stays behind: {', '.join(heads)}." if heads else ""
     model_fields, unknown = fields.native(NATIVE, (*KNOWN, "position_embedding_type", "tie_word_embeddings"))
-    notes = (*native.notes, *unknown, *(note for note in (dropped, problem) if note))
+    notes = (*fields.doubts, *native.notes, *unknown, *(note for note in (dropped, problem) if note))
     run = NativeFile(format="safetensors", tensors=own, settings={"config": model_fields})
     return PortedModel(config=config, weights=weights, source_vocabulary=vocabulary, notes=notes, native=run, shown=absent)
 

@@ -109,6 +109,7 @@ class Fields:
         self.values = read_object(path)
         if (problem := _another_model(self.values, model_type)) and problem != UNNAMED:
             raise PortError(f"{path}: {problem}.")
+        self.doubts = (f"{CONFIG} names no model: that it is a BERT and no kin of it was taken on trust.",) if problem else ()
         self.given: dict[str, str] = {}  # by their name, the setting that may say what is absent
         self.require("per_layer_config", None, None)
 
