@@ -13,6 +13,7 @@ from transformer_mb.data import demo_pairs
 from transformer_mb.errors import ConfigError
 from transformer_mb.training import EpochRecord, TrainingInterrupted, logs, printed_progress
 from transformer_mb.training.printed_progress import Lines
+from transformer_mb.training.whereabouts import LogPlaces
 
 TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
 TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch
@@ -28,7 +29,8 @@ def lines(path) -> list[dict]:
 
 
 def without_speed(path) -> list[dict]:
-    return [{name: value for name, value in line.items() if name != "tokens_per_second"} for line in lines(path)]
+    others = ("tokens_per_second", "training")  # of which the latter, the training's id, differs by its folder
+    return [{name: value for name, value in line.items() if name not in others} for line in lines(path)]
 
 
 def test_each_line_is_a_reading_or_a_validation(tmp_path):
@@ -96,7 +98,7 @@ def test_tensorboard_reads_the_figures_and_no_step_twice(tmp_path):
     found = scalars(folder)
     assert [step for step, _ in found["loss"]] == [3, 6, 8]
     # A run that is resumed from an earlier step, as after a kill, outdoes what came after it.
-    with logs.opened_logs(None, str(folder), 6) as (writer,):
+    with logs.opened_logs(LogPlaces(tensorboard=str(folder)), 6) as (writer,):
         writer.write(7, 3, {"loss": 5.0})
     trained = train(tmp_path / "model", validation_lines=3, resume=True)
     found = scalars(folder)
@@ -112,7 +114,8 @@ def test_writing_for_tensorboard_imports_no_framework(tmp_path):
     code = f"""
 import sys
 from transformer_mb.training.logs import opened_logs
-with opened_logs(None, {str(tmp_path)!r}, 0) as (writer,):
+from transformer_mb.training.whereabouts import LogPlaces
+with opened_logs(LogPlaces(tensorboard={str(tmp_path)!r}), 0) as (writer,):
     writer.write(1, 1, {{"loss": 1.0}})
 assert not {{"tensorflow", "torch", "jax"}} & set(sys.modules), sys.modules.keys()
 """

@@ -39,10 +39,10 @@ def curve_figure(xs: Sequence[float], ys: Sequence[float], *, x: str, y: str, ti
     return figure
 
 
-def draw_losses(path: Path | None, losses: Sequence[float], normalization: str) -> None:
-    """The losses of all finished epochs in a file; nothing before the first has ended."""
+def draw_losses(path: Path | None, losses: Sequence[float], normalization: str, source: str | None = None) -> None:
+    """The losses of all finished epochs in a file; nothing before the first has ended. ``source``: see ``save_figure``."""
     if path is not None and losses:
-        save_figure(loss_figure(losses, f"Training, {len(losses)} epochs", LABELS[normalization]), path)
+        save_figure(loss_figure(losses, f"Training, {len(losses)} epochs", LABELS[normalization]), path, source)
 
 
 class Divergence(Protocol):

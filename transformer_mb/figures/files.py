@@ -56,17 +56,21 @@ def check_figure_path(
         require_matplotlib()
 
 
-def save_figure(figure: Any, path: Path | str) -> None:
-    """Write a matplotlib Figure as its file's ending says; raises PictureError for an ending that nothing here writes."""
+def save_figure(figure: Any, path: Path | str, source: str | None = None) -> None:
+    """Write a matplotlib Figure as its file's ending says; raises PictureError for an ending that nothing here writes.
+
+    ``source``: by whom it is, which the file holds unseen.
+    """
+    known = {"metadata": {"Source": source}} if source else {}
     path = Path(path)
     if check_ending(path) == ".html":
-        save_page([as_svg(figure)], path)
+        save_page([as_svg(figure, **known)], path)
         return
     with replaced_file(path) as file:
         if path.suffix.lower() == ".svg":
-            file.write(as_svg(figure).encode("utf-8"))
+            file.write(as_svg(figure, **known).encode("utf-8"))
         else:
-            _draw(figure, file, format="png", dpi=DOTS)
+            _draw(figure, file, format="png", dpi=DOTS, **known)
 
 
 def save_page(documents: Iterable[str], path: Path) -> None:
@@ -76,13 +80,13 @@ def save_page(documents: Iterable[str], path: Path) -> None:
     write_whole(path, PAGE.format(title=html.escape(printable(path.stem)), figures=drawn))
 
 
-def as_svg(figure: Any) -> str:
+def as_svg(figure: Any, **options: Any) -> str:
     """An SVG document whose text stays text: it can be searched, and whoever shows it finds a font for every alphabet."""
     import matplotlib
 
     stream = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        _draw(figure, stream, format="svg")
+        _draw(figure, stream, format="svg", **options)
     return stream.getvalue()
 
 

@@ -40,7 +40,7 @@ def check_result_file(path: Path | None, force: bool, never: Iterable[Path | str
 
 def check_apart(path: Path | None, never: Iterable[Path | str | None]) -> None:
     """Refuse a file that is one of ``never``, or that lies inside a folder of them; raises DestinationError."""
-    if path is None or is_special(path) or _is_stream(path):
+    if path is None or is_special(path) or is_stream(path):
         return
     other = part_of(path, never)
     if other is not None:
@@ -65,7 +65,7 @@ def is_new_file(path: Path) -> bool:
 
 def check_new(path: Path) -> None:
     """Refuse a file that is there already and holds anything; raises DestinationError."""
-    if path.is_file() and not is_new_file(path) and not _is_stream(path):
+    if path.is_file() and not is_new_file(path) and not is_stream(path):
         raise DestinationError(
             f"{path} must be a new file, but there is one already: name another one, or replace it with --force."
         )
@@ -85,7 +85,7 @@ def check_writable(path: Path | None) -> None:
     for code, holds in problems.items():
         if holds:
             raise OSError(code, os.strerror(code), str(path))
-    if not is_special(path) and not _is_stream(path):
+    if not is_special(path) and not is_stream(path):
         try:
             with staged(folder):  # some folders, such as those of /proc, look as if they took files
                 pass
@@ -98,7 +98,7 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Whether a name such as /dev/stdout or /dev/fd/3 stands for what is open already, be it a file."""
     return path.is_symlink() and path.absolute().parts[1] in ("dev", "proc")
 
@@ -115,7 +115,7 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
     A pipe or a device, such as /dev/stdout, is written to and never replaced. Raises OSError.
     """
     check_writable(path)
-    if is_special(path) or _is_stream(path):
+    if is_special(path) or is_stream(path):
         with path.open("wb") as file:
             yield file
         return

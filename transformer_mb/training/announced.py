@@ -20,6 +20,7 @@ def notes(job: Job) -> list[str]:
     known, precision = BUILT_IN.get(job.backend.name), job.recipe.precision
     if known and precision in known.on_gpu and job.backend.hardware is None:  # a processor has no such products
         notes.append(f"note: precision {precision} has no effect on {job.backend.device_name}")
+    notes += [f"note: {sentence}" for sentence in job.logs.notes]
     if job.validation_dropped:
         notes.append(f"note: validation pairs longer than batch_tokens: {job.validation_dropped:,} dropped from its loss")
     if job.described["digest"] == job.described.get("validation_digest"):

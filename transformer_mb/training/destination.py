@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 
 from ..checkpoint import check_destination
-from ..checkpoint.files import FILES, holds_checkpoint
+from ..checkpoint.files import FILES, TRAINER, holds_checkpoint, read_object
 from ..errors import CheckpointError
+from ..files.locks import LockHeldError, locked
+from ..files.made_parents import made_parents
 from ..files.staging import staged
-from ..files.whole_folder import tidied
+from ..files.whole_folder import current_folder, tidied
+
+SAVE = "save"  # in trainer.json: an id of each save
 
 
 def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) -> Path | None:
@@ -40,11 +47,53 @@ def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) ->
     return folder
 
 
-def check_still_new(folder: Path) -> None:
-    """Refuse a checkpoint that came while this training ran, such as that of another one that began at the same time."""
+def contents(folder: Path) -> str:
+    """What tells one save of a training from every other; "" where there is no checkpoint."""
+    if not holds_checkpoint(folder):
+        return ""
+    place = current_folder(folder)
+    try:
+        saved = read_object(place / TRAINER).get(SAVE)
+        return saved if isinstance(saved, str) else hashlib.sha256((place / TRAINER).read_bytes()).hexdigest()
+    except (CheckpointError, OSError):
+        return "a model alone"
+
+
+def check_as_found(folder: Path, found: str) -> None:
+    """Refuse a folder that holds another checkpoint than it did, such as that of a training which went on in another place."""
     check_destination(folder)
-    if holds_checkpoint(folder):
+    if contents(folder) not in ("", found):
         raise CheckpointError(
-            f"{folder} held no checkpoint when this training began, but another training has written there meanwhile: it "
-            "stays as it is, and this training is not saved. Train again with another folder."
+            f"{folder} held {'another' if found else 'no'} checkpoint when this training looked last, but another training has "
+            "written there meanwhile: it stays as it is, and this training is not saved. Train again with another folder, or "
+            "resume from what is there."
         )
+
+
+def check_untrained(folder: Path) -> None:
+    """Refuse a folder that a training of another process writes to now; raises CheckpointError."""
+    if folder.absolute().parent.is_dir():
+        with _lock_of(folder):
+            pass
+
+
+@contextmanager
+def trained_alone(folder: Path, found: str) -> Iterator[None]:
+    """No other training begins in the folder, which holds what was ``found`` there; raises CheckpointError."""
+    with made_parents(folder.absolute()), _lock_of(folder):
+        check_as_found(folder, found)
+        yield
+
+
+@contextmanager
+def _lock_of(folder: Path) -> Iterator[None]:
+    place = folder.resolve()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(place.parent, place.name, "training", limit=0.0))
+        except LockHeldError as error:
+            raise CheckpointError(
+                f"{folder} must be a folder that no other training writes to, but {error.strerror}: wait for its end, "
+                "end it, or name another folder."
+            ) from None
+        yield

@@ -24,19 +24,19 @@ from .begun import begun_model, check_pairs, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource, validation_pairs
 from .decoding_options import DecodingOptions
-from .destination import check_folder
+from .destination import check_folder, check_untrained, contents
 from .initial_model import config_of, initial_model
 from .lengths import within_lengths
-from .logs import check_logs
+from .own_files import id_in, id_of
 from .recipe import TrainingRecipe
 from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
 from .vocabularies import Vocabularies, check_together, named_vocabularies
+from .whereabouts import LogPlaces, log_places, own_device, where
 
 SAVES = ("save_every", "save_every_steps")
-# What a resume goes on with, where it says nothing else, beside backend, device and dtype.
-KEPT = (*SAVES, "log", "tensorboard")
+MANY = 1 << 20  # words, where the model's own options are looked at before there are vocabularies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Given:
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """Everything ready to train. ``state``: where training stands; ``described``: what trainer.json is to say;
-    ``is_new``: the folder held no checkpoint that may be replaced."""
+    ``found``: what the folder held (``destination.contents``), and is to hold until the first save."""
 
     backend: Backend
     config: TransformerConfig
@@ -63,7 +63,7 @@ class Job:
     state: TrainingState
     described: Mapping[str, Any]
     folder: Path | None = None
-    is_new: bool = False
+    found: str = ""
     save_every: int = RUN_DEFAULTS["save_every"]
     save_every_steps: int | None = None
     resume: Checkpoint | None = None
@@ -73,8 +73,7 @@ class Job:
     validation_batches: Batches | None = None
     validation_dropped: int = 0
     decoding: DecodingOptions
-    log: str | None = None
-    tensorboard: str | None = None
+    logs: LogPlaces = field(default_factory=LogPlaces)
 
     @property
     def place(self) -> str:
@@ -109,10 +108,15 @@ def prepare(
         raise ConfigError(f'resume must be True, False or "auto", got {resume!r}.')
     by_command = given is None
     given, asked, as_asked = given or Given(), settings, resume
-    out = asked.run.get("out")
+    place, out = place or Place.of_one(), asked.run.get("out")
     if resume == "auto":
         resume = bool(out) and holds_checkpoint(Path(str(out)))
+    if not resume:
+        _check_asked(asked, given, by_command)
     folder = check_folder(out, resume, force)
+    if folder is not None and not place.rank:
+        check_untrained(folder)
+    found = "" if folder is None else contents(folder)
     checkpoint = training_of(folder) if resume else None
     begun = {} if checkpoint is None else checkpoint.trainer or {}
     state = TrainingState() if checkpoint is None else TrainingState.from_dict(begun)
@@ -121,14 +125,13 @@ def prepare(
         raise ConfigError(f"Training must be resumed with the preset it began with, {before.preset}, got {asked.preset}.")
     initial = initial_model(asked, as_asked, checkpoint is not None)
     settings = asked.over(before)
-    logs: dict[str, Any] = {name: settings.run.get(name) for name in ("log", "tensorboard")}
     files = [settings.data[name] for name in FILES if settings.data.get(name)]
-    check_logs(**logs, replace=force or bool(resume), never=(out, *files))
+    known: dict[str, Any] = {"identity": id_in(begun) or id_of(asked), "unmarked": bool(begun) and id_in(begun) is None}
+    logs = log_places(asked.run, before.run, (out, *files), goes_on=bool(as_asked), replace=force, **known)
     _check_places(before.data, asked.data, given)
-    run = _where(asked.run, before.run, given.backend)
-    place = place or Place.of_one()
+    run = where(asked.run, before.run, given.backend)
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
-    backend = given.backend or get_backend(run["backend"], _own_device(run["device"], place), run["dtype"])
+    backend = given.backend or get_backend(run["backend"], own_device(run["device"], place), run["dtype"])
     recipe, decoding = settings.recipe(), settings.decoding_options()
     check_offered(backend.name, backend.dtype, backend.trainer_class, recipe)
     if checkpoint is not None:
@@ -149,8 +152,9 @@ def prepare(
     measured = None
     if validation:
         measured = within_lengths(CorpusSource(validation), both, recipe, config.max_len, given.validation, settings.data, True)
-    kept = {name: settings.run[name] for name in KEPT if settings.run.get(name) is not None}
-    described = {**settings.data, "preset": settings.preset, "run": {**_named(run, backend), **kept}}
+    kept = {name: settings.run[name] for name in SAVES if settings.run.get(name) is not None}
+    kept |= {**logs.named(), "id": logs.identity}
+    described = {**settings.data, "preset": settings.preset, "run": {**named(run, backend), **kept}}
     described |= _digests("", pairs)
     described |= {"init_from": asked.run["init_from"]} if initial is not None else {}
     described |= {"decoding": settings.decoding} if settings.decoding else {}
@@ -172,7 +176,7 @@ def prepare(
         state=state,
         described=described,
         folder=folder,
-        is_new=not resume and not force,
+        found=found,
         **saves,
         resume=checkpoint,
         initial=initial,
@@ -181,8 +185,21 @@ def prepare(
         validation_batches=None if measured is None else _batches(measured, recipe, config, backend, measured=True),
         validation_dropped=0 if measured is None else measured.counts.too_long,
         decoding=decoding,
-        **logs,
+        logs=logs,
     )
+
+
+def _check_asked(asked: Settings, given: Given, by_command: bool) -> None:
+    """Whatever can be wrong with the options of a new training alone: it is said before anything of a folder or a file."""
+    recipe = asked.recipe()
+    asked.decoding_options()
+    requested_name(None if given.backend is not None else asked.run.get("backend"))
+    check_limits(**{name: asked.run.get(name) for name in SAVES})
+    if not asked.run.get("init_from"):  # whose model decides on the rest
+        many: dict[str, Any] = {"source_vocab_size": MANY, "target_vocab_size": MANY, "pad_id": 0, "bos_id": 1, "eos_id": 2}
+        check_validation(asked.config(**many), recipe, bool(given.validation or asked.data.get("validation")), None)
+    if given.pairs is None and not asked.data.get("source"):
+        raise ConfigError(_missing_pairs(False, by_command))
 
 
 def _check_places(begun: Mapping[str, Any], asked: Mapping[str, Any], given: Given) -> None:
@@ -217,27 +234,6 @@ def _batches(
         # A loss per step counts its padding too.
         trimmed=recipe.normalization == "tokens" and not backend.trainer_class.few_shapes,
     )
-
-
-def _where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend | None) -> dict[str, Any]:
-    """Backend, device and dtype: as asked, then as training began, then as the environment says."""
-    if backend is not None:
-        return {"backend": backend.name, "device": backend.device_name, "dtype": backend.dtype}
-    name = requested_name(asked.get("backend") or before.get("backend"))
-    before = before if name == before.get("backend") else {}
-    device = asked.get("device") or before.get("device")
-    return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}
-
-
-def _named(run: Mapping[str, Any], backend: Backend) -> dict[str, Any]:
-    """Where it runs, in names: Python may give objects of the framework's."""
-    device = run["device"]
-    return {**run, "device": device if isinstance(device, str | None) else backend.device_name, "dtype": backend.dtype}
-
-
-def _own_device(device: Any, place: Place) -> Any:
-    """Of several processes on one machine each has a GPU of its own, unless the device has a number."""
-    return device if place.size == 1 or str(device) not in ("cuda", "gpu") else f"{device}:{place.local_rank}"
 
 
 def _missing_pairs(resume: bool, by_command: bool) -> str:

@@ -14,15 +14,19 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ..errors import ConfigError
+from ..errors import ConfigError, DestinationError
 from ..extras import install_command
 from ..files.staging import staged
 from ..files.whole_file import check_apart, check_result_file, write_whole
+from .own_files import EVENTS, KEY, own_lines
 from .progress import Progress, Reading
 from .state import ValidationRecord
+
+if TYPE_CHECKING:
+    from .whereabouts import LogPlaces
 
 # Its EventFileWriter would import TensorFlow, where that is installed, beside the framework that trains.
 RECORD_WRITER = "tensorboard.summary.writer.record_writer"
@@ -70,12 +74,17 @@ class Logged(Progress):
 
 
 class JsonLines(Logged):
-    """One JSON object per line."""
+    """One JSON object per line, the first with the training's id."""
+
+    def __init__(self, file: IO[Any], warn: Callable[[str], None], first: Mapping[str, str]):
+        super().__init__(file, warn)
+        self._first = dict(first)
 
     def write(self, step: int, epoch: int, figures: Mapping[str, float | None]) -> None:
         measured = {name: value for name, value in figures.items() if value is not None}
-        self.file.write(json.dumps({"step": step, "epoch": epoch, **measured}) + "\n")
+        self.file.write(json.dumps({"step": step, "epoch": epoch, **measured, **self._first}) + "\n")
         self.file.flush()
+        self._first.clear()
 
 
 class TensorBoard(Logged):
@@ -134,32 +143,37 @@ def _check_folder(folder: Path) -> None:
 
 
 @contextmanager
-def opened_logs(
-    log: str | None, tensorboard: str | None, step: int, warn: Callable[[str], None] = warnings.warn
-) -> Iterator[list[Progress]]:
-    """What writes them, of a training that begins or goes on after ``step`` steps. Raises OSError where one cannot begin."""
+def opened_logs(places: LogPlaces, step: int, warn: Callable[[str], None] = warnings.warn) -> Iterator[list[Progress]]:
+    """What writes them, of a training that begins or goes on after ``step`` steps.
+
+    Raises OSError where one cannot begin, and DestinationError where another training has begun a log meanwhile.
+    """
     with ExitStack() as files:
         logs: list[Logged] = []
-        if log is not None:
-            path = Path(log)
-            write_whole(path, "".join(_until(path, step)))
-            logs.append(JsonLines(path.open("a", encoding="utf-8"), warn))
+        if places.log is not None:
+            path = Path(places.log)
+            first, kept = {KEY: places.identity}, _kept(path, step, places)
+            write_whole(path, "".join(kept))
+            logs.append(JsonLines(path.open("a", encoding="utf-8"), warn, {} if kept else first))
             files.callback(logs[-1].close)
-        if tensorboard is not None:
-            folder = Path(tensorboard)
+        if places.tensorboard is not None:
+            folder = Path(places.tensorboard)
             folder.mkdir(parents=True, exist_ok=True)
             # TensorBoard reads a folder's files in the order of their names.
-            name = f"events.out.tfevents.{time.time_ns() // 1000:017d}.{uuid4().hex[:8]}"
+            name = f"{EVENTS}{time.time_ns() // 1000:017d}.{places.identity}.{uuid4().hex[:8]}"
             logs.append(TensorBoard((folder / name).open("xb"), warn, step))
             files.callback(logs[-1].close)
         yield list(logs)
 
 
-def _until(path: Path, step: int) -> Iterator[str]:
-    """The whole lines of an earlier log up to this step; one that a kill cut off is no JSON, or has no end."""
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else ():
-        try:
-            if line.endswith("\n") and json.loads(line)["step"] <= step:
-                yield line
-        except (ValueError, TypeError, KeyError):
-            continue
+def _kept(path: Path, step: int, places: LogPlaces) -> list[str]:
+    """The lines of this training's earlier log up to a step, the first with its id."""
+    try:
+        lines = [line for line in own_lines(path, places.identity, places.unmarked) if json.loads(line)["step"] <= step]
+    except DestinationError:
+        if not places.replace:
+            raise
+        return []
+    if lines:
+        lines[0] = json.dumps({**json.loads(lines[0]), KEY: places.identity}) + "\n"
+    return lines

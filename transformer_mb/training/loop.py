@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from ..backend import Backend
-from ..checkpoint import Checkpoint, check_destination, check_nothing_lost, write_checkpoint
+from ..checkpoint import Checkpoint, check_nothing_lost, write_checkpoint
 from ..data.vocabulary import Vocabulary
 from ..distributed import Alone, Processes
 from ..errors import CheckpointError, ConfigError
@@ -20,7 +22,7 @@ from ..trainer import Trainer
 from .agreement import Agreement, told_of_processes
 from .batches import EpochBatches
 from .begun import recipe_of
-from .destination import check_still_new
+from .destination import SAVE, check_as_found, contents
 from .greedy_scores import Translated
 from .interruption import CTRL_C, Interruption
 from .progress import Progress, Reading
@@ -54,7 +56,7 @@ def train_model(
     recipe: TrainingRecipe,
     *,
     folder: Path | str | None = None,
-    is_new: bool = False,
+    found: str | None = None,
     vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
     resume: Checkpoint | None = None,
     save_every: int | None = None,
@@ -71,7 +73,8 @@ def train_model(
     Args:
         folder: where checkpoints go: at the end, at one of the ``signals``, after every ``save_every`` epochs, and after
             every ``save_every_steps`` steps. None saves none.
-        is_new: the folder held no checkpoint when it was looked at: the first save refuses one that has come meanwhile.
+        found: what the folder held when it was looked at (``destination.contents``), None: now. A save refuses a checkpoint
+            that has come there since.
         vocabularies: source and target, for the checkpoint.
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
@@ -88,7 +91,7 @@ def train_model(
     Raises:
         TrainingInterrupted: after such a signal, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
             infinite; the last checkpoint stays. CheckpointError: the folder holds vocabularies, but none are given; or
-            what ``is_new`` refuses.
+            what ``found`` refuses.
             DistributedError: another process has ended, or does not hold the same weights.
     """
     progress = progress or Progress()
@@ -99,6 +102,7 @@ def train_model(
     check_validation(model.config, recipe, validation is not None, resume)
     if place is not None:
         check_nothing_lost(place, vocabularies=vocabularies is not None, training=True)
+        found = contents(place) if found is None else found
     if not recipe.translates:
         translated = None
     elif translated is None:
@@ -111,7 +115,7 @@ def train_model(
     span = Span(recipe.warmup_steps, total, model.config.num_hiddens)
 
     def write() -> None:
-        nonlocal is_new
+        nonlocal found
         current, best = backend.get_weights(trainer.gathered()), kept.better_than_current(state)
         check_finite(backend, model, current, next(batches.epoch(0)), state)
         if place is not None:
@@ -121,13 +125,12 @@ def train_model(
                 source_vocabulary=vocabularies[0] if vocabularies else None,
                 target_vocabulary=vocabularies[1] if vocabularies else None,
                 optimizer=trainer.state_dict(),
-                trainer={**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {})},
+                trainer={**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {}), SAVE: (saved := uuid4().hex)},
                 last=None if best is None else current,
                 kept=kept.beside(),
             )
-            check = check_still_new if is_new else check_destination
-            agreement.by_rank_0(lambda: write_checkpoint(place, checkpoint, check))
-            is_new = False
+            agreement.by_rank_0(lambda: write_checkpoint(place, checkpoint, partial(check_as_found, found=found or "")))
+            found = saved
             progress.saved(place, state)
 
     # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.

@@ -20,6 +20,7 @@ from ..inference.translation import Translator
 from ..registry import chosen_backend
 from .announced import notes, opening
 from .corpus import CorpusCounts
+from .destination import trained_alone
 from .greedy_scores import Translated
 from .interruption import CTRL_C
 from .job import Given, Job, prepare
@@ -200,14 +201,16 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
     with ExitStack() as stack:
         shown = stack.enter_context(_shown(job, progress))
         if not job.processes.rank and not job.is_finished:  # the first of several processes writes
-            shown = Together(shown, *stack.enter_context(opened_logs(job.log, job.tensorboard, job.state.step, shown.warned)))
+            if job.folder is not None:
+                stack.enter_context(trained_alone(job.folder, job.found))
+            shown = Together(shown, *stack.enter_context(opened_logs(job.logs, job.state.step, shown.warned)))
         state = train_model(
             job.backend,
             model,
             job.batches,
             job.recipe,
             folder=job.folder,
-            is_new=job.is_new,
+            found=job.found,
             vocabularies=job.vocabularies,
             resume=job.resume,
             save_every=job.save_every,

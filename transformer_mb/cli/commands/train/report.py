@@ -64,9 +64,12 @@ def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, 
 
     Where nothing was left to train, backend, device and dtype are those of the training, and there is no speed.
     """
+    from ....training.own_files import marked
+
     best = trained.best
     return {
         "folder": str(trained.folder),
+        "written_by": marked(job.logs.identity),
         **_where_it_ran(job),
         "epoch": trained.state.epoch,
         "step": trained.state.step,

@@ -150,16 +150,20 @@ def prepared(settings: Any, given: dict[str, Any], *, force: bool, **how: Any) -
     from ....figures.files import check_figure_path
     from ....files.whole_file import check_apart, check_result_file
     from ....training.job import prepare
+    from ....training.own_files import check_own_result
 
     curve, json_file = given.get("loss_curve"), given.get("json_file")
     others = [settings.run["out"], given.get("config_file"), *data_files(settings.data)]
-    check_figure_path(curve, "--loss-curve", force=force, never=(*others, json_file))
-    check_result_file(json_file, force, others)
+    may_be_own = force or bool(how["resume"])
+    check_figure_path(curve, "--loss-curve", force=may_be_own, never=(*others, json_file))
+    check_result_file(json_file, may_be_own, others)
     with Counting() as counting:  # of several processes the first speaks
         tell: dict[str, Any] = {} if how.get("place") and how["place"].rank else {"tell": counting.tell}
         job = prepare(settings, force=force, **how, **tell)
     for path in (curve, json_file):  # a training that is resumed knows its data by itself
         check_apart(path, data_files(job.described))
+        if not force:
+            check_own_result(path, job.logs.identity)
     carry_out(job, curve, json_file)
 
 
@@ -174,12 +178,13 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     from ....training import Progress, TrainingInterrupted, TrainingState
     from ....training.announced import notes, opening
     from ....training.interruption import ENDINGS
+    from ....training.own_files import marked
     from ....training.run import execute
     from ...reporting import say, tell, write_json
     from .report import closing_lines, little_learned, results
 
     def draw(state: TrainingState) -> None:
-        draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization)
+        draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization, marked(job.logs.identity))
 
     if job.processes.rank:  # the first of several processes tells, draws and saves
         execute(job, Progress(), ENDINGS)
