@@ -117,9 +117,9 @@ def test_what_is_not_written_is_said(cli, settings_file, tmp_path):
 
 def test_a_command_that_is_given_again_replaces_its_own_pictures_and_results(cli, fails, settings_file, tmp_path):
     own = ("--loss-curve", tmp_path / "loss.svg", "--json", tmp_path / "m.json", "--log", tmp_path / "m.jsonl")
-    command = ("train", settings_file, "--out", tmp_path / "m", "--resume", "auto", *own)
+    command = ("train", settings_file, "--out", tmp_path / "m", "--resume", "auto")
     for epochs in (1, 2, 2):
-        assert cli(*command, "--epochs", epochs).status == 0
+        assert cli(*command, "--epochs", epochs, *own).status == 0
     assert steps(tmp_path / "m.jsonl") == [3, 6] and json.loads((tmp_path / "m.json").read_text())["epoch"] == 2
     for name, option in (("mine.svg", "--loss-curve"), ("mine.json", "--json")):
         (tmp_path / name).write_text("mine")

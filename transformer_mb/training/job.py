@@ -33,7 +33,7 @@ from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
 from .vocabularies import Vocabularies, check_together, named_vocabularies
-from .whereabouts import LogPlaces, log_places, own_device, where
+from .whereabouts import LogPlaces, in_names, log_places, own_device, where
 
 SAVES = ("save_every", "save_every_steps")
 MANY = 1 << 20  # words, where the model's own options are looked at before there are vocabularies
@@ -153,8 +153,8 @@ def prepare(
     if validation:
         measured = within_lengths(CorpusSource(validation), both, recipe, config.max_len, given.validation, settings.data, True)
     kept = {name: settings.run[name] for name in SAVES if settings.run.get(name) is not None}
-    kept |= {**logs.named(), "id": logs.identity}
-    described = {**settings.data, "preset": settings.preset, "run": {**named(run, backend), **kept}}
+    ran = {**in_names(run, backend), **kept, **logs.named()}
+    described = {**settings.data, "preset": settings.preset, "id": logs.identity, "run": ran}
     described |= _digests("", pairs)
     described |= {"init_from": asked.run["init_from"]} if initial is not None else {}
     described |= {"decoding": settings.decoding} if settings.decoding else {}

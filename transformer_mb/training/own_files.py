@@ -41,8 +41,7 @@ def id_of(settings: Settings) -> str:
 
 def id_in(trainer: Mapping[str, Any]) -> str | None:
     """The one that trainer.json holds; older ones hold none."""
-    run = (trainer.get("data") or {}).get("run") or {}
-    found = run.get("id")
+    found = (trainer.get("data") or {}).get("id")
     return found if isinstance(found, str) and re.fullmatch("[0-9a-f]{16}", found) else None
 
 

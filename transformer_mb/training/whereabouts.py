@@ -85,7 +85,7 @@ def where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend 
     return {"backend": name, "device": device, "dtype": asked.get("dtype") or before.get("dtype") or RUN_DEFAULTS["dtype"]}
 
 
-def named(run: Mapping[str, Any], backend: Backend) -> dict[str, Any]:
+def in_names(run: Mapping[str, Any], backend: Backend) -> dict[str, Any]:
     """Where it runs, in names: Python may give objects of the framework's."""
     device = run["device"]
     return {**run, "device": device if isinstance(device, str | None) else backend.device_name, "dtype": backend.dtype}
