@@ -100,6 +100,7 @@ def replacing(pattern, content, times=1):
 
 DOUBLING = {"type": "Replace", "pattern": {"String": "q"}, "content": "qq"}
 GOOD = bpe("<s>", "</s>", "<pad>", "<unk>", unk_token="<unk>")
+MARKS = "\u00bd\u2026\u2122\u20ac\u00a9\u00ae\u00b5\u2030"
 HOSTILE = {
     "a trie that points anywhere": of(GOOD, normalizer=charsmap(16, *[0xFFFFFFFF] * 4)),
     "a trie of 2 GB": of(GOOD, normalizer=charsmap(0x7FFFFFFF, 1, 2, 3)),
@@ -127,6 +128,14 @@ def test_a_tokenizer_that_would_end_the_program_is_refused_in_a_sentence(name, t
     else:
         assert name == "no trie"
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_many_replacements_that_do_not_build_on_one_another_are_harmless():
+    parts = [{"type": "Replace", "pattern": {"String": mark}, "content": "abe"} for mark in MARKS]
+    vocabulary = SubwordVocabulary("tokenizers", of(GOOD, normalizer={"type": "Sequence", "normalizers": parts}))
+    assert vocabulary.pieces("\u2026g") == ["a", "b", "e", "g"]
+    with pytest.raises(DataError, match="must have at most 1,000 replacements, got 2,000"):
+        SubwordVocabulary("tokenizers", of(GOOD, normalizer={"type": "Sequence", "normalizers": parts[:1] * 2000}))
 
 
 def test_a_crash_at_one_text_is_an_error_of_that_text(monkeypatch):

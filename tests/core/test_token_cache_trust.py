@@ -136,6 +136,15 @@ def test_a_corpus_that_changes_while_it_is_read_makes_no_entry(corpus, tmp_path,
     assert lists(cached(tmp_path / "cache", corpus, **options)) == lists(tokenized(files, build_vocabularies(files)))
 
 
+def test_two_readings_are_of_one_text_without_a_cache_too(corpus):
+    files = CorpusFiles(corpus, num_examples=5)
+    both = build_vocabularies(files)
+    assert len(tokenized(files, both)) == 5
+    corpus.write_text(TEXT + "more\tplus\n", encoding="utf-8")
+    with pytest.raises(DataError, match="must stay as it is while it is read"):
+        tokenized(files, both)
+
+
 def test_a_folder_that_everyone_may_write_to_is_refused(corpus, tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir()

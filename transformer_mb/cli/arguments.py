@@ -35,7 +35,7 @@ class Command(TyperCommand):
                 ctx.fail(f"{parameter.opts[0]} must be given once, got it twice.")
             seen.add(parameter)
         for parameter in filter(_is_path, self.params):
-            value = values.get(parameter.name)
+            value = values.get(str(parameter.name))
             for one in value if isinstance(value, list | tuple) else [value]:
                 if isinstance(one, str) and is_address(one):
                     name = (parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar) or ""

@@ -73,8 +73,12 @@ class Columns:
             raise DataError(self._too_few(line, len(cells)))
         pair = cells[self._places[0]], cells[self._places[1]]
         if self._chosen is None:
-            self._compare(cells)
-            self._look(pair)
+            if len(cells) == 2 and 2 in self._widths:  # nearly every line
+                self._fitting += 1
+            else:
+                self._compare(cells)
+            if self._fitting <= FIRST:
+                self._look(pair)
         return pair
 
     def _too_few(self, line: str, count: int) -> str:
@@ -108,8 +112,7 @@ class Columns:
         raise DataError(f"{what}; {how}")
 
     def _look(self, pair: tuple[str, str]) -> None:
-        if self._fitting <= FIRST:
-            self._numbers = [so_far and bool(NUMBER.fullmatch(side)) for so_far, side in zip(self._numbers, pair, strict=True)]
+        self._numbers = [so_far and bool(NUMBER.fullmatch(side)) for so_far, side in zip(self._numbers, pair, strict=True)]
         if self._fitting == FIRST:
             self.check()
 

@@ -23,6 +23,8 @@ BLOCK = 1 << 20  # bytes
 class CorpusFiles:
     """(source, target) sentences of files; the arguments are those of ``read_pairs``, and ``tell`` hears how far a reading is.
 
+    A reading whose bytes are not those of the one before ends with DataError: vocabularies and ids are to be of one text.
+
     Attributes:
         bad_lines: of the last reading.
     """
@@ -46,7 +48,7 @@ class CorpusFiles:
 
     def __iter__(self) -> Iterator[Pair]:
         self.bad_lines = BadLines(self.bad_lines.action)
-        self._read, read = None, dict[str, _Hashed]()
+        read = dict[str, _Hashed]()
 
         def opened(name: str) -> BufferedReader:
             read[name] = _Hashed(name)
@@ -58,7 +60,9 @@ class CorpusFiles:
                 if number % TOLD_EVERY == 0:
                     self._tell(f"{self.paths[0]}: {number:,} pairs read")
                 yield pair
-            self._read = [read[fspath(path)].whole() for path in self.paths]
+            before, self._read = self._read, [read[fspath(path)].whole() for path in self.paths]
+            if before not in (None, self._read):
+                raise self._changed()
         finally:
             for file in read.values():
                 file.release()
@@ -89,8 +93,11 @@ class CorpusFiles:
     def check_read(self, digest: str) -> None:
         """Refuse what the last reading gave, if its bytes were not those of the digest; raises DataError."""
         if self._read is None or self._combined(self._read) != digest:
-            names = " and ".join(map(str, self.paths))
-            raise DataError(f"{names} must stay as it is while it is read, but it has changed meanwhile: start again.")
+            raise self._changed()
+
+    def _changed(self) -> DataError:
+        names = " and ".join(self._names)
+        return DataError(f"{names} must stay as it is while it is read, but it has changed meanwhile: start again.")
 
     def _combined(self, digests: Sequence[bytes]) -> str:
         how = [list(value) if isinstance(value, Sequence) else value for value in self.how.values()]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 from itertools import islice
 from os import PathLike, fspath
+from typing import BinaryIO
 
 from ..errors import DataError
 from .bad_lines import BadLines
@@ -82,7 +83,7 @@ def lines_of(path: Path, bad_lines: BadLines, opened: Open = open_file) -> Itera
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def decoded_lines(file: BufferedIOBase, name: str, bad_lines: BadLines) -> Iterator[tuple[int, str | None]]:
+def decoded_lines(file: BinaryIO | BufferedIOBase, name: str, bad_lines: BadLines) -> Iterator[tuple[int, str | None]]:
     """Numbered lines from 1 without their ends and without byte-order marks, which ``cat`` leaves at other lines too.
 
     One that is no UTF-8 or has no end is None where bad lines are dropped; else it raises DataError.
@@ -102,7 +103,7 @@ def decoded_lines(file: BufferedIOBase, name: str, bad_lines: BadLines) -> Itera
         offset += length
 
 
-def _raw_lines(file: BufferedIOBase) -> Iterator[tuple[bytes, int]]:
+def _raw_lines(file: BinaryIO | BufferedIOBase) -> Iterator[tuple[bytes, int]]:
     """Each line with its end, or so much of it as a line may have, and how many bytes it has on the whole."""
     while raw := file.readline(LONGEST_LINE + 1):
         length, rest = len(raw), raw

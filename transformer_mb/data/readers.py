@@ -138,8 +138,10 @@ def numbered_pairs(
         if number == 1 and is_header(pair):
             bad_lines.counts["header"] += 1
             continue
-        bad_lines.counts["same"] += pair[0] == pair[1]
-        bad_lines.counts["tab"] += target_path is not None and ("\t" in pair[0] or "\t" in pair[1])
+        if pair[0] == pair[1]:
+            bad_lines.counts["same"] += 1
+        if target_path is not None and ("\t" in pair[0] or "\t" in pair[1]):
+            bad_lines.counts["tab"] += 1
         empty = False
         yield number, pair
     of_columns.check()

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -153,7 +153,7 @@ def _digests(entry: Path) -> dict[str, str]:
     found = {}
     for path in (path for side in SIDES for path in _paths(entry, side)):
         with open_regular(path) as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+            found[path.name] = hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
     return found
 
 

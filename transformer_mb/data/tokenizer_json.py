@@ -10,7 +10,8 @@ from ..errors import DataError
 
 UNKNOWN, PADDING = ("<unk>", "[UNK]"), ("<pad>", "[PAD]")
 RAREST = -100.0  # the score of a unigram that no text is to contain
-MOST_GROWTH = 1000  # times that replacements may make a text longer: one letter by a whole phrase
+MOST_GROWTH = 100  # times that replacements may make a text longer
+MOST_REPLACEMENTS, LONG_PATTERN = 1000, 100  # one after another; characters of a text that is tried
 OF_BYTES = frozenset(f"<0x{number:02X}>" for number in range(256))
 EXPECTED = "A tokenizer.json was expected, which tokenizers does not find here"
 
@@ -31,12 +32,13 @@ def amended(content: bytes, alphabet: Sequence[str], entries: Sequence[str] | No
     model = fields.get("model") if isinstance(fields, dict) else None
     added = fields.get("added_tokens") if isinstance(fields, dict) else None
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    if not isinstance(vocabulary, dict | list) or not isinstance(added, list | None):
+    if not isinstance(model, dict) or not isinstance(vocabulary, dict | list) or not isinstance(added, list | None):
         return content, None  # the library says what is wrong
     for part in ("normalizer", "pre_tokenizer", "decoder"):
         _check_growth(fields.get(part), part)
     changed = bool(model.get("dropout"))  # with it the tokens of a text are others each time
-    model |= {"dropout": None} if changed else {}
+    if changed:
+        model["dropout"] = None
     kind, fields["added_tokens"] = model.get("type"), added or []
     tokens = _Tokens(vocabulary, fields["added_tokens"], entries)
     if kind == "Unigram":
@@ -55,8 +57,8 @@ class _Tokens:
         own = vocabulary if isinstance(vocabulary, dict) else {}
         if isinstance(vocabulary, list):
             own = {one[0]: number for number, one in enumerate(vocabulary) if isinstance(one, list) and one}
-        beside = {one.get("content"): one.get("id") for one in added if isinstance(one, dict)}
-        self.ids = {name: number for name, number in {**beside, **own}.items() if isinstance(name, str)}
+        beside: dict[Any, Any] = {one.get("content"): one.get("id") for one in added if isinstance(one, dict)}
+        self.ids: dict[str, Any] = {name: number for name, number in {**beside, **own}.items() if isinstance(name, str)}
         self.unknown: str | None = None
 
     def first(self, names: Sequence[str]) -> str | None:
@@ -117,13 +119,23 @@ def _takes_all_bytes(fields: dict[str, Any], alphabet: Sequence[str]) -> bool:
 
 
 def _check_growth(part: Any, name: str) -> None:
-    growth = 1.0
-    for one in _parts(part):
-        growth *= _growth(one)
-    if growth > MOST_GROWTH:
+    """Try the replacements, one after another, on each text that one of them is for."""
+    replacing = [one for one in _parts(part) if one.get("type") == "Replace" and isinstance(one.get("content"), str)]
+    literal = [one["pattern"].get("String") if isinstance(one.get("pattern"), dict) else None for one in replacing]
+    refused = DataError(f"The {name} of a tokenizer must make no text more than {MOST_GROWTH:,} times as long, but it does.")
+    if len(replacing) > MOST_REPLACEMENTS:
         raise DataError(
-            f"The {name} of a tokenizer must make no text more than {MOST_GROWTH:,} times as long, got {growth:.3g}."
+            f"The {name} of a tokenizer must have at most {MOST_REPLACEMENTS:,} replacements, got {len(replacing):,}."
         )
+    for start in {"a", *(pattern for pattern in literal if isinstance(pattern, str) and len(pattern) <= LONG_PATTERN)}:
+        text, times = start, 1
+        for pattern, one in zip(literal, replacing, strict=True):
+            if isinstance(pattern, str):
+                text = text.replace(pattern, one["content"])
+            else:  # an expression may be for any character
+                times *= max(1, len(one["content"]))
+            if len(text) * times > MOST_GROWTH * max(1, len(start)):
+                raise refused
 
 
 def _parts(part: Any) -> Iterator[dict[str, Any]]:
@@ -133,12 +145,3 @@ def _parts(part: Any) -> Iterator[dict[str, Any]]:
             if isinstance(inner, list):
                 for one in inner:
                     yield from _parts(one)
-
-
-def _growth(part: dict[str, Any]) -> float:
-    """How many times longer the longest replacement makes what it replaces."""
-    given, pattern = part.get("content"), part.get("pattern")
-    if part.get("type") != "Replace" or not isinstance(given, str):
-        return 1.0
-    found = pattern.get("String") if isinstance(pattern, dict) else None
-    return max(1.0, len(given.encode(errors="replace")) / max(1, len(found.encode(errors="replace")) if found else 1))

@@ -49,7 +49,7 @@ def within_lengths(
     ``given``: its pairs, or None where ``data`` names its files, in which the line is looked for.
     """
     longest = Longest.of(recipe, max_len, measured)
-    ids = source.tokenized(vocabularies, longest and longest.tokens)
+    ids = source.tokenized(vocabularies, None if longest is None else longest.tokens)
     lengths = np.maximum(ids.sources.lengths, ids.targets.lengths) + 1
     if longest is None or lengths.max(initial=0) <= longest.tokens:
         return ids
