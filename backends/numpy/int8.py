@@ -14,8 +14,8 @@ LARGEST = 127
 class Int8Linear(Linear):
     """As Linear in float32, for evaluation: its products are of rounded inputs and weights.
 
-    Each row of the weight has a scale of its own, |row|max / 127. The input is rounded as a whole when it comes, to 128 levels
-    from its least number to its greatest, of which one is zero (torch's dynamic quantization).
+    Each row of the weight has a scale of its own, |row|max / 127. Each vector of the input is rounded when it comes, to 128
+    levels from its least number to its greatest, of which one is zero (torch's dynamic quantization of one vector).
     """
 
     def __init__(self, linear: Linear):
@@ -32,9 +32,9 @@ class Int8Linear(Linear):
 
 
 def _rounded_input(X: np.ndarray) -> np.ndarray:
-    """Each number as the nearest of 128 levels, the same steps apart, from min(X, 0) to max(X, 0)."""
-    least, greatest = min(float(X.min()), 0.0), max(float(X.max()), 0.0)
-    step = np.float32(max(greatest - least, float(np.finfo(np.float32).tiny)) / LARGEST)
+    """Each number as the nearest of 128 levels, the same steps apart, from min(x, 0) to max(x, 0) of its vector x."""
+    least, greatest = np.minimum(X.min(axis=-1, keepdims=True), 0.0), np.maximum(X.max(axis=-1, keepdims=True), 0.0)
+    step = np.maximum(greatest - least, np.finfo(np.float32).tiny) / np.float32(LARGEST)
     zero = np.rint(-least / step)
     return (np.clip(np.rint(X / step) + zero, 0, LARGEST) - zero) * step
 

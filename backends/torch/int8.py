@@ -15,8 +15,9 @@ LARGEST = 127
 class Int8Linear(nn.Linear):
     """As nn.Linear of float32 on the CPU, for evaluation; its weights lie beside the rounded ones.
 
-    Each row of the weight has a scale of its own, |row|max / 127. The input is rounded as a whole when it comes, to seven bits,
-    for products of eight could overflow on processors without instructions for them (torch's dynamic quantization).
+    Each row of the weight has a scale of its own, |row|max / 127. Each vector of the input is rounded by its own least and
+    greatest number when it comes, so that no row depends on another: to seven bits, for products of eight could overflow on
+    processors without instructions for them. torch's dynamic quantization does so of one vector, and of more as one.
     """
 
     def __init__(self, linear: nn.Linear):
@@ -28,11 +29,27 @@ class Int8Linear(nn.Linear):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's tensors of this kind are to move to another package
             rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
-            bias = None if linear.bias is None else linear.bias.detach()
-            self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
+            self.packed = torch.ops.quantized.linear_prepack(rounded, None)
+            self.sums = rounded.dequantize().double().sum(dim=1).float()
 
     def forward(self, X: Tensor) -> Tensor:
+        Y = self._product(X) if X.numel() == self.in_features else self._of_vectors(X)
+        return Y if self.bias is None else Y + self.bias
+
+    def _product(self, X: Tensor) -> Tensor:
         return torch.ops.quantized.linear_dynamic(X, self.packed, reduce_range=True)
+
+    def _of_vectors(self, X: Tensor) -> Tensor:
+        """Levels from 0 to 127 are multiplied, which no rounding changes where 127 is among them: x = (level - zero) * step."""
+        rows = X.reshape(-1, self.in_features)
+        least, greatest = rows.aminmax(dim=1, keepdim=True)
+        least = least.clamp(max=0.0)
+        step = ((greatest.clamp(min=0.0) - least) / LARGEST).clamp(min=torch.finfo(X.dtype).tiny)
+        zero = (-least / step).round()
+        levels = X.new_full((len(rows) + 1, self.in_features), float(LARGEST))
+        torch.clamp((rows / step).round_().add_(zero), 0.0, LARGEST, out=levels[:-1])
+        Y = (self._product(levels)[:-1] - zero * self.sums) * step
+        return Y.view(*X.shape[:-1], self.out_features)
 
 
 def _to_int8(module: nn.Module) -> None:

@@ -50,6 +50,21 @@ def test_numpy_imitates_the_same_products(shape):
     np.testing.assert_allclose(ImitatedLinear(imitated)(X.numpy()), got, rtol=0, atol=2e-6 * np.abs(got).max())
 
 
+@pytest.mark.parametrize("name", ["torch", "numpy"])
+def test_a_row_is_computed_as_alone(name):
+    """Beside one of numbers a thousand times larger, and beside padding."""
+    backend = get_backend(name)
+    model = backend.build(CONFIG, seed=0)
+    weights = backend.get_weights(model)
+    weights["encoder.embedding.weight"][5] *= 1000.0
+    backend.set_weights(model, weights)
+    copy = backend.quantized(model)
+    source, lens = np.array([[7, 8, 9, 1, 1, 1], [5, 6, 5, 10, 11, 5]]), np.array([3, 6])
+    target = np.array([[2, 7, 9], [2, 5, 5]])
+    together, alone = backend.logits(copy, source, target, lens), backend.logits(copy, source[:1, :3], target[:1], lens[:1])
+    np.testing.assert_allclose(together[0], alone[0], rtol=0, atol=1e-4 * np.abs(alone).max())
+
+
 def test_all_linear_layers_of_a_copy_are_rounded_and_the_model_stays():
     backend = get_backend("torch")
     model = backend.build(CONFIG, seed=0)
