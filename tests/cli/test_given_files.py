@@ -126,3 +126,22 @@ def test_unknown_words_are_replaced_by_those_of_the_source_attended_to(trained, 
     assert texts[0].split() == [words[place] for place in attended[:, :4].argmax(axis=-1)]
     assert set(texts[1].split()) <= {"go", "."} and saved.hypotheses(line, 2)[0].tokens[0] == "<unk>"
     assert cli("translate", trained, "--replace-unknown", stdin="go .\n").status == 0
+
+
+def test_lines_before_one_that_is_refused_are_answered(cli, trained, tmp_path):
+    """By ``score`` and ``generate`` as by ``translate``."""
+    long = " ".join(["go"] * 40)
+    scored = cli("score", trained, "--too-long", "stop", stdin=f"go .\tva !\nhe is tired .\tva !\n{long}\tva !\n")
+    alone = cli("score", trained, stdin="go .\tva !\nhe is tired .\tva !\n").out
+    assert scored.status == 2 and scored.out == alone and "Pair 3" in scored.err
+    backend = tmb.get_backend("numpy")
+    sizes = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "max_len": 9}
+    tmb.save(backend.build(tmb.presets.d2l(None, 12, architecture="decoder", **sizes)), tmp_path / "decoder")
+    command = ("generate", tmp_path / "decoder", "--ids", "--max-steps", 3)
+    alone = cli(*command, stdin="2 5\n2 6 7\n").out
+    for wrong, said in (
+        ("2 12", "Prompt 3 must hold token ids from 0 to 11, got 12."),
+        ("2 " * 12, "Prompt 3 must be at most"),
+    ):
+        outcome = cli(*command, stdin=f"2 5\n2 6 7\n{wrong}\n2 5\n")
+        assert outcome.status == 2 and outcome.out == alone and said in outcome.err

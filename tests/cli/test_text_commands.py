@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,6 +124,10 @@ def test_demo_trains_translates_and_reports(cli, tmp_path):
     found = json.loads((tmp_path / "demo.json").read_text())
     assert set(found) == {"backend", "seconds", "train_tokens_per_s", "loss", "exact_match", "bleu"}
     assert found["backend"] == "numpy" and found["train_tokens_per_s"] > 0 and 0 <= found["exact_match"] <= 1
+    # README shows this line: the pipeline lowers, so that the comparison is in lower case.
+    signature = re.search(r"BLEU [\d.]+ \((nrefs:\S+?)\|version", outcome.out)[1]
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert "|case:lc|" in signature and readme.count(f"{signature}|version") == readme.count("nrefs:") == 2
     assert "Translations" in outcome.out and "Where each word was looked up" in outcome.out and "█" in outcome.out
     assert tmb.Translator.load(tmp_path / "model").translate(["he is tired ."])
 

@@ -76,3 +76,21 @@ def numbered_chunks(items: Iterator[Item], size: int) -> Iterator[tuple[int, lis
         yield first, chunk
     if failure:
         raise failure
+
+
+def answered(
+    answer: Callable[[int, list[Item]], Iterable[str]], chunks: Iterable[tuple[int, list[Item]]], write: Callable[..., None]
+) -> None:
+    """Write what ``answer`` gives of each chunk and the number of its first line; of one with a line that is refused, what it
+    gives of those before, and raise.
+    """
+    from ..errors import TransformerMBError
+
+    for first, chunk in chunks:
+        try:
+            rows = list(answer(first, chunk))
+        except TransformerMBError as error:
+            if error.line is not None and error.line > first:
+                write(answer(first, chunk[: error.line - first]))
+            raise
+        write(rows)

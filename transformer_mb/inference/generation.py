@@ -138,10 +138,10 @@ class Generator:
             if isinstance(prompt, str) or not isinstance(prompt, Sequence | np.ndarray) or not len(prompt):
                 raise DataError(f"The prompts must all be texts, or all lists of ids, but prompt {number} is {prompt!r:.60}.")
             if len(prompt) > longest:
-                raise TokenError(f"Prompt {number} must be at most max_len = {longest} tokens long, got {len(prompt)}.")
+                raise _refused(number, f"be at most max_len = {longest} tokens long, got {len(prompt)}.")
             for token in prompt:
                 if isinstance(token, int) and not 0 <= token < size:
-                    raise TokenError(f"Prompt {number} must hold token ids from 0 to {size - 1}, got {token}.")
+                    raise _refused(number, f"hold token ids from 0 to {size - 1}, got {token}.")
         return texts, [list(prompt) for prompt in listed]
 
     def _each(self, prompts: Sequence[Sequence[int]], decode: Any) -> list[Any]:
@@ -165,3 +165,9 @@ class Generator:
             for number, result in zip(numbers, decode(numbers, (fed, np.array(lens), steps)), strict=True):
                 results[number] = result
         return results
+
+
+def _refused(number: int, what: str) -> TokenError:
+    error = TokenError(f"Prompt {number} must {what}")
+    error.line = number
+    return error

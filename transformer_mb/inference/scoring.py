@@ -102,7 +102,9 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int, most: int) -> tuple[np.n
 
 def pair_length_error(translator: Translator, number: int, count: int) -> TokenError:
     """The error of a pair with a side that is too long; ``number`` is counted from 1."""
-    return TokenError(
+    error = TokenError(
         f"Pair {number} must have at most {translator.longest} tokens on each side (max_len = {translator.longest + 1}, <eos> "
         f"counted), but one has {count}."
     )
+    error.line = number
+    return error

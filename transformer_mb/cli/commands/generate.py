@@ -10,7 +10,7 @@ import typer
 from .. import decoding_options, options
 from ..decoding_options import chosen_length_penalty, chosen_sampling, hypotheses_asked_for, scored_row
 from ..reporting import write_rows
-from ..streams import chunk_size, numbered_chunks, standard_input
+from ..streams import answered, chunk_size, numbered_chunks, standard_input
 
 NAME = "generate"
 
@@ -45,17 +45,18 @@ def command(
     check_search(beam, penalty, kept or 1)
     generator = Generator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     prompts: Iterator[Any] = numbered_ids() if ids else (line for _, line in standard_input())
-    for first, chunk in numbered_chunks(prompts, chunk_size()):
+    written = (lambda found: " ".join(map(str, found))) if ids else generator.text
+
+    def answer(first: int, chunk: list[Any]) -> Iterator[str]:
         if kept is None:
             found = generator.generate(chunk, beam, penalty, sample=sampling, first=first - 1)
-            write_rows(" ".join(map(str, one)) if ids else one for one in found)
-            continue
-        numbered = enumerate(generator.hypotheses(chunk, beam, kept, penalty, first=first - 1), start=first)
-        write_rows(
-            scored_row(number, one, " ".join(map(str, one.ids)) if ids else generator.text(one.ids))
-            for number, hypotheses in numbered
-            for one in hypotheses
-        )
+            yield from map(written, found) if ids else found
+            return
+        for number, hypotheses in enumerate(generator.hypotheses(chunk, beam, kept, penalty, first=first - 1), start=first):
+            for one in hypotheses:
+                yield scored_row(number, one, written(one.ids))
+
+    answered(answer, numbered_chunks(prompts, chunk_size()), write_rows)
 
 
 def numbered_ids() -> Iterator[list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +10,7 @@ import typer
 from .. import decoding_options, options
 from ..decoding_options import as_one
 from ..reporting import tell, tell_bad_lines, write_rows
-from ..streams import CHUNK, STANDARD_INPUT, chunk_size, numbered_chunks, standard_input
+from ..streams import CHUNK, STANDARD_INPUT, answered, chunk_size, numbered_chunks, standard_input
 
 if TYPE_CHECKING:
     from ...inference.scoring import PairScore
@@ -51,9 +51,12 @@ def command(
         pairs, size = each_pair(numbered_lines(data), str(data), chosen, found), CHUNK
     else:
         pairs, size = each_parallel_pair(data, target), CHUNK
-    for first, chunk in numbered_chunks(pairs, size):
+
+    def answer(first: int, chunk: list[tuple[str, str]]) -> Iterator[str]:
         tell_long_pairs(translator, chunk, first)
-        write_rows(described(score, tokens) for score in translator.score(chunk, first=first))
+        return (described(score, tokens) for score in translator.score(chunk, first=first))
+
+    answered(answer, numbered_chunks(pairs, size), write_rows)
     tell_bad_lines(found)
 
 
