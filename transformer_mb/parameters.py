@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .config import TransformerConfig
+from .counted import counted
 from .errors import WeightsError
 
 Shapes = dict[str, tuple[int, ...]]
@@ -135,5 +136,5 @@ def not_finite(weights: Mapping[str, np.ndarray]) -> str:
     if not wrong:
         return ""
     name, number = next(iter(wrong.items()))
-    others = f" and {len(wrong) - 1} more tensors" if len(wrong) > 1 else ""
+    others = f" and {counted(len(wrong) - 1, 'more tensor')}" if len(wrong) > 1 else ""
     return f"{number} of the {weights[name].size} numbers of {name}{others} are NaN or infinite"

@@ -246,7 +246,7 @@ def test_errors_of_train_name_its_flags(fails, settings_file, tmp_path):
     long = tmp_path / "long.tsv"
     long.write_text("word " * 30 + "\tmot\n")
     message = fails("train", settings_file, "--data", long, "--out", tmp_path / "model")
-    assert "1 of 1 pairs are too long. Remedies: num_steps (--num-steps 30), which cuts them" in message
+    assert "1 of 1 pair is too long. Remedies: num_steps (--num-steps 30), which cuts them" in message
     message = fails("train", settings_file, "--out", tmp_path / "model", "--clip-norm", "-1")
     assert "clip_norm must be positive, or None for no limit (0 in a flag or a file), got -1.0." in message
 

@@ -69,7 +69,7 @@ def test_the_command(tmp_path, capsys):
     file = tmp_path / "facts.json"
     command = ["compare", "behaviours", "--backends", "torch", "--only", "layer norm epsilon"]
     assert main([*command, "--json", str(file)]) == 0
-    assert "1 probes, 1 facts: 1 as expected" in capsys.readouterr().out
+    assert "1 probe, 1 fact: 1 as expected" in capsys.readouterr().out
     written = json.loads(file.read_text())
     written["behaviours"][0]["value"] = 1e-3
     file.write_text(json.dumps(written))

@@ -48,7 +48,7 @@ def own_data(tmp_path, data) -> Path:
 
 def test_an_id_as_it_is_printed_selects_its_cell(cli):
     outcome = cli("parity", "--backends", "numpy", "--cases", "layer forward: encoder [float64]")
-    assert outcome.status == 0 and "1 of 1 cells executed: 1 passed" in outcome.out
+    assert outcome.status == 0 and "1 of 1 cell executed: 1 passed" in outcome.out
 
 
 def test_list_prints_the_ids_of_a_selection_and_runs_none(cli, never_runs, without):

@@ -62,13 +62,13 @@ def test_an_interrupted_run_keeps_what_was_measured(how, tmp_path, faulty_backen
 
 def test_what_numpy_is_computing_here_is_not_waited_for(tmp_path):
     """The reference's trainings, of several seconds each; told to the parent alone."""
-    process = run_until("1 cells in numpy", ("--backends", "numpy", "--cases", "free-running: *64]"), tmp_path)
+    process = run_until("1 cell in numpy", ("--backends", "numpy", "--cases", "free-running: *64]"), tmp_path)
     time.sleep(1.0)
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130 and time.monotonic() - began < 3.0
     assert nobody_is_left(process.pid)
-    assert json.loads((tmp_path / "json").read_text())["interrupted"] == "Interrupted by SIGINT after 0 of 1 cells"
+    assert json.loads((tmp_path / "json").read_text())["interrupted"] == "Interrupted by SIGINT after 0 of 1 cell"
 
 
 def results(label, count):

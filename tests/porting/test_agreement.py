@@ -106,7 +106,7 @@ def test_numbers_that_are_not_finite_are_said_in_words(tmp_path, monkeypatch, od
         return found
 
     monkeypatch.setattr(running, "run_reference", odd_in_the_last_place)
-    words = f"{name} of the result holds 1 numbers that are not finite; {name} of the source holds 1 numbers"
+    words = f"{name} of the result holds 1 number that is not finite; {name} of the source holds 1 number"
     with pytest.raises(PortError, match=words):
         tmb.port(tmp_path / "ck", tmp_path / "out.npz", to="npz")
 

@@ -247,7 +247,7 @@ def test_in_the_stacks_of_torch(tmp_path):
     config = config_of("d2l", **biases, final_norm=True).replace(decoder_num_heads=2)
     native = torch_transformer.write(model_of(config), "torch", {})
     tensors = {**native.tensors, "transformer.encoder.norm.bias": np.arange(8)}
-    with pytest.raises(PortError, match=r"but 1 tensors are not: 'transformer.encoder.norm.bias' .int64"):
+    with pytest.raises(PortError, match=r"but 1 tensor is not: 'transformer.encoder.norm.bias' .int64"):
         torch_transformer.read(NativeFile(format="torch", tensors=tensors), {"num_heads": 2})
     model = torch_transformer.read(native, {"num_heads": 2})
     assert any("computed by this project's own formula" in note for note in model.notes)

@@ -84,7 +84,7 @@ def test_a_tensor_that_comes_back_different_is_seen(model, tmp_path, monkeypatch
         return true(type(model)(**{**vars(model), "weights": weights}), target, place, settings)
 
     monkeypatch.setattr(port_module, "write_target", one_bit)
-    with pytest.raises(PortError, match="1 tensors read back different: decoder.dense.bias"):
+    with pytest.raises(PortError, match="1 tensor read back different: decoder.dense.bias"):
         tmb.port(model, tmp_path / "out" / "model.npz", to="npz")
     assert os.listdir(tmp_path / "out") == []
 
@@ -222,6 +222,6 @@ def test_tensors_that_are_no_weights_can_be_left_out(model, tmp_path):
         tmb.port(tmp_path / "buffers.npz", tmp_path / "a", to="canonical", config=SETTINGS)
     said = {**SETTINGS, "ignore": ["scores"]}
     report = tmb.port(tmp_path / "buffers.npz", tmp_path / "a", to="canonical", config=said)
-    assert report.tensors == len(weights) and "1 tensors were left out, as ignore says: scores." in report.notes
+    assert report.tensors == len(weights) and "1 tensor was left out, as ignore says: scores." in report.notes
     with pytest.raises(PortError, match="none that begins with pos"):
         tmb.port(model.parent / "model.npz", tmp_path / "b", to="canonical", config={**SETTINGS, "ignore": ["pos"]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..counted import counted as number_of
 from .expectations import Standing
 from .facts import Fact, Value
 
@@ -43,4 +44,4 @@ def counted(standings: Sequence[Standing]) -> str:
     statuses = [one.status for one in standings]
     counts = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
     probes = len({one.fact.probe for one in standings})
-    return f"{probes} probes, {len(standings)} facts: {counts}"
+    return f"{number_of(probes, 'probe')}, {number_of(len(standings), 'fact')}: {counts}"

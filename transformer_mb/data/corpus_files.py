@@ -9,6 +9,7 @@ from os import fspath
 from pathlib import Path
 from typing import Any
 
+from ..counted import counted
 from ..errors import DataError
 from .bad_lines import BadLines
 from .lines import open_file
@@ -58,7 +59,7 @@ class CorpusFiles:
             pairs = iterate_pairs(*self.paths, **self.how, bad_lines=self.bad_lines, opened=opened)
             for number, pair in enumerate(pairs, start=1):
                 if number % TOLD_EVERY == 0:
-                    self._tell(f"{self.paths[0]}: {number:,} pairs read")
+                    self._tell(f"{self.paths[0]}: {counted(number, 'pair')} read")
                 yield pair
             before, self._read = self._read, [read[fspath(path)].whole() for path in self.paths]
             if before not in (None, self._read):

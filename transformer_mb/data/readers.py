@@ -10,6 +10,7 @@ from itertools import islice, repeat, zip_longest
 from os import fspath
 from typing import Any
 
+from ..counted import counted
 from ..errors import ConfigError, DataError
 from .bad_lines import KINDS, BadLines, described
 from .columns import Columns, UnusableFile, check_columns, excerpt, is_header
@@ -148,7 +149,7 @@ def numbered_pairs(
     if empty:
         what, skipped = "is empty", bad_lines.counts["blank"]
         if skipped:
-            what = f"holds {skipped} lines with a blank side and no other"
+            what = f"holds {counted(skipped, 'line')} with a blank side and no other"
         if (+bad_lines.counts).keys() & DROPPED:
             what = f"holds no line that can be used ({'; '.join(described(bad_lines.counts, bad_lines.action))})"
         raise DataError(f"{fspath(path)} {what}: it must hold at least one pair of sentences.")

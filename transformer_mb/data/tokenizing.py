@@ -11,6 +11,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
+from ..counted import counted
 from ..errors import DataError
 from .bad_lines import BadLines
 from .flat_ids import FlatIds, Ids
@@ -117,7 +118,7 @@ def write_tokens(
         for side, writer in enumerate(writers):
             writer.write([both[side] for both in kept])
     if number == untokenized + too_long:
-        left_out = f"{untokenized} with a side of no token, {too_long} with more than {longest} tokens"
+        left_out = f"{untokenized} with a side of no token, {too_long} with more than {counted(longest, 'token')}"
         raise DataError(f"At least one pair must be left to learn from, but of {number} these were left out: {left_out}.")
     unknown = tuple(writer.unknown for writer in writers)
     return TokenizedCounts(number, digest.hexdigest(), untokenized, too_long, unknown, dict(pairs.bad_lines.counts))

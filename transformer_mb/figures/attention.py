@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..counted import counted
 from ..errors import PictureError
 from .panel_size import LETTER, PanelSize, panel_size, shortened
 from .style import fonts, new_figure, plain
@@ -46,7 +47,10 @@ class Attention(NamedTuple):
         if averaged:
             numbers = range(self.first_layer, self.first_layer + len(self.layers))
             return [
-                [(f"layer {n}, mean of {len(one)} heads", "", one.mean(0)) for n, one in zip(numbers, self.layers, strict=True)]
+                [
+                    (f"layer {n}, mean of {counted(len(one), 'head')}", "", one.mean(0))
+                    for n, one in zip(numbers, self.layers, strict=True)
+                ]
             ]
         return [
             [

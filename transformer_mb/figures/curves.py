@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..counted import counted
 from .files import save_figure
 from .style import new_figure, plain
 
@@ -42,7 +43,7 @@ def curve_figure(xs: Sequence[float], ys: Sequence[float], *, x: str, y: str, ti
 def draw_losses(path: Path | None, losses: Sequence[float], normalization: str, source: str | None = None) -> None:
     """The losses of all finished epochs in a file; nothing before the first has ended. ``source``: see ``save_figure``."""
     if path is not None and losses:
-        save_figure(loss_figure(losses, f"Training, {len(losses)} epochs", LABELS[normalization]), path, source)
+        save_figure(loss_figure(losses, f"Training, {counted(len(losses), 'epoch')}", LABELS[normalization]), path, source)
 
 
 class Divergence(Protocol):

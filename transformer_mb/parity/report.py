@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from ..counted import counted
 from ..files.whole_file import replaced_file
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
@@ -58,7 +59,7 @@ def interruption(outcome: Outcome) -> str | None:
         how = f"by {name}"
     else:
         how = f"by {type(ended).__name__}: {ended}"
-    return f"Interrupted {how} after {outcome.executed:,} of {outcome.planned:,} cells"
+    return f"Interrupted {how} after {outcome.executed:,} of {counted(outcome.planned, 'cell')}"
 
 
 def _finite(fields: dict[str, Any]) -> dict[str, Any]:
@@ -155,9 +156,9 @@ def counts(run: Mapping[str, Any]) -> str:
     )
     versions = table_cell(versions)
     of = "" if run["cells"] == run["planned"] else f" of {run['planned']:,}"
-    cells = f"{run['cells']:,}{of} cells, {run['passed']:,} passed, {run['failed']} failed"
-    caught = f"{controls['caught']} of {controls['planted']} negative controls caught"
-    summary = f"{cells}, {run['expected_failures']} expected failures; {caught}; {run['seconds']:.0f} s."
+    cells = f"{run['cells']:,}{of} cell{'' if run['planned'] == 1 else 's'}, {run['passed']:,} passed, {run['failed']} failed"
+    caught = f"{controls['caught']} of {counted(controls['planted'], 'negative control')} caught"
+    summary = f"{cells}, {counted(run['expected_failures'], 'expected failure')}; {caught}; {run['seconds']:.0f} s."
     if run.get("interrupted"):
         summary += f" {table_cell(run['interrupted'])}."
     return f"{summary}\nVersions: {versions}.\n"

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..counted import counted
 from .loading import Loading
 from .origins import Origins, origin_lines
 from .proof.proving import LIMIT, Proof
@@ -51,11 +52,12 @@ class PortReport:
         proof = self.proof
         state = "with" if self.optimizer else "without"
         errors = ", ".join(f"{name} {error:.1e}" for name, error in proof.errors.items())
-        ties = f", but for {len(proof.near_ties)} near-ties" if proof.near_ties else ""
-        tokens = f"; greedy tokens of {len(proof.tokens)} sentences the same{ties}" if proof.tokens else ""
+        ties = f", but for {counted(len(proof.near_ties), 'near-tie')}" if proof.near_ties else ""
+        tokens = f"; greedy tokens of {counted(len(proof.tokens), 'sentence')} the same{ties}" if proof.tokens else ""
         lines = [
             f"{self.source} ({self.source_kind}) -> {self.destination} ({self.kind})",
-            f"{self.tensors} tensors, {self.numbers:,} numbers, {state} the optimizer's state; read back bit for bit",
+            f"{counted(self.tensors, 'tensor')}, {counted(self.numbers, 'number')}, {state} the optimizer's state; "
+            "read back bit for bit",
             f"source run by {proof.source_ran}; result run by {proof.result_ran}",
             f"proof {self._verdict()}: error of {errors} (at most {LIMIT:.0e}){tokens}",
         ]

@@ -9,6 +9,7 @@ from typing import Any
 from ..checkpoint import Checkpoint, read_checkpoint
 from ..checkpoint.files import TRAINER
 from ..config import TransformerConfig
+from ..counted import counted
 from ..errors import CheckpointError, ConfigError, DataError
 from ..training_options import RUN, RUN_DEFAULTS
 from .recipe import TrainingRecipe, check_unchanged
@@ -108,7 +109,11 @@ def _other_pairs(file: str | None, before: int | None, now: int | None) -> str:
     """The checkpoint holds their number and a digest of all of them, which tells no more."""
     if now is None:
         return "none"
-    differ = f"{now} pairs, not {before}" if now != before else f"{now} as before, but of other content or in another order"
+    differ = (
+        f"{counted(now, 'pair')}, not {before}"
+        if now != before
+        else f"{now} as before, but of other content or in another order"
+    )
     return f"others{f' from {file}' if file else ''}: {differ}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..counted import counted, skipped_lines
 from ..data import TokenizedPairs, Vocabulary
 from ..data.bad_lines import described
 from ..data.flat_ids import FlatIds
@@ -60,14 +61,18 @@ class CorpusCounts:
 
     def lines(self) -> Iterator[str]:
         """In words."""
-        left_out = f" ({self.skipped:,} lines with a blank side were skipped)" if self.skipped else ""
-        yield f"{self.pairs:,} pairs{left_out}; {self.parameters:,} parameters"
+        left_out = f" ({skipped_lines(self.skipped)})" if self.skipped else ""
+        yield f"{counted(self.pairs, 'pair')}{left_out}; {counted(self.parameters, 'parameter')}"
         yield from described(self.bad_lines, self.action)
         if self.too_long:
             yield f"pairs longer than the model takes: {self.too_long:,} dropped"
         for name, side in (("source", self.source), ("target", self.target)):
-            unknown = f"{side.unknown_share:.1%} of {side.words:,} words unknown"
-            cut = f"{side.cut_share:.1%} of sentences cut to {self.num_steps} tokens" if self.num_steps else "no sentence cut"
+            unknown = f"{side.unknown_share:.1%} of {counted(side.words, 'word')} unknown"
+            cut = (
+                f"{side.cut_share:.1%} of sentences cut to {counted(self.num_steps, 'token')}"
+                if self.num_steps
+                else "no sentence cut"
+            )
             yield f"{name}: vocabulary of {side.vocabulary:,}, {unknown}, {cut}"
 
 

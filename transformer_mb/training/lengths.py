@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..counted import counted
 from ..data import BadLines, Pairs, TokenizedPairs, Vocabulary
 from ..data.readers import Pair, numbered_pairs
 from ..errors import DataError
@@ -56,9 +57,11 @@ def within_lengths(
     placed = _placed(given, data, FILES[2:] if measured else FILES[:2], None if measured else recipe.num_examples)
     place, side, count = next(_too_long(longest, vocabularies, placed))
     larger = f"a larger {longest.option}, " if longest.option == "batch_tokens" else ""
+    wrong = int((lengths > longest.tokens).sum())
+    shares = f"{wrong} of {counted(len(ids), 'pair')} {'is' if wrong == 1 else 'are'}"
     raise DataError(
         f"{place}: the {side} must be at most {longest.tokens} tokens long (<eos> counted, {longest.option}), but it has "
-        f"{count}; {int((lengths > longest.tokens).sum())} of {len(ids)} pairs are too long. Remedies: {larger}num_steps "
+        f"{count}; {shares} too long. Remedies: {larger}num_steps "
         f"(--num-steps {longest.tokens}), which cuts them, or bad_lines drop (--bad-lines drop), which leaves them out."
     )
 

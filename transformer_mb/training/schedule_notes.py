@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..checkpoint import Checkpoint
+from ..counted import counted
 from .begun import recipe_of
 from .recipe import TrainingRecipe
 from .schedules import WITH_END
@@ -26,5 +27,6 @@ def schedule_notes(recipe: TrainingRecipe, resume: Checkpoint | None, batches: i
             )
     if steps is not None and steps < total:
         yield f"the learning rate is zero after step {steps:,} (schedule_steps), though there are {total:,}"
-    if recipe.warmup_steps >= (steps or total):
-        yield f"the warm-up of {recipe.warmup_steps:,} steps does not end before the schedule does, at step {steps or total:,}"
+    if recipe.warmup_steps >= (end := steps or total):
+        warmup = counted(recipe.warmup_steps, "step")
+        yield f"the warm-up of {warmup} does not end before the schedule does, at step {end:,}"

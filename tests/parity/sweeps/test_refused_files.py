@@ -81,7 +81,7 @@ def test_a_unit_that_no_run_has_written_is_named_and_the_other_is_read(kind, two
     assert main(["parity", "--collect", str(folder.folder)]) == 1
     said = capsys.readouterr()
     assert f"REFUSED units/{path.name}: {words}" in said.out and said.err == ""
-    assert "1 of 2 units read: 1 cells over 1 seeds, 0 failed" in said.out
+    assert "1 of 2 units read: 1 cell over 1 seed, 0 failed" in said.out
 
 
 NO_JSON = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...counted import counted
 from ...printable import printable
 from .. import options
 from ..reporting import write_json
@@ -53,7 +54,10 @@ def command(
     framework = get_backend(backend, device, dtype)
     check_folder(out, False, force)
     pairs, unseen = demo_pairs()
-    print(f"{len(pairs)} sentence pairs to learn from, {len(unseen)} unseen ones to translate; backend {framework.name}")
+    print(
+        f"{counted(len(pairs), 'sentence pair')} to learn from, "
+        f"{counted(len(unseen), 'unseen one')} to translate; backend {framework.name}"
+    )
     state, translator = learn(framework, pairs, epochs, seed, out, force)
     print(f"loss {state.loss:.4f}, {state.tokens_per_second:,.1f} tokens/s, {state.train_seconds:.1f} s of training")
     result = score(translator, unseen)

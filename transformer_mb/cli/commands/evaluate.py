@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...counted import counted, skipped_lines
 from .. import decoding_options, options
 from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_unended
 from ..reporting import encoded_rows, tell, tell_bad_lines, write_json
@@ -119,7 +120,7 @@ def command(
     for line in described(result):
         print(line)
     if pairs.skipped:
-        print(f"{pairs.skipped} lines with a blank side were skipped")
+        print(f"{skipped_lines(pairs.skipped)}")
     tell_bad_lines(pairs.bad_lines)
     if vocabularies is not None and (swapped := swapped_note(pairs, vocabularies)):
         tell(f"Note: {swapped}.")
@@ -145,11 +146,12 @@ def score(
 
 def described(result: Evaluation, explain: bool = True) -> list[str]:
     """The scores, a line each; ``explain`` what is to be known of them."""
+    pairs, sources = counted(result.pairs, "pair"), counted(result.distinct_sources, "distinct source")
     return [
         f"BLEU         {result.bleu.value:6.2f}   {result.bleu.signature}",
         f"chrF         {result.chrf.value:6.2f}   {result.chrf.signature}",
         *([f"TER          {result.ter.value:6.2f}   {result.ter.signature}"] if result.ter else ()),
-        f"exact match  {result.exact_match:6.1%}   of {result.pairs} pairs: the translation is a target listed for the source",
-        f"             {result.distinct_exact_match:6.1%}   of {result.distinct_sources} distinct sources",
+        f"exact match  {result.exact_match:6.1%}   of {pairs}: the translation is a target listed for the source",
+        f"exact match  {result.distinct_exact_match:6.1%}   of {sources}, each counted once",
         *(result.remarks if explain else ()),
     ]

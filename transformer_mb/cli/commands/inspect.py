@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...counted import counted
 from ...printable import printable
 from .. import options
 from ..reporting import write_json
@@ -40,7 +41,7 @@ def command(
         print(f"{printable(name):{width}}  {'x'.join(map(str, shape)) or 'scalar':>12}  {dtype}")
     kind = f"{inspection.format}, family {inspection.family or 'unknown'}"
     state = ", with an optimizer's state" if inspection.optimizer else ""
-    print(f"{kind}: {len(inspection.tensors)} tensors, {inspection.numbers} numbers{state}")
+    print(f"{kind}: {counted(len(inspection.tensors), 'tensor')}, {counted(inspection.numbers, 'number')}{state}")
     for line in origin_lines(inspection.origins):
         print(printable(line))
     for sentence in inspection.odd:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...counted import counted
 from .. import options
 from ..arguments import Command
 from ..reporting import guarded, tell_bad_lines
@@ -55,7 +56,7 @@ def train(
         pairs = iterate_pairs(data, target, num_examples=num_examples, **how, bad_lines=found)
         vocabulary = train_subwords((text for pair in pairs for text in pair[side]), vocab_size, model)
         write_whole(out / f"{name}.json", vocabulary.content.decode())
-        print(f"{out / f'{name}.json'}: {len(vocabulary):,} tokens")
+        print(f"{out / f'{name}.json'}: {counted(len(vocabulary), 'token')}")
     tell_bad_lines(found)
 
 

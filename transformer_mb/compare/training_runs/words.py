@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ...counted import counted
 from .attribution import ADDED, REMOVED, Effect
 from .comparison import Comparison, Cost
 from .run import METRICS
@@ -50,7 +51,7 @@ def _line(line: Line) -> tuple[str, ...]:
 def verdict_of(line: Line) -> str:
     """``undecided (26 seeds)``: with what would decide, or with the reason."""
     if line.verdict == UNDECIDED:
-        return f"{UNDECIDED} ({f'{line.needs:,} seeds' if line.needs else 'too few seeds by far'})"
+        return f"{UNDECIDED} ({counted(line.needs, 'seed') if line.needs else 'too few seeds by far'})"
     return f"{line.verdict} ({line.reason})" if line.reason else line.verdict
 
 
@@ -94,7 +95,7 @@ def _effect(effect: Effect) -> str:
 def sentences(found: Comparison) -> list[str]:
     """What the tables come to, a line each."""
     mode = "each framework's own parts" if found.native else "everything injected"
-    length = f"{len(found.seeds)} seeds of {found.job['steps']} steps"
+    length = f"{counted(len(found.seeds), 'seed')} of {counted(int(found.job['steps']), 'step')}"
     told = [f"{length}, {mode}; reference {found.reference}; margin {found.margin:g} s"]
     by_verdict: dict[str, list[str]] = {}
     for column in found.columns:

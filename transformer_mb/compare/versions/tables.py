@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...counted import counted
 from ...parity.cells import PASSED
 from ..facts import Fact
 from ..words import value_text
@@ -74,6 +75,5 @@ def _any_failed(comparison: Comparison) -> bool:
 def summary(comparison: Comparison) -> str:
     different = len(comparison.different())
     columns: Sequence[str] = [one.label for one in comparison.versions]
-    return (
-        f"{comparison.probes} probes of {', '.join(columns)}: {different} differ, {comparison.probes - different} are the same"
-    )
+    differ, same = counted(different, "differs", "differ"), counted(comparison.probes - different, "is", "are")
+    return f"{counted(comparison.probes, 'probe')} of {', '.join(columns)}: {differ}, {same} the same"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ...counted import counted
 from ...errors import KilledError, WorkerError
 from .findings import Findings
 from .folder import SweepFolder
@@ -44,7 +45,8 @@ def run_missing(units: Sequence[Unit], folder: SweepFolder, engine: Engine, tell
                 unable |= {} if again else {unit.name: f"{answer} Attempts: {attempt}."}
                 continue
             folder.write(unit, answer, attempt)
-            tell(f"{said}: {answer['cells']:,} cells, {answer['failed']} failed, {answer['seconds']:.0f} s on {answer['host']}")
+            cells = counted(answer["cells"], "cell")
+            tell(f"{said}: {cells}, {answer['failed']} failed, {answer['seconds']:.0f} s on {answer['host']}")
         if not (waiting := lost):
             break
     return unable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ...counted import counted
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
 from ..formats.others import elsewhere
@@ -21,7 +22,8 @@ def check_fractions(tensors: Arrays) -> None:
     wrong = [f"{name!r:.80} ({array.dtype.name})" for name, array in tensors.items() if array.dtype.kind != "f"]
     if wrong:
         raise PortError(
-            f"Weights must be floating-point numbers, but {len(wrong)} tensors are not: {', '.join(wrong)}. Buffers can be "
+            f"Weights must be floating-point numbers, but {counted(len(wrong), 'tensor is', 'tensors are')} not: "
+            f"{', '.join(wrong)}. Buffers can be "
             "named with ignore in the settings; quantised weights must be widened first."
         )
 

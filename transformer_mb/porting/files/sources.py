@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...checkpoint.files import CONFIG
+from ...counted import counted
 from ...errors import PortError
 from ...files.regular import regular_size
 from ..exports import EXPORTS
@@ -124,9 +125,10 @@ def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFi
         return native
     if weights := [name for name in names if WEIGHT.match(canonical_name(plain(name), native.format).name)]:
         raise PortError(
-            f"ignore is for buffers, but it names {len(weights)} tensors that are a part of the model: {_listed(weights)}."
+            f"ignore is for buffers, but it names {counted(len(weights), 'tensor that is', 'tensors that are')} a part of the "
+            f"model: {_listed(weights)}."
         )
-    note = f"{len(names)} tensors were left out, as ignore says: {_listed(names)}."
+    note = f"{counted(len(names), 'tensor was', 'tensors were')} left out, as ignore says: {_listed(names)}."
     kept = {name: array for name, array in native.tensors.items() if name not in names}
     ignored = {name: native.tensors[name] for name in names}
     return replace(native, tensors=kept, ignored=ignored, notes=(*native.notes, note))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ...counted import counted
 from ...errors import CheckpointError
 from ...files.regular import regular_size
 from ...files.tensors import BFLOAT16, read_tensor_file, write_tensors
@@ -26,7 +27,8 @@ def read(path: Path) -> NativeFile:
         file = read_tensor_file(path)
     narrow = [name for name, dtype in file.dtypes.items() if dtype == BFLOAT16]
     widened = {name: widened_bfloat16(file.arrays[name]) for name in narrow}
-    notes = (f"{len(narrow)} tensors of bfloat16 were widened to float32.",) if narrow else ()
+    how_many = counted(len(narrow), "tensor of bfloat16 was", "tensors of bfloat16 were")
+    notes = (f"{how_many} widened to float32.",) if narrow else ()
     tensors = {**file.arrays, **widened}
     # What save_model writes of a model's shared tensors: by each name that it leaves out, the one that it keeps.
     tensors |= {left: tensors[kept] for left, kept in file.metadata.items() if left not in tensors and kept in tensors}

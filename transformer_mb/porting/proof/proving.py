@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...counted import counted
 from ..exports.ctranslate2 import adds_source_eos
 from ..families import FAMILIES
 from ..files.sources import Source
@@ -106,7 +107,9 @@ def _compared(
         sides, sentences = finite_part(name, batch, model.config.suppress_ids, got[name], expected[name])
         odd = {whose: agreement.not_finite(side) for whose, side in zip(("result", "source"), sides, strict=True)}
         failures += [
-            f"{name} of the {whose} holds {count} numbers that are not finite" for whose, count in odd.items() if count
+            f"{name} of the {whose} holds {counted(count, 'number that is', 'numbers that are')} not finite"
+            for whose, count in odd.items()
+            if count
         ]
         if any(odd.values()):
             continue
@@ -118,7 +121,7 @@ def _compared(
     ties, differing = token_differences(model, batch, expected, got)
     if comparison.changed:
         listed = ", ".join(comparison.changed[:5])
-        failures.append(f"{len(comparison.changed)} tensors read back different: {listed}")
+        failures.append(f"{counted(len(comparison.changed), 'tensor')} read back different: {listed}")
     return Proof(
         source_ran=source_ran,
         result_ran=result_ran,

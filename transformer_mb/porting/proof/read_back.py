@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...counted import counted
 from ...errors import PortError
 from ...files.digests import digest
 from ..families import Family
@@ -54,7 +55,8 @@ def compared_export(model: PortedModel, export: Family, place: Path) -> Comparis
     weights = {name: np.asarray(array, np.float32) for name, array in model.weights.items()}
     stored, unexplained = export.module.read_back(model, place)
     checksums, changed = _compared(weights, stored)
-    failures = (f"{len(unexplained)} stored tensors are not of the model: {', '.join(unexplained[:5])}",) if unexplained else ()
+    what = counted(len(unexplained), "stored tensor is", "stored tensors are")
+    failures = (f"{what} not of the model: {', '.join(unexplained[:5])}",) if unexplained else ()
     return Comparison(checksums=checksums, changed=tuple(changed), failures=failures)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ....counted import counted
 from ....parity.outcome import Watcher
 from ...counting import Counting
 
@@ -26,7 +27,7 @@ class Progress(Counting, Watcher):
         with self.lock:
             first, self.total = not self.total, dict(cells)
             if first:
-                self.tell(f"{sum(cells.values()):,} cells in {', '.join(cells)}", now=True)
+                self.tell(f"{counted(sum(cells.values()), 'cell')} in {', '.join(cells)}", now=True)
 
     def result(self, result: Result) -> None:
         label = result.backend
@@ -37,9 +38,9 @@ class Progress(Counting, Watcher):
 
     def column_ends(self, label: str) -> None:
         with self.lock:
-            own = f"{self.done.get(label, 0):,} cells, {self.failed.get(label, 0):,} failed"
+            own = f"{counted(self.done.get(label, 0), 'cell')}, {self.failed.get(label, 0):,} failed"
             self.tell(f"{label}: {own}; in all {self._counts()}", now=True)
 
     def _counts(self) -> str:
         done, total, failed = (sum(counts.values()) for counts in (self.done, self.total, self.failed))
-        return f"{done:,} of {total:,} cells, {failed:,} failed, {time.monotonic() - self.began:.0f} s"
+        return f"{done:,} of {counted(total, 'cell')}, {failed:,} failed, {time.monotonic() - self.began:.0f} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ....counted import counted
 from ....printable import printable
 from ...tables import matrix_console
 
@@ -39,7 +40,10 @@ def _failures(outcome: Outcome) -> list[str]:
     failures = outcome.failures()
     lines = [f"FAILED {_whose(results)}: {reason}" for reason, results in failures.items()]
     left = sum(len(results) for results in list(failures.values())[SHOWN:])
-    return [*lines[:SHOWN], *([f"... and {left} more cells; --json has them all"] if left else [])]
+    return [
+        *lines[:SHOWN],
+        *([f"... and {counted(left, 'more cell')}; --json has {'it' if left == 1 else 'them all'}"] if left else []),
+    ]
 
 
 def _whose(results: Sequence[Result]) -> str:
@@ -64,9 +68,13 @@ def _counts(outcome: Outcome) -> str:
 
     near_ties = sum(result.near_ties for result in outcome.results)
     planted = len(outcome.controls)
-    controls = f"{planted - len(outcome.missed)} of {planted} negative controls caught" if planted else "no negative controls"
+    controls = (
+        f"{planted - len(outcome.missed)} of {counted(planted, 'negative control')} caught"
+        if planted
+        else "no negative controls"
+    )
     return (
-        f"{outcome.executed:,} of {outcome.planned:,} cells executed: {outcome.count(PASSED):,} passed, {len(outcome.failed)} "
-        f"failed, {outcome.count(EXPECTED)} expected failures; {near_ties} near-ties; "
-        f"{controls}; TF32 off; {outcome.seconds:.0f} s"
+        f"{outcome.executed:,} of {counted(outcome.planned, 'cell')} executed: {outcome.count(PASSED):,} passed, "
+        f"{len(outcome.failed)} failed, {counted(outcome.count(EXPECTED), 'expected failure')}; "
+        f"{counted(near_ties, 'near-tie')}; {controls}; TF32 off; {outcome.seconds:.0f} s"
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ....counted import counted
 from ....printable import printable
 from ...reporting import write_json
 from ...tables import matrix_console
@@ -147,7 +148,7 @@ def run_sweep(
     check_writable(asked.out / "units" / "a file")
     folder, units = SweepFolder(asked.out), units_of(selection, workers, seeds_of(asked.seeds), timeout)
     new = missing(units, folder)
-    _tell(f"{len(units)} units, {len(units) - len(new)} of them in {asked.out} already")
+    _tell(f"{counted(len(units), 'unit')}, {len(units) - len(new)} of them in {asked.out} already")
     unable: dict[str, str] = {}
     if new:
         if selection.cases is not None:
@@ -217,19 +218,20 @@ def _lines(findings: Findings) -> list[str]:
         for one in findings.ordered[:SHOWN]
     ]
     failures = [
-        f"FAILED seeds {_few(sorted(one.seeds))}, {backend}, {one.cells} cells ({one.first}): {reason}"
+        f"FAILED seeds {_few(sorted(one.seeds))}, {backend}, {counted(one.cells, 'cell')} ({one.first}): {reason}"
         for (backend, reason), one in findings.failures.items()
     ]
     lines += failures[:SHOWN]
     if len(failures) > SHOWN:
-        lines.append(f"... and {len(failures) - SHOWN} more reasons; --json has them all")
+        lines.append(f"... and {counted(len(failures) - SHOWN, 'more reason')}; --json has them all")
     lines += [f"FAILED {line}" for line in findings.incomplete]
     lines += [f"NOT EXECUTED {line}" for line in findings.missed]
     lines += [f"REFUSED {line}" for line in findings.refused]
     retried = f", {findings.retried} of them after a retry" if findings.retried else ""
     return [
         *lines,
-        f"{findings.read} of {findings.units} units read{retried}: {findings.cells:,} cells over {len(findings.seeds)} seeds, "
+        f"{findings.read} of {counted(findings.units, 'unit')} read{retried}: {counted(findings.cells, 'cell')} over "
+        f"{counted(len(findings.seeds), 'seed')}, "
         f"{findings.failed} failed",
     ]
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ....counted import counted, skipped_lines
 from ....presets import PRESETS
 from ....training_options import DATA, FILES, MODEL, RUN, RUN_DEFAULTS, TRAINING
 from ... import options
@@ -221,9 +222,9 @@ def validation_lines(job: Any) -> list[str]:
     from ....data.bad_lines import described
 
     found = job.validation.bad_lines
-    skipped = f" ({job.validation.skipped:,} lines with a blank side were skipped)" if job.validation.skipped else ""
+    skipped = f" ({skipped_lines(job.validation.skipped)})" if job.validation.skipped else ""
     others = described({**found.counts, "blank": 0}, found.action)
-    return [f"validation: {len(job.validation):,} pairs{skipped}", *(f"validation: {line}" for line in others)]
+    return [f"validation: {counted(len(job.validation), 'pair')}{skipped}", *(f"validation: {line}" for line in others)]
 
 
 def _flags(given: dict[str, Any]) -> Any:
