@@ -5,11 +5,13 @@ import json
 import os
 import subprocess
 import sys
+from random import Random
 
 import pytest
 from tokenizers import Tokenizer
 
 from transformer_mb.data import SubwordVocabulary, Vocabulary, train_subwords
+from transformer_mb.data.tokenizer_json import amended
 from transformer_mb.errors import DataError
 
 LETTERS = "abdehgot "
@@ -110,6 +112,7 @@ HOSTILE = {
     "pieces that double": of(GOOD, decoder={"type": "Sequence", "decoders": [{**DOUBLING}] * 24}),
     "an expression that never ends": of(GOOD, normalizer=replacing({"Regex": "(a+)+$"}, "b")),
     "deep": b'{"model":' + b"[" * 100_000,
+    "deep parts": of(GOOD, normalizer={}).replace(b"{}", b'{"a":[' * 400 + b"1" + b"]}" * 400),
     "a list": b"[]",
     "no model": b'{"added_tokens": []}',
     "a model of another kind": of({"type": "BPE", "vocab": [], "merges": 7}),
@@ -178,3 +181,26 @@ def test_a_special_tokens_name_in_a_text_of_words_is_an_unknown_word():
     assert vocabulary.ids(["<eos>", "<pad>"]) == [3, 1]  # whoever asks for the tokens themselves gets them
     with_others = Vocabulary(["</s>", "<unk>", "x", "<pad>"], "words", {"unk": 1, "pad": 3, "bos": 3, "eos": 0})
     assert with_others.encode("x </s> <pad> <eos>") == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["BPE without", "BPE of some bytes", "Unigram", "WordPiece"])
+def test_values_of_any_kind_in_any_place_raise_nothing_else(name):
+    """Before its library reads the file, which says the rest."""
+    alphabet, random = list("abc"), Random(0)
+    parts = {"normalizer": replacing({"String": "q"}, "qq", 2), "decoder": DOUBLING}
+    for _ in range(400):
+        fields = {**json.loads(KINDS[name]), **parts}
+        place, key = random.choice(list(places(fields)))
+        place[key] = random.choice([None, [], {}, [[]], {"a": []}, -1, 1e9, 2**70, "", "\ud800", True, [None], "q"])
+        try:
+            content, unknown = amended(json.dumps(fields).encode(), alphabet)
+        except DataError:
+            continue
+        assert isinstance(json.loads(content), dict) and isinstance(unknown, str | None)
+
+
+def places(inside):
+    for key, value in list(inside.items() if isinstance(inside, dict) else enumerate(inside)):
+        yield inside, key
+        if isinstance(value, dict | list):
+            yield from places(value)

@@ -58,7 +58,10 @@ def read_tokenizers(content: bytes, wanted: Sequence[str] | None = None) -> Subw
     (``wanted``: only if they are of these), and dropout is off.
     """
     tokenizers = library("tokenizers")
-    content, unknown = amended(content, tokenizers.pre_tokenizers.ByteLevel.alphabet(), wanted)
+    try:
+        content, unknown = amended(content, tokenizers.pre_tokenizers.ByteLevel.alphabet(), wanted)
+    except RecursionError:
+        raise DataError(f"{EXPECTED}: it is nested too deep.") from None
     check_reading("tokenizers", content)
     try:
         tokenizer = tokenizers.Tokenizer.from_buffer(content)

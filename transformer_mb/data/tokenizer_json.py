@@ -56,9 +56,9 @@ class _Tokens:
         self.vocabulary, self._added, self._entries = vocabulary, added, entries
         own = vocabulary if isinstance(vocabulary, dict) else {}
         if isinstance(vocabulary, list):
-            own = {one[0]: number for number, one in enumerate(vocabulary) if isinstance(one, list) and one}
-        beside: dict[Any, Any] = {one.get("content"): one.get("id") for one in added if isinstance(one, dict)}
-        self.ids: dict[str, Any] = {name: number for name, number in {**beside, **own}.items() if isinstance(name, str)}
+            own = {one[0]: at for at, one in enumerate(vocabulary) if isinstance(one, list) and one and isinstance(one[0], str)}
+        named = [one for one in added if isinstance(one, dict) and isinstance(one.get("content"), str)]
+        self.ids: dict[str, Any] = {**{one["content"]: one.get("id") for one in named}, **own}
         self.unknown: str | None = None
 
     def first(self, names: Sequence[str]) -> str | None:
@@ -114,7 +114,7 @@ def _takes_all_bytes(fields: dict[str, Any], alphabet: Sequence[str]) -> bool:
     vocabulary = fields["model"]["vocab"]
     if fields["model"].get("byte_fallback") and vocabulary.keys() >= OF_BYTES:
         return True
-    kinds = {one.get("type") for part in ("normalizer", "pre_tokenizer") for one in _parts(fields.get(part))}
+    kinds = {str(one.get("type")) for part in ("normalizer", "pre_tokenizer") for one in _parts(fields.get(part))}
     return "ByteLevel" in kinds and vocabulary.keys() >= set(alphabet)
 
 
