@@ -8,10 +8,14 @@ from safetensors.numpy import load_file, save_file
 
 import transformer_mb as tmb
 from porting.hugging_face import small_bert, small_marian
+from transformer_mb.data import train_subwords
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
+from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.porting.families import bert, marian
 from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.model import PortedModel
 
 # The fields of a public config.json of 2019.
 LISTED = """attention_probs_dropout_prob hidden_act hidden_dropout_prob hidden_size initializer_range intermediate_size
@@ -123,3 +127,17 @@ def test_an_output_that_is_said_to_be_apart_and_is_absent_is_no_tie(padded):
     (folder / "config.json").write_text(json.dumps({**values, "tie_word_embeddings": False}))
     with pytest.raises(PortError, match="tie_word_embeddings is false, but the file holds no lm_head.weight"):
         read_source(folder, None, {})
+
+
+def test_a_tokenizer_alone_gets_the_names_too(tmp_path):
+    made = train_subwords(["a few words"], 300)
+    rows = len(made) + 3
+    config = small_marian().config.replace(source_vocab_size=rows, target_vocab_size=rows)
+    weights = {name: array.astype(np.float32) for name, array in random_weights(parameter_shapes(config)).items()}
+    marian.write(PortedModel(config=config, weights=weights), tmp_path)
+    (tmp_path / "tokenizer.json").write_bytes(made.content)
+    model = read_source(tmp_path, None, {}).model
+    words = model.target_vocabulary
+    assert len(words) == rows and set(range(rows - 3, rows)) <= set(model.config.suppress_ids)
+    assert words.decode(words.encode(f"a <no token {rows - 1}>")) == f"a <no token {rows - 1}>"
+    assert max(words.encode(f"a <no token {rows - 1}>")) < rows - 3

@@ -48,7 +48,7 @@ LISTED = """architectures model_type transformers_version dtype torch_dtype toke
     pooler_size_per_head pooler_type add_bias_logits add_final_layer_norm extra_pos_embeddings normalize_before
     normalize_embedding static_position_embeddings save_step task_specific_params prefix sep_token_id"""
 INERT = LISTED.split()
-NO_TOKEN = "<no token {}>"
+NO_TOKEN, MOST_ROWS = "<no token {}>", 2  # more rows than so many times the tokens are those of another vocabulary
 # Of folders of 2019 and 2020, whose config.json holds sizes and no name: kin of BERT wrote the same fields.
 UNNAMED = "it names no model (model_type, architectures): from bert (--from) reads it where its tensors are BERT's"
 Kind = TypeVar("Kind", int, float, bool, str)
@@ -191,8 +191,7 @@ def vocabulary_of(
     """
     tokens = {number: token for token, number in ids.items() if type(number) is int}
     entries = [tokens.get(number, NO_TOKEN.format(number)) for number in range(size)]
-    # More rows than twice the tokens are those of another vocabulary.
-    if set(tokens) != set(range(len(ids))) or not len(ids) <= size <= 2 * len(ids) or len(set(entries)) != size:
+    if set(tokens) != set(range(len(ids))) or not len(ids) <= size <= MOST_ROWS * len(ids) or len(set(entries)) != size:
         return None, f"{file} does not give a token for each of the {size} rows of the embedding: it was left out."
     try:
         return made(entries), ""

@@ -35,7 +35,7 @@ from .hugging_face import (
     write_weights,
 )
 from .marian_names import BIAS, HEAD, NAMES, POSITIONS, SHARED, TABLES
-from .marian_tokenizers import VOCABULARIES, read_alone, read_vocabulary, write_vocabularies
+from .marian_tokenizers import TOKENIZER, VOCABULARIES, read_alone, read_vocabulary, write_vocabularies
 
 EPS = 1e-5  # no field of config.json
 SIZES = {
@@ -243,9 +243,12 @@ def _vocabularies(folder: Path, config: TransformerConfig) -> tuple[Vocabulary |
     roles = {"pad": config.pad_id, "bos": config.start_id, "eos": config.eos_id}
     sizes = {"source": config.source_vocab_size or 0, "target": config.target_vocab_size or 0}
     if not (folder / VOCABULARIES["source"]).is_file():
-        alone = read_alone(folder, roles)
+        alone = read_alone(folder, roles, sizes["target"])
         if alone is not None and {len(alone)} == set(sizes.values()):
             return alone, alone, ""
+        if alone is not None:
+            rows = " and ".join(map(str, sorted(set(sizes.values()))))
+            return None, None, f"{TOKENIZER} was left out: it gives {len(alone)} tokens for {rows} rows of the embedding."
         return None, None, f"There is no {VOCABULARIES['source']}: the vocabularies were left out."
     shared = not (folder / VOCABULARIES["target"]).is_file()
     both = []

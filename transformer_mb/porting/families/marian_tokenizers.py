@@ -8,6 +8,7 @@ subfolder="target")``), since one such file has one vocabulary.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ...errors import DataError
 from ...files.regular import LARGEST, read_regular_file
 from ..model import PortedModel
 from ..safety.port_errors import port_errors, system_errors
-from .hugging_face import write_object
+from .hugging_face import MOST_ROWS, NO_TOKEN, write_object
 
 VOCABULARIES = {"source": "vocab.json", "target": "target_vocab.json"}
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -39,18 +40,30 @@ def read_vocabulary(folder: Path, side: str, shared: bool, entries: list[str], s
         if file.is_file():
             with port_errors(DataError), system_errors(f"{file} cannot be read"):
                 content = bytes(read_regular_file(file, LARGEST["vocabulary"]))
+                content = _with_rows(content, len(entries)) if kind == "tokenizers" else content
                 return SubwordVocabulary(kind, content, entries, special)
     return Vocabulary(entries, "words", special)
 
 
-def read_alone(folder: Path, special: Mapping[str, int]) -> SubwordVocabulary | None:
+def read_alone(folder: Path, special: Mapping[str, int], rows: int) -> SubwordVocabulary | None:
     """What transformers saves of one tokenizer for both sides: tokenizer.json, and no vocab.json. Raises PortError."""
     file = folder / TOKENIZER
     if not file.is_file():
         return None
     with port_errors(DataError), system_errors(f"{file} cannot be read"):
-        vocabulary = SubwordVocabulary("tokenizers", bytes(read_regular_file(file, LARGEST["vocabulary"])))
+        vocabulary = SubwordVocabulary("tokenizers", _with_rows(bytes(read_regular_file(file, LARGEST["vocabulary"])), rows))
         return SubwordVocabulary("tokenizers", vocabulary.content, None, {**vocabulary.special, **special})
+
+
+def _with_rows(content: bytes, rows: int) -> bytes:
+    """The tokenizer.json with names for the rows past its last token, as special tokens, which no text gives."""
+    tokens = SubwordVocabulary("tokenizers", content)
+    if not len(tokens) < rows <= MOST_ROWS * len(tokens):
+        return content
+    fields = json.loads(tokens.content)
+    flags = {**dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False), "special": True}
+    more = [{"id": number, "content": NO_TOKEN.format(number), **flags} for number in range(len(tokens), rows)]
+    return json.dumps({**fields, "added_tokens": [*(fields.get("added_tokens") or []), *more]}).encode()
 
 
 def tokenizers_of(model: PortedModel) -> tuple[SubwordVocabulary, SubwordVocabulary] | None:
