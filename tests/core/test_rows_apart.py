@@ -93,6 +93,22 @@ def test_a_prefix_comes_back_as_it_was_given():
     assert translator.hypotheses("a b", 2, prefixes="Zorglub")[0].text.startswith("Zorglub ")
 
 
+@pytest.mark.parametrize("compat", ["correct", "d2l"])
+def test_a_pair_is_scored_as_alone_and_as_the_search_scores_it(compat):
+    """The book's code has no causal mask in evaluation: of a whole target at once, padding would be seen."""
+    given = endless()
+    model = given.backend.build(given.model.config.replace(compat_decode=compat), seed=2)
+    given.backend.set_weights(model, given.backend.get_weights(given.model))
+    translator = tmb.Translator(given.backend, model, given.source_vocabulary, given.target_vocabulary, max_steps=6)
+    pairs = [(line, translator.translate(line)) for line in ("a b", "h g f e d c b a", "c")] + [("a", "b " * 20)]
+    together = translator.score(pairs)
+    for pair, score in zip(pairs, together, strict=True):
+        assert score.log_probabilities == pytest.approx(translator.score([pair])[0].log_probabilities, rel=1e-9)
+    for (line, _), score in zip(pairs[:3], together, strict=False):
+        searched = translator.hypotheses(line, 1)[0].log_probability
+        assert searched == pytest.approx(sum(score.log_probabilities[:6]), rel=1e-6)
+
+
 def test_errors_count_lines_from_the_first_that_is_named():
     translator = endless()
     with pytest.raises(TokenError, match="Line 102 must be at most"):

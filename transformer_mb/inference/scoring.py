@@ -11,6 +11,7 @@ import numpy as np
 from ..backend import Backend
 from ..data.padding import BUCKET_WIDTHS, padded_widths
 from ..data.readers import checked_pairs
+from ..decoding.inputs import decoding_inputs
 from ..errors import TokenError
 
 if TYPE_CHECKING:
@@ -44,14 +45,31 @@ def token_log_probabilities(
     """[B, T] float64: of each token of ``target_out`` given the source and ``target_in``, both [B, T].
 
     Over the tokens that decoding may produce, as a search's ``log_probability`` is. A token that it never produces
-    (``suppress_ids``, such as <unk>) has its probability among all.
+    (``suppress_ids``, such as <unk>) has its probability among all, or -inf where ``compat_decode`` is d2l.
     """
+    if model.config.compat_decode == "d2l":  # whose logits of a whole target see what comes after, and the padding
+        return _of_steps(backend, model, source, source_valid_lens, target_in, target_out)
     logits = backend.logits(model, source, target_in, source_valid_lens).astype(np.float64)
     chosen = np.take_along_axis(logits, target_out[..., None], axis=-1)[..., 0]
     suppressed = list(model.config.suppress_ids)
     among_all = _log_sum(logits)
     logits[..., suppressed] = -np.inf
     return np.asarray(chosen - np.where(np.isin(target_out, suppressed), among_all, _log_sum(logits)))
+
+
+def _of_steps(
+    backend: Backend, model: Any, source: Any, source_valid_lens: Any, target_in: np.ndarray, target_out: np.ndarray
+) -> np.ndarray:
+    """As a search computes them."""
+    steps = target_in.shape[1]
+    inputs, _ = decoding_inputs(model.config, source, source_valid_lens, steps, None, "score")
+    found = np.empty(target_in.shape)
+    with backend._decoding(model):
+        session = backend.start_beam(model, inputs, steps, 1)
+        for step in range(steps):
+            every = session.log_probabilities(target_in[:, step])
+            found[:, step] = np.take_along_axis(every, target_out[:, step, None], axis=-1)[:, 0]
+    return found
 
 
 def _log_sum(logits: np.ndarray) -> np.ndarray:
