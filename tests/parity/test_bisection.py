@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
@@ -13,12 +14,13 @@ from transformer_mb.parity.bisection import _forward, bisect, can_bisect
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.messages import under
 from transformer_mb.parity.controls.alterations import perturbed, times
+from transformer_mb.parity.rows.caches import cached_experiments
 from transformer_mb.parity.rows.model_cases import MODELS, SMALL
 from transformer_mb.parity.rows.models import model_experiments, model_request
 from transformer_mb.parity.rows.training import stepwise_experiments
 from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.comparison import Comparison
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.measure import error, errors, gradient_floor
 from transformer_mb.parity.workers import Worker, WorkerSpec
 from transformer_mb.registry import BUILT_IN
 
@@ -152,3 +154,50 @@ def test_the_gradients_that_sublayers_are_fed_are_those_of_the_whole_model(case)
     assert parts.keys() >= {name for name in whole if ".blks." in name or ".norm." in name}
     assert all(error(value, whole[path]) < 1e-12 for path, value in parts.items())
     assert sublayers[0].path == "loss"
+
+
+@pytest.mark.parametrize(
+    ("mistake", "make", "case", "words"),
+    [
+        ("WithWeights", cached_experiments, "d2l", r"attention[12] \(steps \d+ to \d+, weights asked for\)"),
+        ("WithWeights", model_experiments, "decoder alone", r"attention1 \(weights asked for\)"),
+        ("AfterOthers", cached_experiments, "d2l", r"attention1 \(steps \d+ to \d+.*\)"),
+    ],
+)
+def test_a_mistake_in_the_way_that_failed_is_named(mistake, make, case, words, faulty_backends):
+    """The same sublayers are right where they are run in the usual way."""
+    from faulty import attention_ways
+
+    model = next(each for each in make("float64", 0) if each.case == case)
+    ask = partial(reference.run, getattr(attention_ways, mistake)(dtype="float64"))
+    rows = [result.row for result in model.run("x", ask) if result.status == "failed"]
+    assert rows
+    cause, tree = bisect(model, ask, rows=rows)
+    assert re.search(words, cause), tree
+    usual = next(line for line in tree.splitlines() if f"{cause.partition(' (')[0]}: own" in line)
+    assert usual.strip().startswith(". ") and "gradient of" not in tree
+
+
+def test_what_no_sublayer_by_itself_shows_is_said(torch):
+    padded = next(each for each in cached_experiments("float64", 0) if each.case == "decoder alone, prompts")
+    _, tree = bisect(padded, torch.ask)
+    assert tree.endswith("the difference is in how they are joined or in the caches' own buffers or in left padding")
+
+
+def test_a_gradient_that_is_zero_as_it_should_be_is_no_difference(recwarn):
+    zeros = np.zeros(3)
+    assert errors(zeros, zeros, gradient_floor(zeros, 0.0)) == (0.0, 0.0)
+    assert errors(np.array([1e-9, 0, 0]), zeros, gradient_floor(zeros, 0.0)).norm > 1e9
+    assert not recwarn.list
+
+
+def test_gradients_are_followed_only_where_they_have_failed(torch):
+    """Of a batch of padding alone all gradients are zero, and none is off."""
+    model = experiment("d2l")
+    _, tree = bisect(model, torch.ask, rows=["model forward"])
+    assert "gradient of" not in tree and "backward" not in tree
+    arrays = {**model.request.arrays, "batch.target_valid_lens": np.zeros_like(model.request.arrays["batch.target_valid_lens"])}
+    request = replace(model.request, arrays=arrays)
+    nothing = Comparison("nothing", "float64", model.rows, lambda: request)
+    _, tree = bisect(nothing, torch.ask)
+    assert "nan" not in tree and "gradient of" not in tree

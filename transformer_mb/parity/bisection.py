@@ -6,6 +6,7 @@ Forward first; where that is right, backward: see backward.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,8 @@ from .backward import Backward, examine_backward
 from .cells import FAILED, Ask
 from .computing import reference
 from .computing.messages import Arrays, Request, under
+from .ladder import LADDER
+from .other_ways import not_run, other_ways
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
 from .verdict.measure import error, gradient_floor, norm
@@ -40,36 +43,42 @@ def can_bisect(experiment: Any) -> bool:
 
 @dataclass
 class Node:
-    """One part of the model: the verdict on the reference's input, and the error of its output from its own."""
+    """One part of the model: the verdict on the reference's input, and the error of its output from its own.
+
+    That is None for a part that was run once more, in another way of the failed model.
+    """
 
     path: str
     failed: bool
     reason: str
-    inherited: float
+    inherited: float | None
 
 
-def bisect(experiment: Any, ask: Ask, dump: Path | None = None) -> tuple[str, str]:
+def bisect(experiment: Any, ask: Ask, dump: Path | None = None, rows: Iterable[str] | None = None) -> tuple[str, str]:
     """What differs first in a failed model, in a few words, and all its sublayers as text.
 
-    ``dump``: inputs and outputs of every sublayer go there as safetensors.
+    Args:
+        dump: inputs and outputs of every sublayer go there as safetensors.
+        rows: those of the experiment that failed; where none of them is of gradients, none is looked at.
     """
     request = _forward(experiment.request)
-    nodes = examine(request, ask, dump)
+    nodes = examine(request, ask, dump, experiment.request)
     first = next((node.path for node in nodes if node.failed), None)
     lines = _drawn(nodes, first)
     if first is not None:
         return first, "\n".join(lines)
-    passes = Backward.of(experiment.request, request) if under("gradient", getattr(experiment, "expected", {})) else None
+    unseen = " or ".join(["in how they are joined", *(f"in {one}" for one in not_run(experiment.request))])
+    backward_failed = rows is None or any(LADDER[row].measured != "outputs" for row in rows)
+    differentiated = backward_failed and under("gradient", getattr(experiment, "expected", {}))
+    passes = Backward.of(experiment.request, request) if differentiated else None
     if passes is None:
-        return "", "\n".join([*lines, "every sublayer is right by itself: the difference is in how they are joined"])
+        return "", "\n".join([*lines, f"every sublayer is right by itself: the difference is {unseen}"])
     cause, backward = examine_backward(passes, ask)
     lines += backward
     if cause is not None:
         return cause, "\n".join(lines)
     worst = _worst_gradients(experiment, ask)
-    lines.append(
-        "every sublayer is right by itself, backward too: the difference is in how they are joined, or in the embeddings"
-    )
+    lines.append(f"every sublayer is right by itself, backward too: the difference is {unseen}, or in the embeddings")
     # Without a sublayer the same gradients are off.
     return "; ".join(line.partition(":")[0] for line in worst), "\n".join([*lines, *worst])
 
@@ -85,8 +94,8 @@ def _forward(request: Request) -> Request:
     return Request("model", request.dtype, {"config": request.spec["config"]}, arrays)
 
 
-def examine(request: Request, ask: Ask, dump: Path | None = None) -> list[Node]:
-    """Every sublayer in the order of the forward pass."""
+def examine(request: Request, ask: Ask, dump: Path | None, failed: Request) -> list[Node]:
+    """Every sublayer in the order of the forward pass, each also in the other ways in which the ``failed`` request ran it."""
     config, batch = TransformerConfig.from_dict(dict(request.spec["config"])), under("batch", request.arrays)
     asked: list[Request] = []
     outputs: list[np.ndarray] = []
@@ -98,15 +107,19 @@ def examine(request: Request, ask: Ask, dump: Path | None = None) -> list[Node]:
 
     walk(config, batch, expected)
     inherited = iter(_inherited(request, config, batch, ask, outputs))
-    nodes = []
-    for part, output in zip(asked, outputs, strict=True):
+    nodes: list[Node] = []
+    for number, (part, output) in enumerate(zip(asked, outputs, strict=True), 1):
         name = part.spec["path"] + (f".{part.spec['method']}" if part.spec["method"] else "")
-        comparison = Comparison(name, request.dtype, ("layer forward",), partial(replace, part))
-        result = judged(comparison, "", ask)[0]
-        nodes.append(Node(name, result.status == FAILED, result.reason, next(inherited)))
+        nodes.append(_node(name, part, ask, next(inherited)))
         if dump is not None:
-            _dump(dump / f"{len(nodes):02d} {name}.safetensors", part, output, ask)
+            _dump(dump / f"{number:02d} {name}.safetensors", part, output, ask)
+        nodes += [_node(f"{name} ({words})", other, ask, None) for words, other in other_ways(failed, part)]
     return nodes
+
+
+def _node(name: str, part: Request, ask: Ask, inherited: float | None) -> Node:
+    result = judged(Comparison(name, part.dtype, ("layer forward",), partial(replace, part)), "", ask)[0]
+    return Node(name, result.status == FAILED, result.reason, inherited)
 
 
 def _inherited(request: Request, config: TransformerConfig, batch: Arrays, ask: Ask, outputs: list[np.ndarray]) -> list[float]:
@@ -131,9 +144,8 @@ def _drawn(nodes: list[Node], first: str | None) -> list[str]:
     for node in nodes:
         indent = "    " if re.search(r"block\d+\.", node.path) else ""
         arrow = "  <-- first to differ" if node.path == first else ""
-        lines.append(
-            f"{indent}{'x' if node.failed else '.'} {node.path}: own {node.reason}; inherited {node.inherited:.1e}{arrow}"
-        )
+        inherited = "" if node.inherited is None else f"; inherited {node.inherited:.1e}"
+        lines.append(f"{indent}{'x' if node.failed else '.'} {node.path}: own {node.reason}{inherited}{arrow}")
     return lines
 
 
@@ -143,7 +155,8 @@ def _worst_gradients(experiment: Any, ask: Ask) -> list[str]:
         return []
     got, whole = under("gradient", ask(experiment.request)), norm(expected.values())
     errors = {name: error(got[name], value, gradient_floor(value, whole)) for name, value in expected.items()}
-    worst = sorted(errors, key=lambda name: errors[name] if np.isfinite(errors[name]) else np.inf, reverse=True)
+    off = [name for name, value in errors.items() if value != 0.0]
+    worst = sorted(off, key=lambda name: errors[name] if np.isfinite(errors[name]) else np.inf, reverse=True)
     return [f"gradient of {name}: {errors[name]:.1e}" for name in worst[:5]]
 
 

@@ -101,20 +101,20 @@ class Column:
             results = [result for result in _results(experiment, self.label, replay) if takes(result.cell)]
             self.shared.add(executed, results)
             if failed := [result for result in results if result.status == FAILED]:
-                self._bisect(experiment, failed[0])
+                self._bisect(experiment, failed)
             # At once, while what is compiled for the experiment is still there.
             self._controls(experiment, replay)
 
-    def _bisect(self, experiment: Experiment, failed: Result) -> None:
+    def _bisect(self, experiment: Experiment, failed: list[Result]) -> None:
         """Where a failed model first differs."""
         if self.unable is not None or not can_bisect(experiment):
             return
-        dump = self.shared.dump and self.shared.dump / self.label / dumped(failed.cell)
+        dump = self.shared.dump and self.shared.dump / self.label / dumped(failed[0].cell)
         try:
-            cause, tree = bisect(experiment, self._ask, dump)
+            cause, tree = bisect(experiment, self._ask, dump, [result.row for result in failed])
         except WorkerError:
             return  # the cell has said it already
-        self.shared.add_difference(Difference(self.label, failed.cell.id, cause, tree))
+        self.shared.add_difference(Difference(self.label, failed[0].cell.id, cause, tree))
 
     def _planted_apart(self) -> list[Experiment]:
         """What is run for its negative controls alone."""

@@ -9,6 +9,7 @@ import numpy as np
 
 # Outputs near zero are measured against this many times the root of their size, gradients against the whole gradient.
 FLOOR = 1e-2
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Errors(NamedTuple):
@@ -39,7 +40,8 @@ def errors(got: np.ndarray, reference: np.ndarray, floor: float | None = None) -
     got, reference = np.asarray(got, np.float64), np.asarray(reference, np.float64)
     assert got.shape == reference.shape, f"shape {list(reference.shape)} was expected, got {list(got.shape)}"
     floor = FLOOR * np.sqrt(reference.size) if floor is None else floor
-    off, size = got - reference, worst([float(np.linalg.norm(reference)), floor])
+    # Of a whole gradient that is zero the error of zero is 0, and that of anything else beyond every limit.
+    off, size = got - reference, worst([float(np.linalg.norm(reference)), floor, TINY])
     furthest = np.abs(off).max(initial=0.0) * np.sqrt(reference.size)
     return Errors(float(np.linalg.norm(off) / size), float(furthest / size))
 
