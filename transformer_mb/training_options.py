@@ -67,7 +67,8 @@ TRAINING: dict[str, tuple[Any, str]] = {
     "label_smoothing": (0.0, "share of probability for all other tokens, from 0 to below 1"),
     "precision": (
         "full",
-        "of matrix products: full; bf16, with float32 weights (torch, JAX, TensorFlow); tf32 (torch, JAX on a GPU)",
+        "of matrix products: full; bf16, with float32 weights (torch, JAX, TensorFlow; NumPy imitates it); "
+        "tf32 (torch, JAX on a GPU)",
     ),
     "compile": (False, "compile the whole step first, which takes a minute (torch; JAX and TensorFlow always compile)"),
     "seed": (0, "of initial weights, data order and dropout"),

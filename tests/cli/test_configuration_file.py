@@ -129,13 +129,17 @@ def test_the_printed_configuration_gives_the_same_run(cli, data, tmp_path):
     assert cli("train", path, "--out", tmp_path / "file").status == 0
     assert files(tmp_path / "flags") == files(tmp_path / "file")
     assert cli("train", path, "--print-config").out == printed.out
-    written = {name: set(table) for name, table in tomllib.loads(re.sub(r"(?m)^# (\w+) =$", r"\1 = 0", printed.out)).items()
-               if isinstance(table, dict)}  # fmt: skip
+    all_set = tomllib.loads(re.sub(r"(?m)^# (\w+) = \(not set\)$", r"\1 = 0", printed.out))
+    written = {name: set(table) for name, table in all_set.items() if isinstance(table, dict)}
     assert written["model"] == {item.name for item in dataclasses.fields(TransformerConfig)} - {
         *training_options.OF_VOCABULARIES
     }
     assert written["training"] == {item.name for item in dataclasses.fields(TrainingRecipe)}
     assert written["data"] == set(training_options.DATA)
+
+
+def test_what_is_not_set_says_so(cli):
+    assert "# device = (not set)\n" in cli("train", "--print-config").out
 
 
 def test_num_heads_beside_a_sides_own_is_refused(fails, data, tmp_path):

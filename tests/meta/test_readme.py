@@ -38,3 +38,4 @@ def test_the_first_screen_installs_shows_both_programs_and_a_picture():
 def test_a_program_of_the_readme_runs(number, tmp_path):
     done = subprocess.run([sys.executable, "-c", PROGRAMS[number]], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert not any(line.startswith(" ") for line in done.stdout.splitlines()), "a translation is empty"

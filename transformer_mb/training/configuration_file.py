@@ -48,7 +48,7 @@ def _table(words: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[str]
         yield f"# {sentence}"
         if value is None and name in NONE_AS_ZERO:
             value = 0
-        yield f"# {name} =" if value is None else f"{name} = {_literal(value)}"
+        yield f"# {name} = (not set)" if value is None else f"{name} = {_literal(value)}"
     yield ""
 
 
