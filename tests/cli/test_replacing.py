@@ -68,6 +68,7 @@ def test_training_replaces_neither_its_data_nor_its_checkpoint(own_data, tmp_pat
 def test_a_training_that_is_resumed_knows_its_data_by_itself(checkpoint, own_data, fails):
     state = json.loads((checkpoint / "trainer.json").read_text())
     state["data"]["source"] = str(own_data)
+    del state["saved_with"]
     (checkpoint / "trainer.json").write_text(json.dumps(state))
     before = own_data.read_bytes()
     assert NOT_EVEN_FORCE in fails("train", "--out", checkpoint, "--resume", "--json", own_data, "--force")

@@ -55,7 +55,7 @@ from .files import (
     write_text,
     write_vocabularies,
 )
-from .ties import Ties, check_ties, digests_of
+from .ties import SAVED_WITH, Ties, check_ties, digests_of, training_digests
 
 if TYPE_CHECKING:
     from ..backend import Backend
@@ -66,7 +66,7 @@ class Checkpoint:
     """What a folder holds, without any framework.
 
     ``optimizer`` and ``trainer`` come together or not at all. They go on from ``last``, or from ``weights`` where it is None.
-    ``kept``: the weights of some validations, by step.
+    ``kept``: the weights of some validations, by step. ``saved_with``: what the trainer.json that was read says of all files.
     """
 
     config: TransformerConfig
@@ -77,6 +77,7 @@ class Checkpoint:
     trainer: dict[str, Any] | None = None
     last: Mapping[str, np.ndarray] | None = None
     kept: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    saved_with: Any = None
 
     @property
     def all_weights(self) -> dict[str, Mapping[str, np.ndarray]]:
@@ -213,6 +214,7 @@ def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str
     if trained:
         files[OPTIMIZER] = read_numbers(folder / OPTIMIZER, whole_numbers=("step",))
     trainer = read_object(folder / TRAINER) if trained else None
+    saved_with = trainer.pop(SAVED_WITH, None) if trainer else None
     if trained and (folder / LAST).exists():
         files[LAST] = read_numbers(folder / LAST)
     kept = kept_steps(folder) if trained else []
@@ -226,6 +228,7 @@ def _read(folder: Path, optimizer: bool) -> tuple[Checkpoint, dict[str, dict[str
         trainer=trainer,
         last=arrays.get(LAST),
         kept={step: arrays[kept_name(step)] for step in kept},
+        saved_with=saved_with,
     )
     with _fitting(folder):
         checkpoint.check()
@@ -281,7 +284,7 @@ def _fill(folder: Path, checkpoint: Checkpoint) -> None:
     write_vocabularies(folder, source=checkpoint.source_vocabulary, target=checkpoint.target_vocabulary)
     if checkpoint.optimizer is not None:
         tensors[OPTIMIZER] = checkpoint.optimizer, Ties(digests).metadata()
-        texts[TRAINER] = json.dumps(checkpoint.trainer, indent=2)
+        texts[TRAINER] = json.dumps({**(checkpoint.trainer or {}), SAVED_WITH: training_digests(checkpoint, digests)}, indent=2)
     for name, text in texts.items():
         write_text(folder / name, text)
     for name, (arrays, metadata) in tensors.items():

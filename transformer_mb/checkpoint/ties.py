@@ -2,7 +2,8 @@
 
 ``model.safetensors``, ``last.safetensors`` and ``kept-*.safetensors`` say the configuration that their numbers were made for,
 a digest of each vocabulary, and one of the numbers themselves: safetensors has no checksum; ``optimizer.safetensors`` says
-one of the weights of all of these. A file without such metadata (of an older checkpoint, or by another tool) is taken as it is.
+one of the weights of all of these; ``trainer.json`` says one of each file that a resume continues from, itself included. A file
+that says nothing (of an older checkpoint, or by another tool) is taken as it is.
 
 The fields of ``EDITABLE`` may be edited in config.json: they say how the model decodes, how long a sentence may be and what
 training drops, not which model the numbers are of.
@@ -20,13 +21,14 @@ from ..config import RATES
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError
 from ..files.digests import digest
-from .files import CONFIG, MODEL, OF_TRAINING, OPTIMIZER, VOCABULARIES
+from .files import CONFIG, MODEL, OF_TRAINING, OPTIMIZER, TRAINER, VOCABULARIES
 
 if TYPE_CHECKING:
     from .model import Checkpoint
 
 KEY = "transformer_mb.saved_with"  # one alone: the library writes several in an order that changes
 EDITABLE = {"decoder_start_id", "suppress_ids", "compat_decode", "max_len", *RATES}
+SAVED_WITH = "saved_with"  # in trainer.json
 NUMBERS = "numbers"  # beside the names of the other files: those of the file itself
 SHOWN = 3  # fields of a configuration that an error names
 RESTORE = "Restore the file that was changed or is from elsewhere"
@@ -34,6 +36,7 @@ MEANT = (
     f"{RESTORE}. If the change is meant, make a new checkpoint: transformer-mb port {MODEL} NEW --to canonical --config FILE, "
     "where FILE says the configuration and names the vocabularies."
 )
+EDITED = f'{RESTORE}; or remove "{SAVED_WITH}" from {TRAINER} to go on with what is there, unchecked.'
 MODEL_ALONE = f"{RESTORE}, or remove {', '.join(OF_TRAINING[:-1])} and {OF_TRAINING[-1]} to keep the model alone."
 
 
@@ -46,9 +49,7 @@ class Ties:
     @classmethod
     def of_weights(cls, checkpoint: Checkpoint, digest: str) -> Ties:
         fields = {name: value for name, value in checkpoint.config.to_dict().items() if name not in EDITABLE}
-        vocabularies = {name: getattr(checkpoint, f"{side}_vocabulary") for side, name in VOCABULARIES.items()}
-        words = {name: _digest(words) for name, words in vocabularies.items() if words is not None}
-        return cls({CONFIG: fields, **words, NUMBERS: digest})
+        return cls({CONFIG: fields, **_words(checkpoint), NUMBERS: digest})
 
     @classmethod
     def recorded(cls, metadata: Mapping[str, str], name: str) -> Ties | None:
@@ -99,7 +100,8 @@ def check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]
         metadata: of each file of tensors that was read, by its name.
     """
     recorded = {name: ties for name, one in metadata.items() if (ties := Ties.recorded(one, name)) is not None}
-    if not recorded:
+    saved_with = checkpoint.saved_with
+    if not recorded and saved_with is None:
         return
     digests = digests_of(checkpoint)
     for name, found in digests.items():
@@ -107,11 +109,48 @@ def check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]
             recorded[name].check_weights(name, Ties.of_weights(checkpoint, found))
     if OPTIMIZER in recorded:
         recorded[OPTIMIZER].check_optimizer(Ties(digests))
+    if saved_with is not None:
+        _check_training(saved_with, training_digests(checkpoint, digests))
+
+
+def training_digests(checkpoint: Checkpoint, weights: Mapping[str, str]) -> dict[str, str]:
+    """Of all that a resume continues from, by the names of the files; ``weights`` as ``digests_of`` gives them."""
+    return {
+        TRAINER: _state_digest(checkpoint),
+        OPTIMIZER: digest(checkpoint.optimizer or {}).hex(),
+        **_words(checkpoint),
+        **weights,
+    }
+
+
+def _check_training(saved: Any, found: Mapping[str, str]) -> None:
+    if not isinstance(saved, dict):
+        raise CheckpointError(f"{TRAINER} is damaged: its {SAVED_WITH} must be a JSON object, got {saved!r:.80}. {EDITED}")
+    for name in {**found, **saved}:
+        if name != TRAINER and saved.get(name) != found.get(name):
+            got = "another" if name in found else "none"
+            raise CheckpointError(f"{name} must be the one that {TRAINER} was saved with, got {got}. {EDITED}")
+
+
+def check_unaltered(checkpoint: Checkpoint) -> None:
+    """Refuse a trainer.json that does not say what was saved: last, since what is wrong in itself is said of itself."""
+    saved = checkpoint.saved_with
+    if isinstance(saved, dict) and saved.get(TRAINER) != _state_digest(checkpoint):
+        raise CheckpointError(f"{TRAINER} must hold what was saved, got something else. {EDITED}")
+
+
+def _state_digest(checkpoint: Checkpoint) -> str:
+    return hashlib.sha256(json.dumps(checkpoint.trainer, sort_keys=True).encode()).hexdigest()
 
 
 def digests_of(checkpoint: Checkpoint) -> dict[str, str]:
     """Of the weights, by the names of their files."""
     return {name: digest(tensors).hex() for name, tensors in checkpoint.all_weights.items()}
+
+
+def _words(checkpoint: Checkpoint) -> dict[str, str]:
+    vocabularies = {name: getattr(checkpoint, f"{side}_vocabulary") for side, name in VOCABULARIES.items()}
+    return {name: _digest(words) for name, words in vocabularies.items() if words is not None}
 
 
 def _digest(vocabulary: Vocabulary) -> str:

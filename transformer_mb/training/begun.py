@@ -8,6 +8,7 @@ from typing import Any
 
 from ..checkpoint import Checkpoint, read_checkpoint
 from ..checkpoint.files import TRAINER
+from ..checkpoint.ties import check_unaltered
 from ..config import TransformerConfig
 from ..counted import counted
 from ..errors import CheckpointError, ConfigError, DataError
@@ -35,6 +36,7 @@ def training_of(folder: Path | None) -> Checkpoint:
             if not isinstance(checkpoint.trainer.get(name), dict):
                 raise CheckpointError(f"{TRAINER} must hold a table as {name}, got {checkpoint.trainer.get(name)!r:.80}.")
         _check_run(begun_run(checkpoint))
+        check_unaltered(checkpoint)
     except CheckpointError as error:
         raise CheckpointError(f"The checkpoint in {folder} is damaged: {error}") from None
     return checkpoint

@@ -165,13 +165,16 @@ def prepare(
     saves: dict[str, Any] = {name: settings.run.get(name, RUN_DEFAULTS.get(name)) for name in SAVES}
     check_limits(**saves)
     check_validation(config, recipe, validation is not None, checkpoint)
+    batches = _batches(pairs, recipe, config, backend)
+    if checkpoint is not None:
+        state.check_fits(len(batches), recipe.accumulate)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
     return Job(
         backend=backend,
         config=config,
         recipe=recipe,
         vocabularies=both,
-        batches=_batches(pairs, recipe, config, backend),
+        batches=batches,
         corpus=count_corpus(pairs, both, recipe.num_steps, parameters, source.action),
         state=state,
         described=described,

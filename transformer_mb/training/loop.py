@@ -98,6 +98,8 @@ def train_model(
     processes = processes or Alone()
     trainer = backend.trainer(model, **recipe.trainer_options())
     state = TrainingState() if resume is None else restored(backend, model, recipe, resume)
+    if resume is not None:
+        state.check_fits(len(batches), recipe.accumulate)
     place = None if folder is None else Path(folder)
     check_validation(model.config, recipe, validation is not None, resume)
     if place is not None:

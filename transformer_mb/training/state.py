@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import CheckpointError
 from .ranking import METRICS, ranked, waited
 
+LARGEST = 1 << 53  # what a float still counts
+
 if TYPE_CHECKING:
     from .recipe import TrainingRecipe
 
@@ -187,7 +189,33 @@ class TrainingState:
             )
         state = cls(**values, history=_rows(EpochRecord, "history", fields.get("history")), validation_metric=metric)
         state.validations = _rows(ValidationRecord, "validations", fields.get("validations") or state._of_epochs())
+        state._check_order()
         return state
+
+    def _check_order(self) -> None:
+        """Refuse what no training comes to, whatever its batches are."""
+        steps, epochs = [record.step for record in self.validations], [row.epoch for row in self.history]
+        wrong = {
+            f"{self.epoch} finished epochs in order as history": len(epochs) != self.epoch or epochs != sorted(set(epochs)),
+            f"validations of growing steps up to {self.step}": steps != sorted(set(steps)) or max(steps, default=0) > self.step,
+            f"steps up to {self.step} as closing and lowered": max((*self.closing, *self.lowered), default=0) > self.step,
+            "target tokens where there is a loss": bool(self.loss_sum) and not self.tokens,
+        }
+        for expected in (words for words, holds in wrong.items() if holds):
+            raise CheckpointError(f"trainer.json must hold {expected}, got others.")
+
+    def check_fits(self, batches: int, accumulate: int) -> None:
+        """Refuse a place that no training of so many batches in an epoch comes to; raises CheckpointError."""
+        if self.batch >= batches or self.batch % accumulate:
+            raise CheckpointError(
+                f"trainer.json must say a batch from 0 to {batches - 1}, of the {batches} of an epoch, got {self.batch}."
+            )
+        step = self.epoch * -(-batches // accumulate) + self.batch // accumulate
+        if self.step != step:
+            raise CheckpointError(
+                f"trainer.json must say step {step} after {self.epoch} epochs and {self.batch} of {batches} batches, got "
+                f"{self.step}."
+            )
 
     def _of_epochs(self) -> list[dict[str, Any]]:
         """The validations of a checkpoint that tells only those of its epochs, each of which has as many steps."""
@@ -215,8 +243,9 @@ def _value(kind: Any, row: dict[str, Any], name: str) -> Any:
 
 def _number(fields: dict[str, Any], name: str, whole: bool) -> Any:
     value = fields.get(name)
-    right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and value >= 0
+    right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool) and 0 <= value < LARGEST
     if not right:
-        expected = "a whole number" if whole else "a number"
-        raise CheckpointError(f"trainer.json must hold {expected} of at least 0 as {name}, got {value!r}.")
+        large = isinstance(value, int | float) and value >= LARGEST
+        expected = f"a{' whole' if whole else ''} number of at least 0{' and below 2^53' if large else ''}"
+        raise CheckpointError(f"trainer.json must hold {expected} as {name}, got {value!r:.80}.")
     return value
