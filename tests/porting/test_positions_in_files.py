@@ -111,20 +111,3 @@ def test_axes_of_one_and_a_table_that_lies_the_other_way_round_are_seen_through(
 
 def test_fewer_positions_than_the_table_has_may_be_said(saved):
     assert read_source(saved(pe=interleaved(30)), None, {**HEADS, "max_len": 20}).model.config.max_len == 20
-
-
-@pytest.mark.parametrize(
-    ("left_out", "words"),
-    [
-        (
-            "decoder.blks",
-            "The layers of the decoder must be called decoder.blks.block0.* and so on; of it there are decoder.emb",
-        ),
-        ("encoder.embedding", "encoder.embedding.weight was looked for, whose rows are source_vocab_size, but no tensor"),
-    ],
-)
-def test_what_is_missing_is_named_by_the_tensor_that_was_looked_for(saved, tmp_path, left_out, words):
-    with np.load(saved()) as weights:
-        np.savez(tmp_path / "part.npz", **{name: weights[name] for name in weights if not name.startswith(left_out)})
-    with pytest.raises(PortError, match=words.replace(".", r"\.").replace("*", r"\*")):
-        read_source(tmp_path / "part.npz", None, HEADS)

@@ -63,25 +63,9 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     unseen = _unseen_layout(native, weights, settings)
     weights, shared = untied(weights, known)
     assumed = {"norm_eps": EPSILON[native.format]} if native.format in EPSILON and not names_ours(native) else {}
-    _check_found(weights)
     fields = inferred_fields(weights, known) | dict(tables.fields or {})
     model = model_of(native, weights, fields, settings, assumed, canonical, (*unseen, *tables.notes, *shared))
     return replace(model, shown=dict.fromkeys(tables.fields or {}, True))
-
-
-def _check_found(weights: Arrays) -> None:
-    """The tensors that sizes are read from, by name."""
-    sides = [side for side in ("encoder", "decoder") if any(name.startswith(f"{side}.") for name in weights)]
-    for side in sides:
-        if not any(name.startswith(f"{side}.blks.block") for name in weights):
-            there = ", ".join(name for name in weights if name.startswith(f"{side}."))
-            raise PortError(
-                f"The layers of the {side} must be called {side}.blks.block0.* and so on; of it there are {there:.300}."
-            )
-    table = SOURCE if "encoder" in sides else TARGET
-    if table not in weights:
-        size = "source_vocab_size" if table == SOURCE else "target_vocab_size"
-        raise PortError(f"{table} was looked for, whose rows are {size}, but no tensor is called so.")
 
 
 def _beside(native: NativeFile) -> dict[str, np.ndarray]:

@@ -56,8 +56,6 @@ SINGLE_NOTES = {
     "causal mask.",
 }
 BOTH_MASKS = "The encoder was called without a mask but for padding, the decoder with a causal one."
-TIES = {"share_embeddings": "decoder.embedding.weight", "tie_output": "decoder.dense.weight"}
-TIE_NOTE = "{field} = True: the file and the settings give no tensor for {name}, so that the embedding's table is taken for it."
 
 
 def unchanged(arrays: Arrays) -> Arrays:
@@ -113,14 +111,9 @@ def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> Por
         _check_embedded(weights, layout)
         weights, shared = untied(weights, known)
         fields = inferred_fields(weights, known) | dict(tables.fields or {})
-        concluded = [
-            TIE_NOTE.format(field=field, name=name)
-            for field, name in TIES.items()
-            if fields.get(field) and field not in known and not any(name in note for note in shared)
-        ]
         again = [f"{name} equals {first} in every bit: one tensor of two names." for name, first in twins.items()]
         around_note = AROUND_NOTE.format(masks=BOTH_MASKS if layout.single is None else "").rstrip()
-        notes = [around_note, *notes, *tables.notes, *again, *shared, *concluded]
+        notes = [around_note, *notes, *tables.notes, *again, *shared]
         model = model_of(read_in, weights, fields, settings, {}, canonical, notes)
         return replace(model, shown={**unseen, **dict.fromkeys(tables.fields or {}, True)})
     weights |= _stand_ins(weights)

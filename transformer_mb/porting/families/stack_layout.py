@@ -70,7 +70,7 @@ def layout_of(tensors: Arrays, settings: Mapping[str, Any], cross: str) -> Stack
     if not stems:
         raise PortError("Layers must be called layers.0.linear1.weight and so on, got none.")
     if len(crossed) > 1 or len(plain) > 1:
-        listed = ", ".join(f"{stem}* ({'with' if stem in crossed else 'without'} cross-attention)" for stem in stems)
+        listed = ", ".join(f"{stem}* ({'with' if stem in crossed else 'without'} cross-attention)" for stem in sorted(stems))
         raise PortError(f"There must be one encoder, one decoder, or one of each, got the stacks {listed:.300}.")
     if crossed and not plain:
         raise PortError(
