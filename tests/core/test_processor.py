@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from transformer_mb.machine.processor import is_of_another_maker
+from transformer_mb.machine.processor import is_of_another_maker, slowed_down
 
 TELL = """
 import sys
@@ -65,3 +65,28 @@ def test_who_made_the_processor(tmp_path, maker, another):
     if maker is not None:
         path.write_text(f"processor : 0\nvendor_id\t: {maker}\n{KNOWN}")
     assert is_of_another_maker(path) == another
+
+
+ZEN3, GENOA, SAPPHIRE = "fpu avx2 fma f16c", "fpu avx2 avx512f avx512_bf16", "fpu avx512f avx512_bf16 amx_bf16 avx512_fp16"
+
+
+@pytest.mark.parametrize(
+    ("flags", "formats", "told"),
+    [
+        (ZEN3, ("bf16", "float32"), "bf16"),
+        (ZEN3, ("full", "bfloat16"), "bfloat16"),
+        (ZEN3, ("full", "float32"), None),
+        (ZEN3, ("full", "float64"), None),
+        (GENOA, ("bf16", "float32"), None),
+        (GENOA, ("full", "float16"), "float16"),
+        (SAPPHIRE, ("bf16", "float16"), None),
+        ("", ("bf16", "float32"), None),
+    ],
+)
+def test_who_asks_for_a_format_that_the_processor_does_not_multiply_is_told(flags, formats, told, tmp_path):
+    path = tmp_path / "cpuinfo"
+    path.write_text(f"processor : 0\nflags\t\t: {flags}\n" if flags else "processor : 0\n")
+    expected = (
+        told and f"this processor has no instructions for products in {told}: they take no less time than those in float32"
+    )
+    assert slowed_down(*formats, description=path) == expected

@@ -15,6 +15,10 @@ AVX512, KERNELS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "
 MKL_VARIABLE, MKL_AVX512, MKL_AVX2 = "MKL_DEBUG_CPU_TYPE", "7", "5"
 OTHER_MAKERS = ("AuthenticAMD", "HygonGenuine")
 
+# Instructions that multiply numbers of two bytes, as Linux names them; without them they are widened first, which costs time.
+BFLOAT16, FLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}, {"avx512_fp16", "amx_fp16", "asimdhp"}
+MULTIPLIES = {"bf16": BFLOAT16, "bfloat16": BFLOAT16, "float16": FLOAT16}
+
 DESCRIPTION = Path("/proc/cpuinfo")
 
 
@@ -51,3 +55,15 @@ def tell_mkl(description: Path = DESCRIPTION) -> None:
     known = set(flags(description).split())
     if known >= {"avx2", "fma"}:
         os.environ[MKL_VARIABLE] = MKL_AVX512 if known >= AVX512 else MKL_AVX2
+
+
+def slowed_down(*formats: str, description: Path = DESCRIPTION) -> str | None:
+    """What to tell who asks for products in one of these formats on this processor; None where it has instructions for them.
+
+    Nothing is measured, and nothing is said where the system lists no instructions.
+    """
+    known = set(flags(description).split())
+    for name in formats:
+        if known and name in MULTIPLIES and not known & MULTIPLIES[name]:
+            return f"this processor has no instructions for products in {name}: they take no less time than those in float32"
+    return None

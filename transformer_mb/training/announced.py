@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..data.swapped import swapped_note
+from ..machine.processor import slowed_down
 from ..registry import BUILT_IN
 from .begun import begun_otherwise, listed
 from .initial_model import initial_notes
@@ -21,6 +22,8 @@ def notes(job: Job) -> list[str]:
     if known and precision in known.on_gpu and job.backend.hardware is None:  # a processor has no such products
         notes.append(f"note: precision {precision} has no effect on {job.backend.device_name}")
     notes += [f"note: {sentence}" for sentence in job.logs.notes]
+    if job.backend.hardware is None and (slowed := slowed_down(precision, job.backend.dtype)):
+        notes.append(f"note: {slowed}")
     if job.validation_dropped:
         notes.append(f"note: validation pairs longer than batch_tokens: {job.validation_dropped:,} dropped from its loss")
     if job.described["digest"] == job.described.get("validation_digest"):
