@@ -149,7 +149,7 @@ class Translator:
             self.unended += sum(len(ids) == limit for ids, limit in zip(found, limits, strict=True))
             return found
 
-        def searched(inputs: tuple[Any, ...], numbers: Sequence[int]) -> list[list[int]]:
+        def searched(inputs: tuple[Any, Any, Any, Any], numbers: Sequence[int]) -> list[list[int]]:
             prefixes = search.prefixes_of(numbers)
             if search.sample is not None:
                 rows = np.asarray(numbers) + search.first
