@@ -106,6 +106,13 @@ def test_no_place_that_a_checkpoint_alone_names_is_written_to(tmp_path, force):
     assert sorted(os.listdir(tmp_path)) == ["m", "runs", "t.txt"]
 
 
+def test_no_cache_is_made_where_a_checkpoint_alone_says_so(tmp_path, data):
+    tmb.train(data, tmp_path / "m", **TINY, epochs=1, cache=tmp_path / "cache")
+    (tmp_path / "cache").rename(tmp_path / "moved")
+    tmb.train(None, tmp_path / "m", epochs=2, resume=True)
+    assert sorted(os.listdir(tmp_path)) == ["m", "moved"]
+
+
 def test_what_is_not_written_is_said(cli, settings_file, tmp_path):
     assert cli("train", settings_file, "--epochs", 1, "--out", tmp_path / "m", "--log", tmp_path / "m.jsonl").status == 0
     (tmp_path / "m.jsonl").rename(tmp_path / "moved.jsonl")

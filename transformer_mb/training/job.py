@@ -33,7 +33,7 @@ from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
 from .vocabularies import Vocabularies, check_together, named_vocabularies
-from .whereabouts import LogPlaces, in_names, log_places, own_device, where
+from .whereabouts import LogPlaces, in_names, log_places, own_cache, own_device, where
 
 SAVES = ("save_every", "save_every_steps")
 MANY = 1 << 20  # words, where the model's own options are looked at before there are vocabularies
@@ -128,6 +128,8 @@ def prepare(
     files = [settings.data[name] for name in FILES if settings.data.get(name)]
     known: dict[str, Any] = {"identity": id_in(begun) or id_of(asked), "unmarked": bool(begun) and id_in(begun) is None}
     logs = log_places(asked.run, before.run, (out, *files), goes_on=bool(as_asked), replace=force, **known)
+    if own_cache(asked.data, before.data, logs.notes) is None:
+        settings.data.pop("cache", None)
     _check_places(before.data, asked.data, given)
     run = where(asked.run, before.run, given.backend)
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)

@@ -75,6 +75,15 @@ def log_places(
     return found
 
 
+def own_cache(asked: Mapping[str, Any], begun: Mapping[str, Any], notes: list[str]) -> str | None:
+    """The folder of the token cache: as asked, or the one that trainer.json names, where that holds entries of one."""
+    path = asked.get("cache") or begun.get("cache")
+    if path is None or asked.get("cache") or any(Path(path).glob(f"pairs-{'[0-9a-f]' * 64}")):
+        return path
+    notes.append(f"cache {path} does not hold what this training wrote: nothing is written there (--cache names a place)")
+    return None
+
+
 def where(asked: Mapping[str, Any], before: Mapping[str, Any], backend: Backend | None) -> dict[str, Any]:
     """Backend, device and dtype: as asked, then as training began, then as the environment says."""
     if backend is not None:
