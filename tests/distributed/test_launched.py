@@ -146,3 +146,13 @@ def test_a_time_that_is_none_is_told_once(data, tmp_path):
     said = start([*command(data, tmp_path / "m"), "--processes", 2], environment(TRANSFORMER_MB_TIMEOUT="9" * 20))
     ((_, error),) = ended([said], 60)
     assert said.returncode == 1 and error.count("TRANSFORMER_MB_TIMEOUT must be a whole number from 1 to 1000000") == 1
+
+
+@pytest.mark.parametrize("count", ["-1", "0", "100000", '"two"', "1.5", "true"])
+def test_a_number_of_processes_that_is_none_is_refused(data, tmp_path, count):
+    (tmp_path / "train.toml").write_text(f"processes = {count}\n")
+    said = start(
+        ["-m", "transformer_mb", "train", tmp_path / "train.toml", "--data", data, "--out", tmp_path / "m"], environment()
+    )
+    ((_, error),) = ended([said], 60)
+    assert said.returncode == 2 and error.count("\n") == 1 and "processes must be a" in error

@@ -121,6 +121,8 @@ def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = Fa
         columns = _columns(cells, backends)
         styled = [Text(text, style="red" if text.endswith("failed)") else "") for text in columns]
         rows.add_row(name, dtype, str(len(cells)), *styled)
+    for column in rows.columns:
+        column.overflow = "fold"  # a narrow terminal shows no less than a file
     return rows
 
 

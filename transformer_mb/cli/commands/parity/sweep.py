@@ -205,6 +205,8 @@ def _table(findings: Findings) -> Any:
     labels = list(findings.versions)
     headings = [f"{label} {findings.versions[label][0]}" for label in labels]
     table = Table("row", "dtype", *headings, title="Closest share of the limit: its seed, and the least of any seed")
+    for column in table.columns:
+        column.overflow = "fold"  # a narrow terminal shows no less than a file
     for row, dtype in ((one.name, dtype) for one in LADDER.values() for dtype in one.dtypes):
         cells = [findings.nearest.get((label, row, dtype)) for label in labels]
         if any(cells):

@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from ....distributed import Place
 
 
+MOST = 1024  # on one machine
+
+
 def started(arguments: Sequence[str], size: int) -> None:
-    """Run the same command as so many processes, each of which is told that it is one of them."""
+    """Run the same command as so many processes, each of which is told that it is one of them; raises ConfigError."""
+    from ....errors import ConfigError
     from ....training.launch import launch
 
+    if size > MOST:
+        raise ConfigError(f"processes must be at most {MOST}, got {size}.")
     status, words = launch([*map(str, arguments), "--distributed"], size)
     if words:
         tell(f"Error: {words}")
