@@ -51,6 +51,8 @@ def make_torch(folder):
         "lightning": {"state_dict": outer, "optimizer_states": [optimizer.state_dict()], "lr_schedulers": [{"last_epoch": 3}]},
         "two optimizers": {"model": sd, "optimizer_states": [optimizer.state_dict()] * 2},
         "unusual key": {"model": sd, "optimizer_g": optimizer.state_dict()},
+        "larger optimizer": {"model": head, "optimizer": optimizer.state_dict()},
+        "averaged as a layer": {**outer, **{f"ema_model.{name}": value for name, value in ema.items()}},
         "number": {"model": sd, "best": number, "last": np.int64(3), "log": np.arange(3), "on": np.bool_(True)},
         "options": {"model": sd, "args": argparse.Namespace(heads=2, out=pathlib.Path("x"))},
         "arrays": {name: value.numpy() for name, value in sd.items()},

@@ -28,6 +28,7 @@ TAKEN = {
     "averaged deep callbacks": ("ema", "EMA.shadow. was taken off"),
     "averaged in one ema": ("ema", "73 tensors that do not belong to 'ema' were left out"),
     "averaged in one online": ("model", "73 tensors that do not belong to 'online' were left out"),
+    "averaged as a layer": ("model", "72 tensors .* were left out, and weights in the settings can choose 'ema_model'"),
     "swa": ("model", "n_averaged was left out: the weights are torch's AveragedModel's, of 1 models"),
     "configuration": ("model", ""),
     "two sides": ("model", ""),
@@ -52,6 +53,7 @@ REFUSED = {
     "averaged beside x": "weights must name tensors of the file beside its model, which are 'ema', got 'x'",
     "averaged in one": "the blocks of 2 models, behind 'online', 'ema': weights in the settings .* must say which one",
     "generator": "a part of the model elsewhere, in generator: tie_output = true: the file has no decoder.dense.weight",
+    "larger optimizer": "optimizer's state speaks of a larger model .* decoder.dense.* tie_output = true: the file has no",
     "no tensors": "must hold tensors by name, got none: its keys are epoch, config",
 }
 

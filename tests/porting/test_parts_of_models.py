@@ -115,6 +115,14 @@ def test_what_is_concluded_from_absence_is_said(tmp_path, weights, words):
     assert words not in " ".join(read_source(tmp_path / "m.npz", None, said).model.notes)
 
 
+def test_moments_of_what_is_not_there_speak_against_it(tmp_path, weights):
+    moments = {f"optimizer.{slot}.{name}": np.abs(array) for slot in "mv" for name, array in weights.items()}
+    rest = without(weights, "decoder.dense.weight")
+    np.savez(tmp_path / "m.npz", **rest, **moments, **{"optimizer.step": np.array(3)})
+    with pytest.raises(PortError, match=r"speaks of a larger model \(moments of decoder.dense.weight\).* tie_output = true"):
+        read_source(tmp_path / "m.npz", None, HEADS)
+
+
 def test_a_side_with_fewer_blocks_is_said(tmp_path, weights):
     more = {name.replace("block0", "block1"): array for name, array in weights.items() if "decoder.blks" in name}
     np.savez(tmp_path / "m.npz", **weights, **more)

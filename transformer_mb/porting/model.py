@@ -27,6 +27,7 @@ class NativeFile:
         betas: Adam's, where the file tells them; ``powers`` of them, [2] of beta1 and beta2 after so many steps and one, where
             these stand for ``step`` in the optimizer's state (see ``adam_powers``).
         others: what else of the file has tensors, by its key there: averaged weights, a part of the model that lies apart.
+        more_moments: how the optimizer's state, which was left out, speaks of more parameters than there are tensors.
         part: why the file is not all of a model, one sentence; "": nothing speaks against it.
         settings: what the file itself records of its configuration, or the companion beside it (see ``config_beside``): fields
             of a TransformerConfig. In a ``PortedModel`` of a folder: the fields that its reference run takes.
@@ -42,6 +43,7 @@ class NativeFile:
     betas: tuple[float, float] | None = None
     powers: tuple[np.ndarray, np.ndarray] | None = None
     others: Mapping[str, Arrays] = field(default_factory=dict)
+    more_moments: str = ""
     part: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -16,6 +16,8 @@ from ..settings import VOCABULARIES, betas_of, build_config, vocabularies
 
 PROGRESS = "How far the training is (trainer.json) stays behind: whoever goes on counts epochs from the start."
 
+OF_ANOTHER = "The optimizer of the training is {kind}: what it does beyond Adam's moments must be set where it goes on."
+
 
 def recognize(folder: Path) -> bool:
     return holds_checkpoint(folder)
@@ -48,6 +50,12 @@ def _betas(checkpoint: Checkpoint) -> tuple[float, float] | None:
 def _of_training(checkpoint: Checkpoint) -> tuple[str, ...]:
     if not checkpoint.trainer:
         return ()
+    recipe = checkpoint.trainer.get("recipe")
+    kind = recipe.get("optimizer", "adam") if isinstance(recipe, dict) else "adam"
+    return _progress(checkpoint) if kind == "adam" else (OF_ANOTHER.format(kind=kind), *_progress(checkpoint))
+
+
+def _progress(checkpoint: Checkpoint) -> tuple[str, ...]:
     if checkpoint.last is None:
         return (PROGRESS,)
     with port_errors(CheckpointError):

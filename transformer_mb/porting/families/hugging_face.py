@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from ...errors import CheckpointError, DataError, PortError, WeightsError
 from ...files.tensors import write_tensors
 from ...parameters import check_weights, parameter_shapes
 from ..formats.shards import read_shard, read_shards
+from ..formats.wrappers import plain_names
 from ..model import Arrays, NativeFile
 from ..safety.port_errors import port_errors
 from .layer_names import LayerNames
@@ -165,7 +167,10 @@ def read_weights(folder: Path) -> NativeFile:
             f"{folder} must hold {WEIGHTS} (or shards and {INDEX}) or {' or '.join(OF_TORCH)}, but it does not. Weights in "
             "other formats become safetensors when transformers loads the folder and saves it again with save_pretrained."
         )
-    return read_shards(folder / name) if name in (INDEX, OF_TORCH[1]) else read_shard(folder / name)
+    native = read_shards(folder / name) if name in (INDEX, OF_TORCH[1]) else read_shard(folder / name)
+    own = plain_names(native.tensors)  # as torch.compile and others leave them where a wrapped model is saved
+    tensors = {own.names[one]: array for one, array in native.tensors.items()}
+    return replace(native, tensors=tensors, notes=(*native.notes, *own.notes))
 
 
 def write_weights(folder: Path, tensors: Arrays) -> None:

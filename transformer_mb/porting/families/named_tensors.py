@@ -42,11 +42,18 @@ def model_of(
     Raises PortError that lists every missing, unexpected and wrongly shaped tensor.
     """
     known = {**native.settings, **settings}
-    missing = absences(fields, known, canonical(native.tensors))
+    own = canonical(native.tensors)
+    missing = absences(fields, known, own)
     if missing and (apart := elsewhere(native)):
         raise PortError(
             f"The file may hold a part of the model elsewhere, in {', '.join(apart):.200}: {' '.join(missing)} Where that "
             "is so, say it in the settings (config); else put all tensors into one dictionary."
+        )
+    more = _moments_of_more(native, own, canonical)
+    if more and (missing or uneven_layers(fields, known)):
+        concluded = " ".join([*missing, *uneven_layers(fields, known)])
+        raise PortError(
+            f"The optimizer's state speaks of a larger model ({more:.200}), but the file's tensors do not: {concluded}"
         )
     config = build_config(fields, settings, assumed, native.settings)
     check_sizes(config, len(weights))
@@ -70,6 +77,18 @@ def model_of(
         betas=native.betas if optimizer else None,
         **vocabularies(settings),
     )
+
+
+def _moments_of_more(native: NativeFile, own: Arrays, canonical: Callable[[Arrays], Arrays]) -> str:
+    """What the optimizer knows and the file does not hold, such as a layer that was left out of it."""
+    if native.optimizer is None or native.more_moments:
+        return native.more_moments
+    try:
+        names = [name.removeprefix("m.") for name in renamed_moments(native.optimizer, canonical) if name.startswith("m.")]
+    except (PortError, KeyError):
+        return ""
+    more = [name for name in names if name not in own]
+    return f"moments of {', '.join(more[:5])}" if more else ""
 
 
 def _optimizer(state: Arrays, shapes: Mapping[str, tuple[int, ...]], canonical: Callable[[Arrays], Arrays]) -> Arrays:

@@ -41,11 +41,24 @@ def read(path: Path) -> NativeFile:
     weights = {name: tensors[f"tensor {name}"] for name in facts["names"]}
     check_names(weights, path)
     notes = facts["notes"]
+    more = facts["more"]
     if facts["of"] not in (None, digest(weights).hex()):
-        state, notes = {}, [*notes, f"{beside.name} was left out: it belongs to other weights than those of {path.name}."]
+        state, more, notes = (
+            {},
+            "",
+            [*notes, f"{beside.name} was left out: it belongs to other weights than those of {path.name}."],
+        )
     others = {key: {name: tensors[f"{start}{name}"] for name in names} for key, (start, names, _) in facts["others"].items()}
     betas = tuple(facts["betas"]) if state and facts["betas"] else None
-    return NativeFile(format="torch", tensors=weights, optimizer=state or None, betas=betas, others=others, notes=tuple(notes))
+    return NativeFile(
+        format="torch",
+        tensors=weights,
+        optimizer=state or None,
+        betas=betas,
+        more_moments=more,
+        others=others,
+        notes=tuple(notes),
+    )
 
 
 def _check_archive(path: Path) -> None:

@@ -74,7 +74,12 @@ def _outers(names: Iterable[str]) -> Mapping[str, list[str]]:
 def _one_of(own: dict[str, str], outers: Mapping[str, list[str]], chosen: Any, notes: list[str]) -> dict[str, str]:
     """The names of one of several models, without those of the others."""
     known = list(dict.fromkeys(outer.rstrip("./") for several in outers.values() for outer in several))
-    if chosen not in known:
+    usual = [name for name in known if set(re.split("[./]", name)) <= {"", *SILENT}]
+    if chosen is None and len(usual) == 1:
+        chosen, how = usual[0], f"and weights in the settings can choose {', '.join(map(repr, set(known) - set(usual))):.200}"
+    elif chosen in known:
+        how = "as weights says"
+    else:
         listed = ", ".join(repr(name) for name in known[:SHOWN])
         raise PortError(
             f"The file holds the blocks of {len(known)} models, behind {listed:.200}: weights in the settings (config) must "
@@ -82,7 +87,9 @@ def _one_of(own: dict[str, str], outers: Mapping[str, list[str]], chosen: Any, n
         )
     left = [name for name, short in own.items() if not _behind(short, chosen, known)]
     listed = f"{', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
-    notes.append(f"{len(left)} tensors that do not belong to {chosen!r:.80} were left out, as weights says: {listed:.300}.")
+    notes.append(
+        f"{len(left)} tensors that do not belong to {repr(chosen) if chosen else 'the model'} were left out, {how}: {listed:.300}."
+    )
     return {name: short for name, short in own.items() if name not in set(left)}
 
 

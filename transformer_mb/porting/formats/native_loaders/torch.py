@@ -37,11 +37,13 @@ def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[st
         "names": list(found.tensors),
         "of": of if isinstance(of, str) else None,
         "betas": None,
+        "more": "",
         "others": {},
     }
     if optimizer is not None:
-        state, facts["betas"] = _state(torch, optimizer, found.tensors, notes)
-        tensors |= {f"optimizer {name}": array for name, array in state.items()}
+        state = _state(torch, optimizer, found.tensors, notes)
+        tensors |= {f"optimizer {name}": array for name, array in state.arrays.items()}
+        facts |= {"betas": state.betas, "more": state.more}
     for place, (key, others) in enumerate(found.others.items()):
         arrays = _readable(torch, others)
         tensors |= {f"other {place} {name}": array for name, array in arrays.items()}
@@ -120,15 +122,13 @@ def to_numpy(torch: Any, name: str, tensor: Any, notes: list[str]) -> np.ndarray
     return np.array(tensor.detach().numpy(), order="C")
 
 
-def _state(
-    torch: Any, state: Any, weights: dict[str, Any], notes: list[str]
-) -> tuple[dict[str, np.ndarray], list[float] | None]:
-    """Moments and both betas of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
+def _state(torch: Any, state: Any, weights: dict[str, Any], notes: list[str]) -> torch_adam.Moments:
+    """Of ``torch.optim.Adam.state_dict()``, or of ``Trainer.state_dict``, which names everything."""
     if not isinstance(state, dict):
         notes.append("The optimizer's state was left out: it is not torch.optim.Adam's.")
-        return {}, None
+        return torch_adam.Moments({})
     if "step" in state and any(str(name).startswith("m.") for name in state):
-        return {name: np.asarray(value) for name, value in state.items() if isinstance(value, torch.Tensor)}, None
+        return torch_adam.Moments({name: np.asarray(value) for name, value in state.items() if isinstance(value, torch.Tensor)})
     return torch_adam.adam_moments(state, weights, lambda name, tensor: to_numpy(torch, name, tensor, notes), notes)
 
 

@@ -6,7 +6,7 @@ Where the state leaves open whose moments they are, or what made them, a note sa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,24 +22,36 @@ BESIDE = ("params", "param_names", "name", "initial_lr", "max_lr", "min_lr", "ba
 KNOWN = {*SWITCHES, *CHOSEN, *SAME_STEP, *BESIDE}
 
 
+class Moments(NamedTuple):
+    """``step``, ``m.NAME`` and ``v.NAME``; both betas where they are one pair; how it speaks of more parameters than tensors."""
+
+    arrays: dict[str, np.ndarray]
+    betas: list[float] | None = None
+    more: str = ""
+
+
 def adam_moments(
     state: Mapping[str, Any], weights: Mapping[str, Any], to_numpy: Callable[[str, Any], np.ndarray], notes: list[str]
-) -> tuple[dict[str, np.ndarray], list[float] | None]:
-    """``step``, ``m.NAME`` and ``v.NAME`` for the tensors of ``weights``, and both betas where they are one pair; empty, with a
-    note, when they cannot be told."""
+) -> Moments:
+    """For the tensors of ``weights``; empty, with a note, when they cannot be told."""
     try:
-        return _moments(state, weights, to_numpy, notes), _betas(state["param_groups"])
+        return Moments(_moments(state, weights, to_numpy, notes), _betas(state["param_groups"]))
     except _LeftOut as reason:
         notes.append(f"The optimizer's state was left out: {reason}.")
+        return Moments({}, more=str(reason) if isinstance(reason, _More) else "")
     except PortError:
         raise
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         notes.append(f"The optimizer's state was left out: it is damaged ({type(error).__name__}).")
-    return {}, None
+    return Moments({})
 
 
 class _LeftOut(Exception):
     """Why the state does not travel."""
+
+
+class _More(_LeftOut):
+    """It has parameters that the model has not."""
 
 
 def _moments(
@@ -92,7 +104,7 @@ def _names(groups: list[Any], weights: Mapping[str, Any], notes: list[str]) -> d
         if len(listed) != len(numbers) or len(set(numbers)) != len(numbers):
             raise _LeftOut("its param_names do not name each of its parameters once")
         if unknown := [name for name in listed if name not in owners]:
-            raise _LeftOut(f"its param_names name {unknown[0]!r:.80}, which is no tensor of the model")
+            raise _More(f"its param_names name {unknown[0]!r:.80}, which is no tensor of the model")
         named = {number: owners[name] for number, name in zip(numbers, listed, strict=True)}
         if len(set(named.values())) != len(named):
             raise _LeftOut("two of its param_names mean one tensor")
@@ -104,7 +116,8 @@ def _names(groups: list[Any], weights: Mapping[str, Any], notes: list[str]) -> d
         )
     names = list(dict.fromkeys(owners.values()))
     if len(numbers) != len(names):
-        raise _LeftOut(f"it numbers {len(numbers)} parameters and the model has {len(names)} tensors")
+        kind = _More if len(numbers) > len(names) else _LeftOut
+        raise kind(f"it numbers {len(numbers)} parameters and the model has {len(names)} tensors")
     notes.append("The optimizer names no parameters: that it numbers them in the model's own order is taken on trust.")
     return dict(zip(numbers, names, strict=True))
 
