@@ -53,7 +53,7 @@ REFUSED = {
     "averaged beside x": "weights must name tensors of the file beside its model, which are 'ema', got 'x'",
     "averaged in one": "the blocks of 2 models, behind 'online', 'ema': weights in the settings .* must say which one",
     "generator": "a part of the model elsewhere, in generator: tie_output = true: the file has no decoder.dense.weight",
-    "larger optimizer": "optimizer's state speaks of a larger model .* decoder.dense.* tie_output = true: the file has no",
+    "larger optimizer": "optimizer's state speaks of a larger model .*decoder.dense.* tie_output = true: the file has no",
     "no tensors": "must hold tensors by name, got none: its keys are epoch, config",
 }
 

@@ -43,11 +43,8 @@ def read(path: Path) -> NativeFile:
     notes = facts["notes"]
     more = facts["more"]
     if facts["of"] not in (None, digest(weights).hex()):
-        state, more, notes = (
-            {},
-            "",
-            [*notes, f"{beside.name} was left out: it belongs to other weights than those of {path.name}."],
-        )
+        state, more = {}, ""
+        notes = [*notes, f"{beside.name} was left out: it belongs to other weights than those of {path.name}."]
     others = {key: {name: tensors[f"{start}{name}"] for name in names} for key, (start, names, _) in facts["others"].items()}
     betas = tuple(facts["betas"]) if state and facts["betas"] else None
     return NativeFile(

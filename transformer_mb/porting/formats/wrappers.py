@@ -87,9 +87,8 @@ def _one_of(own: dict[str, str], outers: Mapping[str, list[str]], chosen: Any, n
         )
     left = [name for name, short in own.items() if not _behind(short, chosen, known)]
     listed = f"{', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
-    notes.append(
-        f"{len(left)} tensors that do not belong to {repr(chosen) if chosen else 'the model'} were left out, {how}: {listed:.300}."
-    )
+    whose = repr(chosen) if chosen else "the model"
+    notes.append(f"{len(left)} tensors that do not belong to {whose:.80} were left out, {how}: {listed:.300}.")
     return {name: short for name, short in own.items() if name not in set(left)}
 
 

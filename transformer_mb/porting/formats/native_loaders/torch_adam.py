@@ -23,7 +23,7 @@ KNOWN = {*SWITCHES, *CHOSEN, *SAME_STEP, *BESIDE}
 
 
 class Moments(NamedTuple):
-    """``step``, ``m.NAME`` and ``v.NAME``; both betas where they are one pair; how it speaks of more parameters than tensors."""
+    """``step``, ``m.NAME`` and ``v.NAME``; both betas where they are one pair; how it speaks of more than the tensors."""
 
     arrays: dict[str, np.ndarray]
     betas: list[float] | None = None
