@@ -53,7 +53,7 @@ def test_characters_may_be_a_space(tmp_path):
         ("a\nb\0\n", "words", "line 2: .* NUL character"),
         (b"a\n\xff\n", "words", "must be UTF-8 text, but line 2"),
         ("a\nb\n".encode("utf-16"), "words", "it begins as UTF-16 does"),
-        (bytes(5 << 20), "words", "line 1, must be a line of text, but is one of 5,242,880 bytes"),
+        (bytes(5 << 20), "words", "line 1, must be a line of text, but is one of more than 4,194,304 bytes"),
     ],
 )  # fmt: skip
 def test_a_wrong_line_is_named(tmp_path, text, pipeline, words):

@@ -10,6 +10,7 @@ import gzip
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BufferedIOBase
 from itertools import islice
 from os import PathLike, fspath
@@ -89,35 +90,37 @@ def decoded_lines(file: BinaryIO | BufferedIOBase, name: str, bad_lines: BadLine
     One that is no UTF-8 or has no end is None where bad lines are dropped; else it raises DataError.
     """
     offset = 0
-    for number, (raw, length) in enumerate(_raw_lines(file), start=1):
+    for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), start=1):
         if number == 1:
             _check_beginning(raw, name)
+        offset += len(raw)
+        if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
+            words = f"must be a line of text, but is one of more than {LONGEST_LINE:,} bytes. {bad_lines.remedy}"
+            bad_lines.refuse("long", DataError(f"{name}, line {number}, {words}".rstrip()))
+            offset += _skip_line(file)
+            yield number, None
+            continue
         try:
-            yield number, _decoded(raw, length, f"{name}, line {number},", bad_lines)
+            yield number, _decoded(raw, bad_lines)
         except UnicodeDecodeError as error:
-            place = f"line {number}, byte {offset + error.start} of the whole"
+            place = f"line {number}, byte {offset - len(raw) + error.start} of the whole"
             reason = " ".join(filter(None, (f"{error.reason}.", ENCODING, bad_lines.remedy)))
             refused = DataError(f"{name} must be UTF-8 text, but {place}, is not: {reason}")
             bad_lines.refuse("no_utf8", refused)
             yield number, None
-        offset += length
 
 
-def _raw_lines(file: BinaryIO | BufferedIOBase) -> Iterator[tuple[bytes, int]]:
-    """Each line with its end, or so much of it as a line may have, and how many bytes it has on the whole."""
-    while raw := file.readline(LONGEST_LINE + 1):
-        length, rest = len(raw), raw
-        while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
-            rest = file.readline(LONGEST_LINE + 1)
-            length += len(rest)
-        yield raw, length
+def _skip_line(file: BinaryIO | BufferedIOBase) -> int:
+    """Read the rest of a line; returns how many bytes that was."""
+    length = 0
+    while rest := file.readline(LONGEST_LINE):
+        length += len(rest)
+        if rest.endswith(b"\n"):
+            break
+    return length
 
 
-def _decoded(raw: bytes, length: int, place: str, bad_lines: BadLines) -> str | None:
-    if length > LONGEST_LINE + 1:
-        words = f"must be a line of text, but is one of {length:,} bytes, and {LONGEST_LINE:,} are the most."
-        bad_lines.refuse("long", DataError(f"{place} {words} {bad_lines.remedy}".rstrip()))
-        return None
+def _decoded(raw: bytes, bad_lines: BadLines) -> str:
     line, start = raw.removesuffix(b"\n"), 0
     if line.startswith(BOM_UTF8):
         line, start = line[len(BOM_UTF8) :], len(BOM_UTF8)
