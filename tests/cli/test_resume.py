@@ -137,3 +137,18 @@ def test_a_resume_that_trains_nothing_reports_the_training_that_was(cli, checkpo
     outcome = cli("train", "--resume", "--out", checkpoint, "--backend", "torch", "--json", tmp_path / "run.json")
     found = json.loads((tmp_path / "run.json").read_text())
     assert outcome.status == 0 and (found["backend"], found["tokens_per_second"]) == ("numpy", None)
+
+
+WRONG_OPTIONS = {
+    ("--keep", "wurst"): "keep must be one of best, last, got 'wurst'",
+    ("--num-heads", 5): "num_hiddens must be divisible by encoder_num_heads",
+    ("--device", "cudaa"): "device",
+    ("--dtype", "float31"): "must be one of float32, float64, got ",
+    ("--early-stopping", 3): "early_stopping needs pairs that are measured",
+}
+
+
+@pytest.mark.parametrize("option", WRONG_OPTIONS)
+def test_a_wrong_option_is_said_before_a_folder_that_is_there(fails, checkpoint, data, option):
+    """Who has to name another folder first would hear of the option at the second try only."""
+    assert WRONG_OPTIONS[option] in fails("train", "--data", data, "--out", checkpoint, *option)

@@ -111,8 +111,11 @@ def prepare(
     place, out = place or Place.of_one(), asked.run.get("out")
     if resume == "auto":
         resume = bool(out) and holds_checkpoint(Path(str(out)))
+    backend = given.backend
     if not resume:
         _check_asked(asked, given, by_command)
+        if backend is None and place.size == 1 and not shard:
+            backend = get_backend(*where(asked.run, {}, None).values())
     folder = check_folder(out, resume, force)
     if folder is not None and not place.rank:
         check_untrained(folder)
@@ -133,7 +136,7 @@ def prepare(
     _check_places(before.data, asked.data, given)
     run = where(asked.run, before.run, given.backend)
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
-    backend = given.backend or get_backend(run["backend"], own_device(run["device"], place), run["dtype"])
+    backend = backend or get_backend(run["backend"], own_device(run["device"], place), run["dtype"])
     recipe, decoding = settings.recipe(), settings.decoding_options()
     check_offered(backend.name, backend.dtype, backend.trainer_class, recipe)
     if checkpoint is not None:
