@@ -162,7 +162,7 @@ class _Projection:
         B, T = self.gradient.shape[:2]
         if not self.alike:
             parts = [self.gradient[:, :, i].reshape(B, T, -1) for i in range(len(self.layers))]
-            return sum(layer.backward(part) for layer, part in zip(self.layers, parts, strict=True))
+            return np.sum([layer.backward(part) for layer, part in zip(self.layers, parts, strict=True)], axis=0)
         G = self.gradient.reshape(B * T, -1)
         weights = product(G.T, self.rows).reshape(len(self.layers), -1, self.rows.shape[-1])
         for layer, weight in zip(self.layers, weights, strict=True):

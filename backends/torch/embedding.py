@@ -58,11 +58,11 @@ class PositionalEncoding(Called, nn.Module):
             # What is made once is no part of a trace: torch.jit.trace traces twice, and compares.
             trace = torch._C._get_tracing_state() if torch.jit.is_tracing() else None
             if trace is not None:
-                torch._C._set_tracing_state(None)
+                torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
             # From float64 each time: a table that was once rounded to bfloat16 stays so.
             self.P = torch.as_tensor(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).to(X.device, X.dtype)
             if trace is not None:
-                torch._C._set_tracing_state(trace)
+                torch._C._set_tracing_state(trace)  # type: ignore[attr-defined]
 
 
 class _Embedding(nn.Embedding):

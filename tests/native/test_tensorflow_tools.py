@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tools_page import check
 
 import transformer_mb as tmb
 from transformer_mb.presets import d2l
@@ -124,3 +125,55 @@ def test_a_layer_around_one_of_ours_is_obeyed(place, backend):
     assert backend.greedy(model, SOURCE, LENS, 3) == decoded
     wrapper.factor = 0.0
     assert np.abs(logits(backend, model) - expected).max() > 1e-3
+
+
+def same(model, other):
+    np.testing.assert_array_equal(logits(tmb.get_backend("tensorflow"), other), logits(tmb.get_backend("tensorflow"), model))
+
+
+def through_a_checkpoint(model, folder):
+    path, other = (
+        tf.train.Checkpoint(model=model).write(str(folder / "one")),
+        tmb.get_backend("tensorflow").build(CONFIG, seed=1),
+    )
+    tf.train.Checkpoint(model=other).read(path).assert_consumed()
+    same(model, other)
+
+
+def through_a_weights_file(model, folder):
+    other = tmb.get_backend("tensorflow").build(CONFIG, seed=1)
+    model.save_weights(folder / "model.weights.h5")
+    other.load_weights(folder / "model.weights.h5")
+    same(model, other)
+
+
+def through_kerass_file(model, folder):
+    model.save(folder / "model.keras")
+    same(model, keras.models.load_model(folder / "model.keras"))
+
+
+def saved(model, folder):
+    tf.saved_model.save(model, str(folder / "saved"))
+    assert len(names(folder / "saved" / "variables" / "variables")) >= 64
+
+
+def exported(model, folder):
+    model(SOURCE, TARGET, LENS)
+    model.export(str(folder / "program"), verbose=False)
+
+
+TOOLS = {
+    "copy.deepcopy": lambda model, _: same(model, copy.deepcopy(model)),
+    "tf.train.Checkpoint": through_a_checkpoint,
+    "tf.saved_model.save": saved,
+    "model.export": exported,
+    "model.save_weights": through_a_weights_file,
+    "model.save": through_kerass_file,
+}
+
+
+@pytest.mark.parametrize(
+    "tool", [pytest.param(tool, marks=pytest.mark.further if tool == "model.export" else ()) for tool in TOOLS]
+)
+def test_what_the_page_says_of_a_tool_is_so(tool, backend, tmp_path):
+    check("tensorflow", TOOLS, tool, backend.build(CONFIG, seed=0), tmp_path)
