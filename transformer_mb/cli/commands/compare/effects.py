@@ -17,12 +17,21 @@ if TYPE_CHECKING:
 SEEDS, FEWEST, STEPS = 12, 8, 100
 
 NAME = "effects"
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        "--backends",
+        "--backend",
+        help="The one that trains both; else TRANSFORMER_MB_BACKEND, else numpy.",
+        show_default=False,
+    ),
+]
 
 
 def command(
     seeds: Annotated[int, typer.Option("--seeds", min=FEWEST, help="Of weights, order and dropout.")] = SEEDS,
     only: Annotated[str, options.only("Effects")] = "*",
-    backend: options.Backend = None,
+    backend: Backend = None,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Of each training.")] = STEPS,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,

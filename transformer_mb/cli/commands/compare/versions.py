@@ -16,12 +16,20 @@ if TYPE_CHECKING:
     from ....compare.versions import Comparison
 
 NAME = "versions"
-Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="NAME, or NAME@LABEL=INTERPRETER.", show_default=False)]
+Columns = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[COLUMN...]", help="NAME, or NAME@LABEL=INTERPRETER: as --backends and --python.", show_default=False
+    ),
+]
+Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME@LABEL=INTERPRETER adds a column.")]
 Cases = Annotated[str | None, typer.Option("--cases", help="Cells of the parity matrix by id.", show_default=False)]
 
 
 def command(
-    columns: Columns,
+    columns: Columns = None,
+    backends: options.Backends = None,
+    python: Pythons = None,
     only: Annotated[str, options.only("Probes")] = "*",
     cases: Cases = None,
     json_file: options.JsonFile = None,
@@ -41,8 +49,9 @@ def command(
     from ...columns import worker_specs
     from ...counting import Counting
 
-    labels = [column.partition("=")[0] for column in columns]
-    specs = worker_specs(labels, ("float32",), (), [column for column in columns if "=" in column])
+    given = [*(python or []), *(column for column in columns or [] if "=" in column)]
+    labels = [column.partition("=")[0] for column in [*(columns or []), *(python or [])]]
+    specs = worker_specs([*(backends or []), *labels] or None, ("float32",), (), given)
     check_columns(specs)
     check_result_file(json_file, force)
     check_result_file(markdown, force, never=(json_file,))
