@@ -40,10 +40,10 @@ def waited(records: Sequence[ValidationRecord], metric: str, ties: bool = True, 
 
 
 def decided_by(records: Sequence[ValidationRecord], metric: str) -> str:
-    """In words, what told the best from others that are alike by the metric; empty where the metric did."""
-    best, *others = ranked(records, metric) or [None]
-    alike = [one for one in others if best and badness(one, metric)[0] == badness(best, metric)[0]]
-    if best is None or not alike:
+    """In words, what told the best from others that are alike by the metric; empty where the metric did. Of one at least."""
+    best, *others = ranked(records, metric)
+    alike = [one for one in others if badness(one, metric)[0] == badness(best, metric)[0]]
+    if not alike:
         return ""
     names = [name for name in ALSO if name != metric]
     shown = {"chrf": "chrF", "bleu": "BLEU", "loss": "the loss"}

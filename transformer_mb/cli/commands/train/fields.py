@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ....training_options import DECODING, MODEL, TRAINING
 from ...arguments import Command
 
-TABLES = {"[model]": MODEL, "[training]": TRAINING, "[decoding]": DECODING}
+TABLES: dict[str, Iterable[str]] = {"[model]": MODEL, "[training]": TRAINING, "[decoding]": DECODING}
 
 
 class TrainCommand(Command):
