@@ -18,7 +18,7 @@ TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2,
 def state(metric: str, *figures: tuple[float, float, float]) -> TrainingState:
     """Of (loss, BLEU, chrF), a step each."""
     records = [ValidationRecord(step, step, *three) for step, three in enumerate(figures, start=1)]
-    return TrainingState(validations=records, validation_metric=metric)
+    return TrainingState(step=len(records), validations=records, validation_metric=metric)
 
 
 @pytest.mark.parametrize(
