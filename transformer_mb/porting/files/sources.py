@@ -130,8 +130,8 @@ def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFi
         )
     note = f"{counted(len(names), 'tensor was', 'tensors were')} left out, as ignore says: {_listed(names)}."
     kept = {name: array for name, array in native.tensors.items() if name not in names}
-    ignored = {name: native.tensors[name] for name in names}
-    return replace(native, tensors=kept, ignored=ignored, notes=(*native.notes, note))
+    left_out = {name: native.tensors[name] for name in names}
+    return replace(native, tensors=kept, ignored=left_out, notes=(*native.notes, note))
 
 
 def _listed(names: list[str]) -> str:
