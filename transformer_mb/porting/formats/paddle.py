@@ -43,7 +43,7 @@ def recognize(path: Path) -> bool:
 
 def read(path: Path) -> NativeFile:
     tree = _dictionary(path)
-    names = next((found for one in (tree, *tree.values()) if type(one) is dict and (found := _names_of(one))), {})
+    names = next((its for one in (tree, *tree.values()) if type(one) is dict and (its := _names_of(one))), {})
     found = held(_arrays(tree), str(path), lambda value: isinstance(value, np.ndarray))
     tensors, narrow = _widened(found.tensors)
     check_names(tensors, path)
@@ -115,7 +115,8 @@ def _with_state(native: NativeFile, state: Any, names: Mapping[Any, Any]) -> Nat
     native = replace(native, notes=(*native.notes, *notes))
     if STEP not in arrays:
         return replace(native, optimizer=moments, powers=(powers[0][0], powers[1][0]))
-    betas = tuple(map(float, arrays[BETAS])) if BETAS in arrays and arrays[BETAS].shape == (2,) else None
+    told = arrays.get(BETAS)
+    betas = (float(told[0]), float(told[1])) if told is not None and told.shape == (2,) else None
     return replace(native, optimizer={"step": arrays[STEP].astype(np.int64).reshape(()), **moments}, betas=betas)
 
 
