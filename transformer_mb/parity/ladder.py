@@ -67,6 +67,7 @@ LADDER = {
         Row("fast gradients", "Its weights move by the reference's gradients.", "whole_step", "gradients", 1e-10),
         Row("fast logits", "In eight bits it has the reference's logits.", "eight_bits", "outputs", 1e-11, ("float32",)),
         Row("repeated steps", "The same steps from the same seed give the same bits.", "repeated", "bits", 0.0, EVERY_DTYPE),
+        Row("life", "What came before in the process changes no answer.", "life", "lived", 1e-10),
         # The limit is that of the first step, which may not widen the band that the others are held to: see verdict/bands.py.
         Row("free-running", "By itself it strays no further than ten times the reference.", "run", "losses", 1e-11),
         Row("hand-over, first step", "From another's state it takes the same step.", "step", "update", 1e-10, made_of=STEPWISE),

@@ -16,6 +16,7 @@ from .rows.drawn_training import training_experiments
 from .rows.fast_steps import fast_experiments
 from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
+from .rows.lives import life_experiments
 from .rows.models import model_experiments
 from .rows.optimizers import optimizer_experiments
 from .rows.repeats import Repeat
@@ -64,6 +65,7 @@ class Plan:
             *fast_experiments(dtype, seed, self.on_gpu),
             *kernel_experiments(dtype, seed, self.on_gpu),
             Repeat(dtype, seed, self.on_gpu),
+            *life_experiments(dtype, seed, self.on_gpu),
             *stepwise_experiments(self.recording, dtype),
         ]
         if dtype in LADDER[FreeRunning.row].dtypes:

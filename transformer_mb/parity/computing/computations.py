@@ -13,6 +13,7 @@ from ...interface import FUNCTIONS
 from ...trainer import Batch
 from .decoding import cached, decode
 from .left_behind import check_mode, check_unchanged, kept_unasked, kept_weights
+from .life import life
 from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_for, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .native_dtypes import recorded_dtypes, with_dtypes
@@ -224,7 +225,7 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function
-    for function in (layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached)
+    for function in (layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached, life)
 }
 
 

@@ -116,3 +116,25 @@ def coupled(request: Request) -> Request:
 
 def position(request: Request) -> Request:
     return replace(request, spec={**request.spec, "inputs": [request.spec["inputs"][0], 2]})
+
+
+def forgotten_after(operation: str) -> Alter:
+    """A life in which what follows the first operation of a kind does nothing."""
+
+    def change(spec: dict[str, Any]) -> dict[str, Any]:
+        operations = [*spec["operations"]]
+        operations[next(n for n, (name, *_) in enumerate(operations) if name == operation) + 1] = ["nothing"]
+        return {**spec, "operations": operations}
+
+    return partial(_spec, change)
+
+
+def stale_batch(request: Request) -> Request:
+    """The last step of a life takes the batch of the step before that had its shape."""
+    operations = [*request.spec["operations"]]
+    steps = [number for number, (name, *_) in enumerate(operations) if name == "step"]
+    name, model, batch = operations[steps[-1]]
+    shape = request.arrays[f"batch {batch}.target_in"].shape
+    same = [operations[n][2] for n in steps if request.arrays[f"batch {operations[n][2]}.target_in"].shape == shape]
+    operations[steps[-1]] = [name, model, next(other for other in same if other != batch)]
+    return replace(request, spec={**request.spec, "operations": operations})

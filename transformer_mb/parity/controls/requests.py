@@ -30,6 +30,7 @@ from .alterations import (
     coupled,
     epsilon_hat,
     flipped,
+    forgotten_after,
     in_tf32,
     perturbed,
     position,
@@ -37,6 +38,7 @@ from .alterations import (
     setting,
     shifted,
     specified,
+    stale_batch,
     times,
     transposed,
     zeroed,
@@ -169,6 +171,8 @@ CONTROLS = (
     ),
     Control("bfloat16 for TF32", "fast gradients", "tf32, shared*", setting("fast", "precision", value="bf16")),
     Coarse("another seed", "repeated steps", "*", specified({"seeds": [0, 1]})),
+    Control("weights that are set are ignored", "life", "*", forgotten_after("rounded_step")),
+    Control("the batch of the step before", "life", "*", stale_batch),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
     Control(
         "a perturbed weight", "stepwise gradients", "step 20", perturbed("weights.encoder.blks.block0.attention.W_q.weight")

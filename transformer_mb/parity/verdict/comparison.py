@@ -49,9 +49,18 @@ def training(request: Request, got: Arrays, expected: Arrays) -> Errors:
     return worst_errors([errors(got["losses"], expected["losses"]), update(request, got, expected)])
 
 
+def lived(request: Request, got: Arrays, expected: Arrays) -> Errors:
+    """Of each operation's gradients together, and of all else by itself; tokens are compared in float64 alone."""
+    kinds = ("losses", "logits", "weights") + (("tokens",) if request.dtype == "float64" else ())
+    found = [errors(got[name], value) for name, value in expected.items() if name.partition(".")[0] in kinds]
+    numbers = {name.split(".")[1] for name in expected if name.startswith("gradient.")}
+    groups = ([under(f"gradient.{number}", answer) for answer in (got, expected)] for number in numbers)
+    return worst_errors([*found, *(gradient_errors(*group) for group in groups)])
+
+
 # What the ladder's rows measure of an answer.
 MEASURES: dict[str, Callable[[Request, Arrays, Arrays], Errors]] = {
-    function.__name__: function for function in (outputs, loss, gradients, update, training)
+    function.__name__: function for function in (outputs, loss, gradients, update, training, lived)
 }
 
 
