@@ -127,7 +127,7 @@ def _blocks(random: np.random.Generator, batches: list[int], suppressed: tuple[i
     ids = sorted(random.choice(range(4, 13), SUPPRESSED, replace=False).tolist())
     searches = [["greedy", one, batch] for batch in (first, second, third, first)]
     edited = [["suppress", one, ids], ["greedy", one, first], ["suppress", one, list(suppressed)], ["greedy", one, third]]
-    yield [*searches, *edited]
+    yield [*searches, *edited, ["step", one, second], ["greedy", one, third]]
     one, first, second, third = drawn()
     yield [["beam", one, first], ["sample", one, first], ["set", one, 1], ["beam", one, first], ["sample", one, second]]
     one, first, second, third = drawn()
