@@ -21,7 +21,7 @@ from .rows.models import model_experiments
 from .rows.optimizers import optimizer_experiments
 from .rows.repeats import Repeat
 from .rows.tokens import token_experiments
-from .rows.training import FreeRunning, stepwise_experiments
+from .rows.training import FreeRunning, later_runs, stepwise_experiments
 from .rows.training_job import Recording, make_job
 from .selection import Selection, check_patterns, matches
 
@@ -71,7 +71,7 @@ class Plan:
         if dtype in LADDER[FreeRunning.row].dtypes:
             self.free[dtype] = FreeRunning(self.recording, dtype)
             start = HandOverStart(self.recording, dtype)
-            experiments += [self.free[dtype], start, HandOverRun(start, backends)]
+            experiments += [self.free[dtype], *later_runs(self.recording, dtype), start, HandOverRun(start, backends)]
         return experiments
 
     def _taken(self, experiments: list[Experiment], backends: list[str]) -> list[Experiment]:
