@@ -38,7 +38,7 @@ def test_an_address_is_no_path(cli, arguments, name):
     assert outcome.status == 2 and f"{name} must be a path on this machine, got the address {ADDRESS}." in outcome.err
 
 
-def test_python_names_an_address_as_it_was_given(tmp_path):
+def test_python_names_an_address_as_it_was_given(tmp_path, monkeypatch):
     for read in (read_pairs, SubwordVocabulary.from_file, lambda path: CorpusFiles(path).digest()):
         with pytest.raises(DataError, match=re.escape(ADDRESS)):
             read(ADDRESS)
@@ -46,3 +46,9 @@ def test_python_names_an_address_as_it_was_given(tmp_path):
 
     with pytest.raises(ConfigError, match=f"must be a path on this machine, got the address {re.escape(ADDRESS)}"):
         tmb.load(ADDRESS)
+    monkeypatch.chdir(tmp_path)
+    for options in ({"folder": ADDRESS}, {"cache": ADDRESS}):
+        with pytest.raises(ConfigError, match=f"on this machine, got the address {re.escape(ADDRESS)}"):
+            (tmp_path / "a.tsv").write_text("a\tb\n")
+            tmb.train(tmp_path / "a.tsv", **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tsv"]

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..data import CorpusFiles, Pairs, TokenCache, TokenizedPairs, Vocabulary, build_vocabularies, read_pairs, tokenized
+from ..errors import ConfigError
+from ..files.addresses import is_address
 
 # Bytes of text. What is smaller is tokenized within seconds, and a small job shall leave no folder beside its checkpoint.
 IN_MEMORY = 64 * 2**20
@@ -54,6 +56,8 @@ class CorpusSource:
         paths = data["source"], data.get("target")
         how = {"num_examples": num_examples, **reading(data)}
         files, cache = CorpusFiles(*paths, **how, tell=tell), data.get("cache")
+        if cache and is_address(cache):
+            raise ConfigError(f"The cache must be a folder on this machine, got the address {cache}.")
         few = files.size < IN_MEMORY or (num_examples is not None and num_examples <= FEW)
         if not cache and few:
             return cls(read_pairs(*paths, **how))

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from ..checkpoint import check_destination
-from ..checkpoint.files import FILES, TRAINER, holds_checkpoint, read_object
+from ..checkpoint.files import FILES, TRAINER, check_folder_name, holds_checkpoint, read_object
 from ..errors import CheckpointError
 from ..files.locks import LockHeldError, locked
 from ..files.made_parents import made_parents
@@ -29,6 +29,7 @@ def check_folder(name: str | PathLike[str] | None, resume: bool, force: bool) ->
     folder = Path(name)
     if not str(name):
         raise CheckpointError("The folder of the checkpoint must have a name, got ''.")
+    check_folder_name(name)
     if not resume:
         check_destination(folder)
         if holds_checkpoint(folder) and not force:
