@@ -26,7 +26,7 @@ def test_help_has_one_word_for_a_path(cli, command):
         (("train", "--data", "a.tsv", "--out", ADDRESS), "--out"),
         (("train", ADDRESS), "CONFIG.toml"),
         (("evaluate", "m", "--data", ADDRESS), "--data"),
-        (("translate", ADDRESS), "DIR"),
+        (("translate", ADDRESS), "DIR..."),
         (("translate", "m", "--prefix-file", ADDRESS), "--prefix-file"),
         (("tokenizer", "train", "--data", "a.tsv", "--out", ADDRESS), "--out"),
         (("inspect", ADDRESS), "PATH"),
