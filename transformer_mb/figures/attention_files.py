@@ -95,7 +95,7 @@ def _pictures(path: Path, translator: Translator) -> Iterator[Write]:
 
 def sentence_figure(translator: Translator, line: str, translation: str) -> Any:
     attention = attention_of(translator, line, translation)
-    past = None if translator.model.config.compat_decode == "d2l" else np.tri(len(attention.inputs), dtype=bool)
+    past = None if translator.models[0].config.compat_decode == "d2l" else np.tri(len(attention.inputs), dtype=bool)
     weights = attention.weights
     kinds = [
         Attention("cross-attention, translation to source", attention.target, attention.source, weights["decoder_cross"]),

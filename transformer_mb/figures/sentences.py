@@ -31,9 +31,9 @@ def attention_of(translator: Translator, line: str, translation: str) -> Sentenc
     sources, targets, max_len = translator.source_vocabulary, translator.target_vocabulary, translator.longest + 1
     source = [*translator.ids(line), sources.eos_id]
     target = [*targets.encode(translation), targets.eos_id][:max_len]
-    inputs = [translator.model.config.start_id, *target[:-1]]
+    inputs = [translator.models[0].config.start_id, *target[:-1]]
     arrays = np.array([source]), np.array([inputs]), np.array([len(source)])
-    by_kind = translator.backend.attention(translator.model, *arrays)
+    by_kind = translator.backend.attention(translator.models[0], *arrays)
     weights = {kind: [np.asarray(layer[0]) for layer in layers] for kind, layers in by_kind.items()}
     shown = [*translator.tokens(line), *sources.tokens([sources.eos_id])]
     return SentenceAttention(shown, targets.tokens(inputs), targets.tokens(target), weights)

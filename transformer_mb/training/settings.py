@@ -146,7 +146,7 @@ def _check_data(settings: Settings, path: Path) -> None:
         kind = int if name in WHOLE_NUMBERS else str
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ConfigError(f"{path}: {name} must be {'a whole number' if kind is int else 'a string'}, got {value!r:.80}.")
-        if kind is int and value < 1:
+        if isinstance(value, int) and value < 1:
             raise ConfigError(f"{path}: {name} must be at least 1, got {value}.")
     names = settings.data.get("fields", ["source", "target"])
     if not isinstance(names, list) or [isinstance(one, str) for one in names] != [True, True]:

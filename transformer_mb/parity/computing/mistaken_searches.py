@@ -16,7 +16,7 @@ class NotReordered:
     """The caches do not follow their hypotheses."""
 
     def __init__(self, session: BeamSession, vocab_size: int):
-        self.step, self.attention = session.step, session.attention
+        self.step, self.attention, self.log_probabilities = session.step, session.attention, session.log_probabilities
 
     def reorder(self, rows: np.ndarray) -> None:
         pass
@@ -28,6 +28,7 @@ class LastOfEqual:
     def __init__(self, session: BeamSession, vocab_size: int):
         self.session, self.vocab_size = session, vocab_size
         self.reorder, self.attention = session.reorder, session.attention
+        self.log_probabilities = session.log_probabilities
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         log_probs, ids = self.session.step(tokens, self.vocab_size)
@@ -40,6 +41,7 @@ class NextRowsCoverage:
 
     def __init__(self, session: BeamSession, vocab_size: int):
         self.session, self.step, self.reorder = session, session.step, session.reorder
+        self.log_probabilities = session.log_probabilities
 
     def attention(self) -> np.ndarray:
         return np.roll(self.session.attention(), 1, axis=0)

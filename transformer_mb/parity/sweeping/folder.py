@@ -61,7 +61,7 @@ class SweepFolder:
         for name in self.names():
             run, refused = self._read(UNITS, name)
             described, why = (run["unit"], "") if run else self._read(PLANNED, name)
-            yield Found(name, run, described and described["seed"], refused or why)
+            yield Found(name, run, described["seed"] if described else None, refused or why)
 
     def _path(self, part: str, name: str) -> Path:
         return self.folder / part / f"{name}.json"

@@ -54,7 +54,7 @@ def lived(request: Request, got: Arrays, expected: Arrays) -> Errors:
     kinds = ("losses", "logits", "weights") + (("tokens",) if request.dtype == "float64" else ())
     found = [errors(got[name], value) for name, value in expected.items() if name.partition(".")[0] in kinds]
     numbers = {name.split(".")[1] for name in expected if name.startswith("gradient.")}
-    groups = ([under(f"gradient.{number}", answer) for answer in (got, expected)] for number in numbers)
+    groups = [(under(f"gradient.{number}", got), under(f"gradient.{number}", expected)) for number in numbers]
     return worst_errors([*found, *(gradient_errors(*group) for group in groups)])
 
 

@@ -59,7 +59,7 @@ def _progress(checkpoint: Checkpoint) -> tuple[str, ...]:
     if checkpoint.last is None:
         return (PROGRESS,)
     with port_errors(CheckpointError):
-        best = TrainingState.from_dict(checkpoint.trainer).best
+        best = TrainingState.from_dict(checkpoint.trainer or {}).best
     epoch = f", of epoch {best.epoch}" if best else ""
     return (f"The model is the best{epoch}; the optimizer's state belongs to the last ({LAST}) and stays behind.", PROGRESS)
 
