@@ -96,6 +96,10 @@ def test_evaluate_keeps_translations_and_takes_them(cli, fails, trained, raw, tm
     assert first["bleu"]["value"] == pytest.approx(own.score) and "|case:lc|" in first["bleu"]["signature"]
     assert "got both" in fails("evaluate", trained, "--translations", kept, "--data", raw)
     assert "got neither" in fails("evaluate", "--data", raw)
+    said = "must be given with a checkpoint folder, got --translations."
+    for options in (("--beam", 3), ("--length-penalty", 1), ("--max-steps", 3, "--backend", "torch"), ("--output", "x")):
+        wrong = fails("evaluate", "--translations", kept, "--data", raw, *options)
+        assert f"{', '.join(options[::2])} {said}" in wrong
     kept.write_text("va !\n", encoding="utf-8")
     assert f"must have one line per line of {raw}, 3, got 1." in fails("evaluate", "--translations", kept, "--data", raw)
 

@@ -12,14 +12,18 @@ def test_a_length_penalty_out_of_bounds_is_a_wrong_call(fails, trained, data, wr
         assert "length_penalty must be from 0 to 10" in fails(*command, "--beam", 2, "--length-penalty", wrong, stdin=LINE)
 
 
-def test_a_length_penalty_without_a_beam_is_warned_of(cli, trained, data):
-    said = "Warning: --length-penalty changes nothing without --beam N: a greedy search compares no hypotheses.\n"
+@pytest.mark.parametrize("penalty", ["--length-penalty", "--coverage-penalty"])
+def test_a_penalty_without_a_beam_is_warned_of(cli, trained, data, penalty):
+    said = f"Warning: {penalty} changes nothing without --beam N: a greedy search compares no hypotheses.\n"
     for command in (("translate", trained), ("evaluate", trained, "--data", data)):
-        greedy, warned = cli(*command, stdin=LINE), cli(*command, "--length-penalty", 0.6, stdin=LINE)
+        greedy, warned = cli(*command, stdin=LINE), cli(*command, penalty, 0.6, stdin=LINE)
         assert warned.err == greedy.err + said and warned.out == greedy.out and warned.status == 0
-        assert said not in cli(*command, "--length-penalty", 0.6, "--beam", 2, stdin=LINE).err
+        assert said not in cli(*command, penalty, 0.6, "--beam", 2, stdin=LINE).err
+
+
+def test_a_length_penalty_of_a_greedy_search_changes_its_score(cli, trained):
     plain, other = (cli("translate", trained, "--scores", "--length-penalty", given, stdin=LINE) for given in (0, 1))
-    assert plain.out != other.out and other.err == plain.err == ""  # the score does depend on it
+    assert plain.out != other.out and other.err == plain.err == ""
 
 
 def test_the_command_prints_hypotheses_with_their_scores(cli, fails, trained, translator, lines):

@@ -108,3 +108,10 @@ def test_a_validation_has_the_figures_of_evaluate():
     found = evaluate(pairs[:8], texts, vocabularies=sides)
     assert trained.validations[-1].chrf == pytest.approx(found.chrf.value) and found.chrf.value > 0
     assert trained.validations[-1].bleu == pytest.approx(found.bleu.value)
+
+
+def test_exact_matches_are_compared_in_lower_case_where_all_else_is():
+    pairs, shouted = [("a", "Va !"), ("b", "Salut.")], ["VA !", "salut ."]
+    assert evaluate(pairs, shouted).exact_match == 0.0
+    assert evaluate(pairs, shouted, lowercase=True).exact_match == 0.5
+    assert evaluate(pairs, shouted, ["x", "SALUT ."], lowercase=True).exact_match == 1.0

@@ -4,6 +4,7 @@ import bz2
 import codecs
 import gzip
 import lzma
+import pickle
 import resource
 import subprocess
 import sys
@@ -68,6 +69,8 @@ def test_another_encoding_is_answered_with_how_to_convert_it(tmp_path):
         ("a.tsv", bz2.compress(TEXT.encode()), "it begins as bzip2 does: bunzip2"),
         ("a.tsv", lzma.compress(TEXT.encode()), "it begins as xz does: unxz"),
         ("a.txt", b"%PDF-1.7\n", "it begins as PDF does"),
+        ("a.parquet", b"PAR1\x15\x04\r\xff", "it begins as Parquet does: saving a table as text"),
+        ("a.pkl", pickle.dumps(PAIRS), "it begins as a pickle does"),
         ("a.tsv", TEXT.replace("\n", "\r").encode(), r"must end its lines with LF, but it has CR alone: tr '\\r' '\\n'"),
         ("a.tsv", TEXT.replace("\n", "\r").encode().rstrip(), "CR alone"),
     ],
@@ -117,6 +120,31 @@ def test_a_column_of_numbers_is_no_side(tmp_path, columns, place):
     if len(chosen) == 2:
         assert told(path, columns=chosen) == (PAIRS, [])
     assert read_pairs(path, columns=(2, 1)) == list(zip(columns[1], columns[0], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("beside", "what", "columns"),
+    [
+        ((["id", *IDS], None), "numbers", "2,3"),  # with a line that names the columns
+        ((["-1e-3", "2.5E+1", ".5", "10 %"], None), "numbers", "2,3"),
+        ((["sent-1", "doc2.3", "0af3", "a/4"], None), "ids", "2,3"),
+        ((["en"] * 4, ["fr"] * 4, None), "names of languages", "3,4"),
+        ((["1", "2", "3", "4"], ["Go.", "Hi.", "Run!", "No."], ["5", "6", "7", "8"], ["Va !", "Salut.", "Cours !", "Non."]),
+         "numbers", "2,4"),
+    ],
+)  # fmt: skip
+def test_the_sentence_names_the_columns_that_hold_sentences(tmp_path, beside, what, columns):
+    sides = [["source", *SOURCES], ["target", *TARGETS]] if None in beside else []
+    path = written(tmp_path, "a.tsv", numbered(*filter(None, beside), *sides, count=4))
+    assert refused(path).endswith(
+        f"column 1 holds only {what}: columns names the two that are meant, source first (--columns {columns})."
+    )
+    assert read_pairs(path, columns=[int(number) for number in columns.split(",")])[-3:][0][0] in ("Go.", "Hi.")
+
+
+def test_words_and_equal_sources_are_sentences_though_columns_follow(tmp_path):
+    cells = (["Go."] * 3, ["\u53bb\u5427\u3002", "\u8d70\u3002", "\u6211\u67092\u672c\u4e66\u3002"], ["CC-BY 2.0 (France)"] * 3)
+    assert len(read_pairs(written(tmp_path, "a.tsv", numbered(*cells)))) == 3
 
 
 def test_numbers_among_sentences_are_sentences(tmp_path):

@@ -71,12 +71,14 @@ DecodingDtype = Annotated[
 DONE = {"cut": "only the first {longest} were translated", "skip": "it was skipped and its output is an empty line"}
 
 
-def chosen_length_penalty(given: float | None, beam: int, scores: bool = False) -> float:
-    """The length penalty, by default Translator's; a warning where it was given to a greedy search without scores."""
+def chosen_length_penalty(given: float | None, beam: int, scores: bool = False, coverage: float = 0.0) -> float:
+    """The length penalty, by default Translator's; a warning where it or that of coverage was given to a greedy search
+    without scores."""
     from ..decoding.beam_search import LENGTH_PENALTY
 
-    if given is not None and beam == 1 and not scores:
-        tell("Warning: --length-penalty changes nothing without --beam N: a greedy search compares no hypotheses.")
+    useless = (given is not None) * ["--length-penalty"] + (coverage != 0) * ["--coverage-penalty"]
+    for name in useless if beam == 1 and not scores else ():
+        tell(f"Warning: {name} changes nothing without --beam N: a greedy search compares no hypotheses.")
     return LENGTH_PENALTY if given is None else given
 
 

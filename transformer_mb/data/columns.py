@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import ConfigError, DataError
 from .bad_lines import BadLines
 
 FIRST = 100  # lines by which a column is judged
-NUMBER = re.compile(r"\s*[-+]?\d+([.,]\d+)*\s*")
+NUMBER = re.compile(r"[-+]?(\d+([.,]\d+)*|[.,]\d+)(e[-+]?\d+)?\s?%?", re.IGNORECASE)
+ID = re.compile(r"\S*\d\S*")  # one word with a digit
+LONGEST = 100  # characters of a cell that are looked at, and cells of a line
 EXCERPT = 60  # characters of a wrong line that a message shows
 # What stands over the columns of a file, lower case. Codes that are English words (it, he, no) are left out: a line of two
 # of these words is a header, and no translation.
@@ -24,6 +26,14 @@ HEADERS = {
     *("source", "src", "target", "tgt", "trg", "sentence", "translation", "input", "output", "text", "reference", "original"),
     *("source_text", "target_text", "src_text", "tgt_text", "sentence1", "sentence2", "source_lang", "target_lang"),
     *LANGUAGES,
+}
+
+# What stands in columns beside the sentences: its name, and whether a cell is that. With two columns alone, a column of
+# single words may be a list of words to translate, which numbers are too seldom.
+NO_SENTENCES: dict[str, Callable[[str], object]] = {
+    "numbers": NUMBER.fullmatch,
+    "ids": ID.fullmatch,
+    "names of languages": lambda cell: cell.lower() in LANGUAGES,
 }
 
 
@@ -64,7 +74,7 @@ class Columns:
         self._places = [number - 1 for number in chosen or (1, 2)]
         self._widths: set[int] = set()  # of the first line: with the empty columns at its end, and without
         self._fitting = self._other = 0
-        self._numbers = [True, True]
+        self._rows: list[list[str]] = []  # the first lines
 
     def pair(self, line: str) -> tuple[str, str]:
         """Raises DataError, which names neither file nor line, and UnusableFile."""
@@ -78,7 +88,7 @@ class Columns:
             else:
                 self._compare(cells)
             if self._fitting <= FIRST:
-                self._look(pair)
+                self._look(cells)
         return pair
 
     def _too_few(self, line: str, count: int) -> str:
@@ -111,18 +121,29 @@ class Columns:
             raise UnusableFile(f"{self._name}: {what} in {self._other} of {self._other + self._fitting} lines; {how}.")
         raise DataError(f"{what}; {how}")
 
-    def _look(self, pair: tuple[str, str]) -> None:
-        self._numbers = [so_far and bool(NUMBER.fullmatch(side)) for so_far, side in zip(self._numbers, pair, strict=True)]
+    def _look(self, cells: list[str]) -> None:
+        self._rows.append([cell[:LONGEST].strip() for cell in cells[:LONGEST]])
         if self._fitting == FIRST:
             self.check()
 
     def check(self) -> None:
-        """Refuse a column that holds nothing but numbers, such as those of lines; raises UnusableFile."""
-        for place, numbers in zip(self._places, self._numbers, strict=True):
-            if numbers and self._fitting > 1 and self._chosen is None:
-                others = "2,3" if place == 0 else "1,3"
-                others = others if max(self._widths) > 2 else "1,2"
+        """Refuse a column that holds no sentences, but numbers of lines or the like; raises UnusableFile."""
+        if self._chosen is not None or self._fitting < 2:
+            return
+        held = [self._held(place) for place in range(min(map(len, self._rows)))]
+        for place in self._places:
+            if held[place]:
+                sentences = [str(number) for number, what in enumerate(held, start=1) if not what][:2]
+                others = ",".join(sentences) if len(sentences) == 2 else "1,2"
                 raise UnusableFile(
-                    f"{self._name} must hold sentences, but its column {place + 1} holds only numbers: columns names the two "
-                    f"that are meant, source first (--columns {others})."
+                    f"{self._name} must hold sentences, but its column {place + 1} holds only {held[place]}: columns names the "
+                    f"two that are meant, source first (--columns {others})."
                 )
+
+    def _held(self, place: int) -> str | None:
+        """What a column holds in the place of sentences; its first line may be its name."""
+        cells, wide = [row[place] for row in self._rows], max(self._widths) > 2
+        if len(cells) >= (3 if wide else 10) and len(cells[0].split()) == 1:
+            del cells[0]
+        kinds = list(NO_SENTENCES) if wide else ["numbers"]
+        return next((what for what in kinds if all(map(NO_SENTENCES[what], cells))), None)

@@ -36,6 +36,12 @@ BEGINNINGS = {
     b"\x28\xb5\x2f\xfd": ("Zstandard", "unzstd"),
     b"PK\x03\x04": ("a zip archive (.zip, .xlsx, .docx)", "unzip, or saving a table as text"),
     b"%PDF-": ("PDF", "pdftotext"),
+    b"7z\xbc\xaf\x27\x1c": ("7-Zip", "7z x"),
+    b"PAR1": ("Parquet", "saving a table as text"),
+    b"ARROW1": ("Arrow", "saving a table as text"),
+    b"SQLite format 3\0": ("a database of SQLite", "saving a table as text"),
+    b"\x89HDF": ("HDF5", "saving a table as text"),
+    **{bytes((0x80, protocol)): ("a pickle", "writing its pairs as text") for protocol in range(2, 6)},
 }
 ENCODING = "A file of another encoding becomes UTF-8 by iconv, such as iconv -f LATIN1 -t UTF-8."
 LOOKED_AT = 4096  # bytes

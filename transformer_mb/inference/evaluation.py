@@ -76,7 +76,8 @@ def evaluate(
         more: further references, each with a text for each pair.
         vocabularies: of the model that translated, source first. One that writes lower case alone is compared so
             (``case:lc``), and exact matches are of texts as the vocabularies leave them.
-        tokenize: one of ``TOKENIZATIONS``, for BLEU. lowercase: compare in lower case. ter: measure it too, which is slow.
+        tokenize: one of ``TOKENIZATIONS``, for BLEU. lowercase: compare in lower case, exact matches too. ter: measure it
+            too, which is slow.
     Raises:
         ConfigError: a tokenization that is not there. DataError: not as many texts as pairs.
     """
@@ -88,12 +89,16 @@ def evaluate(
     if vocabularies is not None:
         left = normalized(pairs, *vocabularies)
         others = tuple([vocabularies[1].normalized(text) for text in one] for one in more)
-    hits = exact_matches(left, translations, *others)
+    lowercase = lowercase or (vocabularies is not None and lowers(vocabularies[1]))
+    texts = translations
+    if lowercase:
+        left, texts = [(source, target.lower()) for source, target in left], [text.lower() for text in translations]
+        others = tuple([text.lower() for text in one] for one in others)
+    hits = exact_matches(left, texts, *others)
     by_source: dict[str, bool] = {}
     for (source, _), hit in zip(left, hits, strict=True):
         by_source[source] = by_source.get(source, False) or hit
     references = [[target for _, target in pairs], *map(list, more)]
-    lowercase = lowercase or (vocabularies is not None and lowers(vocabularies[1]))
     found, four_grams = _bleu(translations, references, tokenize, lowercase)
     characters = chrf(translations, *references, lowercase=lowercase)
     return Evaluation(

@@ -78,11 +78,24 @@ def command(
     if bool(folders) == (translations is not None):
         got = "both" if folders else "neither"
         raise ConfigError(f"Either a checkpoint folder or --translations FILE must be given, got {got}.")
+    if translations is not None:
+        of_models = {
+            **{
+                "--beam": beam != 1,
+                "--length-penalty": length_penalty is not None,
+                "--coverage-penalty": coverage_penalty != 0,
+            },
+            **{"--too-long": too_long != "cut", "--max-steps": max_steps is not None, "--replace-unknown": replace_unknown},
+            **{"--backend": backend is not None, "--device": device is not None, "--dtype": dtype != "float32"},
+            **{"--batch-size": batch_size != 64, "--output": output is not None},
+        }
+        if given := [name for name, is_given in of_models.items() if is_given]:
+            raise ConfigError(f"{', '.join(given)} must be given with a checkpoint folder, got --translations.")
     read = (*(folders or ()), data, target, translations, *(reference or ()))
     check_result_file(json_file, force, never=(*read, output))
     check_result_file(output, force, never=read)
     check_tokenization(tokenize)
-    penalty = chosen_length_penalty(length_penalty, beam)
+    penalty = chosen_length_penalty(length_penalty, beam, coverage=coverage_penalty)
     check_search(beam, penalty, 1)
     check_coverage_penalty(coverage_penalty)
     pairs = read_pairs(
