@@ -122,6 +122,14 @@ def test_the_seed_determines_dropout(whole, half, backend32):
     assert first[0] != first[1]
 
 
+def test_what_is_dropped_is_of_the_seed_and_the_step_and_not_of_their_sum(backend32):
+    losses = []
+    for seed in (1, 2):  # by steps that move nothing
+        trainer = backend32.trainer(backend32.build(CONFIG, seed=0), **{**CLIPPED, "learning_rate": 1e-30}, seed=seed)
+        losses += [float(trainer.step(THE_BATCH)) for _ in range(3)]
+    assert len(set(losses)) == 6
+
+
 def test_resuming_continues_exactly(whole, half, backend32):
     losses, weights, _ = whole
     _, half_weights, state = half

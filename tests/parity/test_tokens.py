@@ -40,6 +40,7 @@ def test_every_mistake_of_a_search_is_looked_for():
         "caches that do not follow their hypotheses",
         "the last of equal logits",
         "suppressed tokens",
+        "a search that ends by today's length",
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 from transformer_mb.backends.numpy.dropout import Dropout, injected_dropout
 from transformer_mb.backends.numpy.framework import no_gradients
 from transformer_mb.config import TransformerConfig
-from transformer_mb.dropout_masks import dropout_masks, dropout_sites
+from transformer_mb.dropout_masks import batch_sites, drawn_masks, dropout_masks, dropout_sites
 from transformer_mb.errors import ShapeError
 from transformer_mb.registry import get_backend
 from transformer_mb.trainer import Batch
@@ -104,6 +104,15 @@ def test_dropout_is_a_function_of_the_seed_and_the_step():
     assert head + tail == whole
     assert losses(seed=4, steps=1)[0] != whole[:1]
     assert len(set(losses(seed=-1, steps=2)[0])) == 2
+
+
+def test_masks_are_of_the_seed_and_the_step_and_not_of_their_sum():
+    config, shape = CONFIG.replace(dropout=0.5), (BATCH.target_in.shape[0], BATCH.source.shape[1], BATCH.target_in.shape[1])
+    keys = [(seed, step) for seed in range(3) for step in range(3)]
+    injected = [dropout_masks(config, *key, *shape) for key in keys]
+    own = [drawn_masks(batch_sites(config, BATCH), *key) for key in keys]
+    for masks in (injected, own):
+        assert len({b"".join(mask.tobytes() for mask in each.values()) for each in masks}) == len(keys)
 
 
 def test_every_step_drops_anew():

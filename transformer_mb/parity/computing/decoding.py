@@ -45,6 +45,8 @@ class _Search:
         inputs = self.native, self.source, self.lens, steps
         if self.spec["beam"] is None:
             return self.backend.greedy(*inputs, **self.forced)
+        if self.spec["mistake"] is not None:
+            return [found.ids for found in self.scored(steps)]
         return self.backend.beam(*inputs, self.spec["beam"], self.spec["length_penalty"], **self.covering)
 
     def scored(self, steps: int) -> list[ScoredIds]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
-from ...decoding.beam_search import BeamSession
+from ...decoding.beam_search import BeamSession, ScoredIds
+from .plain_search import PlainSearch
 
 
 class NotReordered:
@@ -54,14 +55,29 @@ MISTAKES: dict[str, Callable[[BeamSession, int], BeamSession]] = {
 }
 
 
+HURRIED = "ended by today's length"
+
+
 def mistaken(backend: Backend, mistake: str | None) -> Backend:
-    """The same backend with a search that makes one of MISTAKES; None makes none."""
+    """The same backend with a search that makes one of MISTAKES, or is HURRIED; None makes none."""
     if mistake is None:
         return backend
     broken = copy(backend)
+    if mistake == HURRIED:
+        broken.hypotheses = _hurried(backend)  # type: ignore[method-assign]
+        return broken
 
     def start_beam(model: Any, *arguments: Any) -> BeamSession:
         return MISTAKES[mistake](backend.start_beam(model, *arguments), model.config.target_vocab_size)
 
     broken.start_beam = start_beam  # type: ignore[method-assign,assignment]
     return broken
+
+
+def _hurried(backend: Backend) -> Callable[..., list[list[ScoredIds]]]:
+    """A beam search that ends where no open hypothesis would be better if it ended now."""
+
+    def hypotheses(*given: Any, n_best: int, **options: Any) -> list[list[ScoredIds]]:
+        return [[found] for found in PlainSearch(backend, *given, **options, hurried=True).run()]
+
+    return hypotheses

@@ -1,4 +1,4 @@
-"""The reference: the NumPy backend in float64, and what the same backend makes of a request in less.
+"""The reference: the NumPy backend in float64, what is shared computed plainly; and what NumPy makes of a request in less.
 
 It computes in this process; only NumPy is imported for it.
 """
@@ -13,6 +13,7 @@ from ...backend import Backend
 from ...registry import PLAIN_DTYPES, load_backend_class
 from .computations import Answer, compute
 from .messages import Request
+from .plain import plain_backend
 
 _LOCK = threading.Lock()  # the NumPy backend's switches are those of the process
 
@@ -25,8 +26,11 @@ def backend(dtype: str) -> Backend:
 
 
 def answer(request: Request) -> Answer:
-    """In float64, whatever the dtype of the request, and with no option that makes a step fast."""
-    return run(backend("float64"), _plain(request, ()))
+    """In float64, whatever the dtype of the request, and with no option that makes a step fast.
+
+    A search with a mistake is one of sessions, which the mistake is made in.
+    """
+    return run(backend("float64") if request.spec.get("mistake") else plain_backend(), _plain(request, ()))
 
 
 def baseline(request: Request, setting: str | None = None) -> Answer:

@@ -19,6 +19,7 @@ from ...errors import ParityError
 from ...random_streams import stream
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named
+from ..computing.mistaken_searches import HURRIED
 from ..computing.precision import EPS, rounded_arrays
 from .weights import model_weights
 
@@ -82,6 +83,8 @@ class Search:
             if not self.cut:  # among hypotheses of one length it chooses nothing
                 wrong["another length penalty"] = {"length_penalty": 0.0 if self.length_penalty else 2.0}
             wrong["caches that do not follow their hypotheses"] = {"mistake": "caches not reordered"}
+            if self.rows == 1 and self.length_penalty > 1.0:  # of several rows the slowest decides when a search ends
+                wrong["a search that ends by today's length"] = {"mistake": HURRIED}
         if self.coverage_penalty:
             wrong["no coverage penalty"] = {"coverage_penalty": 0.0}
             wrong["coverage of the next row"] = {"mistake": "coverage of the next row"}

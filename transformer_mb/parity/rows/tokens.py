@@ -184,10 +184,14 @@ def _errors(got: Arrays, expected: Arrays) -> Errors:
 
 
 def special_searches(beam: int | None) -> dict[str, Search]:
-    """Forced prefixes, and a coverage penalty where hypotheses are compared; a sharp attention leaves words nothing."""
+    """Forced prefixes; where hypotheses are compared, a coverage penalty, and a length penalty that makes the longest win.
+
+    A sharp attention leaves words nothing.
+    """
     searches = {"forced prefixes": Search(TIED, beam, prefixed=True)}
     if beam is not None:
         searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
+        searches["one row, long ones win"] = Search(CASES["d2l"], beam, length_penalty=2.0, rows=1)
         searches["coverage penalty, sharp attention"] = replace(searches["coverage penalty"], sharpness=60.0)
     return searches
 
