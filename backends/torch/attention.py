@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -76,6 +76,10 @@ class DotProductAttention(Called, nn.Module):
         super().__init__()
         self.dropout = Dropout(dropout)
         self.attention_weights: Tensor | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the last call's weights: torch copies no tensor of a graph, and a file would keep what no model has."""
+        return {**self.__dict__, "attention_weights": None}
 
     def forward(
         self,

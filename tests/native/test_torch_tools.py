@@ -140,3 +140,14 @@ def test_traces_of_layers_with_and_without_a_causal_mask():
     other = torch.randn(3, 20, 8)
     for module in (Causal(), EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0).eval()):
         torch.testing.assert_close(traced(module, X)(other), module(other), rtol=0, atol=1e-6)
+
+
+def test_a_model_whose_weights_were_asked_for_is_copied_without_them(tmp_path):
+    """Of a graph torch copies no tensor: a training that keeps a moving average would end."""
+    attention, X = MultiHeadAttention(8, 8, 8, 8, 2, 0.0).train(), torch.randn(2, 5, 8)
+    expected = attention(X, X, X, need_weights=True)
+    torch.save(attention, tmp_path / "whole.pt")
+    for copied in (copy.deepcopy(attention), torch.load(tmp_path / "whole.pt", weights_only=False)):
+        assert copied.attention_weights is None
+        torch.testing.assert_close(copied(X, X, X), expected)
+    assert attention.attention_weights.shape == (2, 2, 5, 5)
