@@ -44,8 +44,10 @@ examples-all: $(VENV)/all
 	$(RUN)/python examples/run.py $(DATA) --train all
 
 # The whole matrix with its planted mistakes, into build/parity. Where DATA is absent the training job takes the built-in corpus.
+# Each commit draws other cases, by its first digits; SEED=0 chooses.
+parity: SEED ?= $(shell printf %d 0x$$(git rev-parse HEAD 2>/dev/null | cut -c1-6))
 parity: $(VENV)/all
-	$(RUN)/transformer-mb parity --controls $(addprefix --data ,$(wildcard $(DATA))) \
+	$(RUN)/transformer-mb parity --controls --seed $(SEED) $(addprefix --data ,$(wildcard $(DATA))) \
 		--json build/parity/parity.json --junit build/parity/junit.xml --report build/parity
 
 # From the checkout alone, with what a machine with a GPU has: nothing is installed and nothing fetched. PYTHON needs PyTorch, JAX,

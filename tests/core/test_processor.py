@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from transformer_mb.machine.processor import is_of_another_maker, slowed_down
+from transformer_mb.machine.processor import described, is_of_another_maker, slowed_down
 
 TELL = """
 import sys
@@ -49,6 +49,16 @@ def test_the_kernels_are_named_where_the_processor_has_them(tmp_path, descriptio
     if description is not None:
         path.write_text(description)
     assert told(TELL, path, **environment) == expected
+
+
+def test_what_a_run_says_of_its_processor(tmp_path):
+    path = tmp_path / "cpuinfo"
+    path.write_text(f"model name\t: A 9 CPU @ 2.0GHz\n{KNOWN}")
+    assert described(path) == {
+        "model": "A 9 CPU @ 2.0GHz",
+        "instructions": "avx2 avx512bw avx512cd avx512dq avx512f avx512vl",
+    }
+    assert described(tmp_path / "none") == {"model": "", "instructions": ""}
 
 
 def test_it_is_too_late_once_numpy_is_imported(tmp_path):

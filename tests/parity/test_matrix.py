@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import warnings
 import xml.etree.ElementTree as ElementTree
 from itertools import permutations, product
 from pathlib import Path
@@ -13,6 +14,7 @@ from transformer_mb.cli.main import main
 from transformer_mb.divergences import Divergence
 from transformer_mb.parity import column, matrix
 from transformer_mb.parity.cells import Cell
+from transformer_mb.parity.computing.worker import source_digest
 from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
@@ -27,13 +29,13 @@ MEASURED = ROOT / "benchmarks" / "results" / "parity_cpu.json"
 
 
 @pytest.fixture(scope="module")
-def plan():
-    return Plan(Selection(), list(BUILT_IN))
+def committed():
+    return json.loads(MEASURED.read_text())
 
 
 @pytest.fixture(scope="module")
-def committed():
-    return json.loads(MEASURED.read_text())
+def plan(committed):
+    return Plan(Selection(seed=committed["settings"]["seed"]), list(BUILT_IN))
 
 
 def test_the_committed_run_has_every_cell_of_the_plan(plan, committed):
@@ -47,6 +49,12 @@ def test_the_committed_run_held(committed):
     assert committed["failed"] == 0 and committed["passed"] + committed["expected_failures"] == committed["cells"]
     assert committed["controls"]["planted"] == committed["controls"]["caught"] == len(committed["control_results"]) >= 60
     assert set(committed["versions"]) == set(BUILT_IN)
+
+
+def test_the_committed_run_says_of_which_code_it_is(committed):
+    """That of another commit is no failure: what changes no number need not be measured anew."""
+    if committed.get("code") != source_digest():
+        warnings.warn(f"{MEASURED.name} is of code {str(committed.get('code'))[:16]}, not of this tree", stacklevel=1)
 
 
 def test_the_committed_run_noticed_what_is_not_finite_in_every_row(plan, committed):
@@ -63,7 +71,7 @@ def test_the_committed_run_caught_every_mistake_in_every_backend(plan, committed
     """What ``test_controls`` plants live in two backends was planted into all six, but where a cell is of others alone."""
     cases = {name: [(cell.row, cell.case) for cell in plan.cells(name, PLAIN_DTYPES)] for name in BUILT_IN}
 
-    on_gpus = Plan(Selection(), list(BUILT_IN), BUILT_IN)
+    on_gpus = Plan(plan.selection, list(BUILT_IN), BUILT_IN)
     elsewhere = {
         (cell.row, cell.case) for name in BUILT_IN for cell in on_gpus.cells(name, PLAIN_DTYPES)
     } - {cell for cells in cases.values() for cell in cells}  # fmt: skip

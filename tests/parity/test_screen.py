@@ -34,5 +34,8 @@ def test_a_narrow_terminal_shows_every_figure(width):
 
 @pytest.mark.parametrize(("labels", "alone"), [(["numpy"], True), (["numpy", "numpy@old"], True), (["numpy", "torch"], False)])
 def test_numpy_alone_is_called_no_proof(labels, alone, capsys):
-    show(Outcome(results=results(PASSED, *labels)), labels, False)
-    assert ("NumPy was held to itself alone: no proof" in capsys.readouterr().out) == alone
+    show(Outcome(results=results(PASSED, *labels)), labels, False, 7)
+    shown = capsys.readouterr().out
+    assert ("NumPy was held to itself alone: no proof" in shown) == alone
+    assert ("Of these, 2 cells are NumPy's, whose code the reference is too." in shown) != alone
+    assert "; seed 7; " in shown

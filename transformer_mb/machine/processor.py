@@ -19,7 +19,16 @@ OTHER_MAKERS = ("AuthenticAMD", "HygonGenuine")
 BFLOAT16, FLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}, {"avx512_fp16", "amx_fp16", "asimdhp"}
 MULTIPLIES = {"bf16": BFLOAT16, "bfloat16": BFLOAT16, "float16": FLOAT16}
 
+# What its rounding depends on, beside the model.
+TELLING = {"avx", "avx2", "fma", "asimd", "sve", *AVX512, "avx512_vnni", "avx_vnni", "amx_int8", *BFLOAT16, *FLOAT16}
+
 DESCRIPTION = Path("/proc/cpuinfo")
+
+
+def described(description: Path = DESCRIPTION) -> dict[str, str]:
+    """The ``model`` and the ``instructions`` that its rounding depends on; empty texts where the system does not say."""
+    known = sorted(TELLING & set(flags(description).split()))
+    return {"model": _line(description, "model name").partition(":")[2].strip(), "instructions": " ".join(known)}
 
 
 def flags(description: Path = DESCRIPTION) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..registry import DEFAULT
 from .cells import ControlResult, Result
 
 
@@ -49,6 +50,16 @@ class Outcome:
         return sum(result.status in statuses for result in self.results)
 
     @property
+    def own(self) -> int:
+        """Cells of NumPy, whose code the reference is too: but for what ``computing.plain`` has, they prove nothing."""
+        return sum(is_own(result.backend) for result in self.results)
+
+    @property
+    def code(self) -> str | None:
+        """The digest of the code that was measured, which all workers have; None where none started."""
+        return next((str(greeting["digest"]) for greeting in self.backends.values() if "digest" in greeting), None)
+
+    @property
     def failed(self) -> list[Result]:
         return [result for result in self.results if result.has_failed]
 
@@ -74,6 +85,10 @@ class Outcome:
         for difference in self.differences:
             grouped.setdefault((difference.backend, difference.cause), []).append(difference)
         return grouped
+
+
+def is_own(backend: str) -> bool:
+    return backend.partition("@")[0] == DEFAULT
 
 
 class Watcher:

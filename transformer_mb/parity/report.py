@@ -13,11 +13,12 @@ from xml.etree import ElementTree
 
 from ..counted import counted
 from ..files.whole_file import replaced_file
+from ..machine.processor import described
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .closest import as_json, closest
 from .ladder import LADDER
-from .outcome import Outcome
+from .outcome import Outcome, is_own
 
 
 def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,6 +27,8 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "cells": outcome.executed,
         "planned": outcome.planned,
+        "own": outcome.own,
+        "code": outcome.code,
         "passed": outcome.count(PASSED),
         "failed": len(outcome.failed),
         "expected_failures": outcome.count(EXPECTED),
@@ -38,7 +41,12 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
         "hardware": {label: greeting.get("hardware") for label, greeting in outcome.backends.items()},
         "tf32": "off, by each backend's own switch",
         "environment": {name: os.environ[name] for name in ("XLA_FLAGS", "NVIDIA_TF32_OVERRIDE") if name in os.environ},
-        "machine": {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()},
+        "machine": {
+            "python": platform.python_version(),
+            "system": platform.system(),
+            "processor": platform.machine(),
+            **described(),
+        },
         "settings": dict(settings),
         "closest": [as_json(result) for result in closest(outcome.results)],
         "results": [_finite(vars(result)) for result in outcome.results],
@@ -150,7 +158,7 @@ def markdown(run: Mapping[str, Any]) -> str:
 
 
 def counts(run: Mapping[str, Any]) -> str:
-    """How many cells passed, and in which versions: what stands below the table, and in the README."""
+    """How many cells passed, in which versions, of which code, and where: what stands below the table, and in the README."""
     controls = run["controls"]
     versions = ", ".join(
         f"{name} {version} on {run['devices'][name]}" if version else f"{name} did not start"
@@ -163,4 +171,22 @@ def counts(run: Mapping[str, Any]) -> str:
     summary = f"{cells}, {counted(run['expected_failures'], 'expected failure')}; {caught}; {run['seconds']:.0f} s."
     if run.get("interrupted"):
         summary += f" {table_cell(run['interrupted'])}."
-    return f"{summary}\nVersions: {versions}.\n"
+    own = sum(is_own(result["backend"]) for result in run["results"])
+    summary += f"\n{of_numpy(own)}" if own else ""
+    return f"{summary}\nVersions: {versions}.\n{_where(run)}"
+
+
+def of_numpy(own: int) -> str:
+    return f"Of these, {counted(own, 'cell')} {'is' if own == 1 else 'are'} NumPy's, whose code the reference is too."
+
+
+def _where(run: Mapping[str, Any]) -> str:
+    """The seed, the code and the processor, as far as an earlier run has kept them."""
+    machine, code = run["machine"], run.get("code")
+    instructions = machine.get("instructions")
+    known = {
+        "Seed": run["settings"].get("seed"),
+        "Code": code and code[:16],
+        "Processor": f"{machine.get('model') or machine['processor']}{(instructions and f' ({instructions})') or ''}",
+    }
+    return " ".join(f"{name}: {table_cell(str(value))}." for name, value in known.items() if value is not None) + "\n"

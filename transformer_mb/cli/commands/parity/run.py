@@ -114,7 +114,7 @@ def command(
     with ended_cleanly():
         with Progress() as progress:
             outcome = run_plan(workers, plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
-        show(outcome, [spec.label for spec in workers], every_case)
+        show(outcome, [spec.label for spec in workers], every_case, seed)
         settings = {"seed": seed, "cases": selection.cases, "dtypes": list(dtypes), "job": plan.job.name, "timeout": timeout}
         files.write(outcome, plan, settings)
     if outcome.interrupted is not None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ....counted import counted
 from ....printable import printable
-from ....registry import DEFAULT
 from ...tables import matrix_console
 
 if TYPE_CHECKING:
@@ -18,9 +17,10 @@ SHOWN = 25  # failures in full; the JSON file has all
 ALONE = "NumPy was held to itself alone: no proof, in float64 both sides are the same code. --backends names what to prove."
 
 
-def show(outcome: Outcome, labels: Sequence[str], every_case: bool) -> None:
+def show(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 0) -> None:
     from ....parity.closest import sentence
-    from ....parity.report import interruption, table
+    from ....parity.outcome import is_own
+    from ....parity.report import interruption, of_numpy, table
 
     console = matrix_console()
     console.print(table(outcome.results, labels, every_case))
@@ -33,10 +33,12 @@ def show(outcome: Outcome, labels: Sequence[str], every_case: bool) -> None:
     lines += [f"FAILED {sentence}" for sentence in outcome.idle]
     if (interrupted := interruption(outcome)) is not None:
         lines.append(f"{interrupted}: what is said here is of these cells alone")
-    if {label.partition("@")[0] for label in labels} == {DEFAULT}:
+    if all(map(is_own, labels)):
         lines.append(ALONE)
+    elif outcome.own:
+        lines.append(of_numpy(outcome.own))
     nearest = sentence(outcome.results)
-    print("\n".join([*map(printable, lines), _counts(outcome), *([printable(nearest)] if nearest else [])]))
+    print("\n".join([*map(printable, lines), _counts(outcome, seed), *([printable(nearest)] if nearest else [])]))
 
 
 def _failures(outcome: Outcome) -> list[str]:
@@ -67,7 +69,7 @@ def _where(backend: str, differences: Sequence[Difference]) -> list[str]:
     return lines
 
 
-def _counts(outcome: Outcome) -> str:
+def _counts(outcome: Outcome, seed: int) -> str:
     from ....parity.cells import EXPECTED, PASSED
 
     near_ties = sum(result.near_ties for result in outcome.results)
@@ -80,5 +82,5 @@ def _counts(outcome: Outcome) -> str:
     return (
         f"{outcome.executed:,} of {counted(outcome.planned, 'cell')} executed: {outcome.count(PASSED):,} passed, "
         f"{len(outcome.failed)} failed, {counted(outcome.count(EXPECTED), 'expected failure')}; "
-        f"{counted(near_ties, 'near-tie')}; {controls}; TF32 off; {outcome.seconds:.0f} s"
+        f"{counted(near_ties, 'near-tie')}; {controls}; TF32 off; seed {seed}; {outcome.seconds:.0f} s"
     )
