@@ -17,6 +17,7 @@ from os import PathLike, fspath
 from typing import BinaryIO
 
 from ..errors import DataError
+from ..files.pipes import open_to_read
 from .bad_lines import BadLines
 from .padding import check_limits
 
@@ -62,7 +63,7 @@ def read_lines(path: Path, *, num_examples: int | None = None) -> list[str]:
 
 
 def open_file(name: str) -> BufferedIOBase:
-    return open(name, "rb")
+    return open_to_read(name)
 
 
 def lines_of(path: Path, bad_lines: BadLines, opened: Open = open_file) -> Iterator[tuple[int, str | None]]:

@@ -18,6 +18,7 @@ from ..errors import DestinationError
 from . import renames
 from .made_parents import made_parents
 from .own_names import PREFIX
+from .pipes import open_to_write
 from .staging import finish, staged, sync
 
 
@@ -116,7 +117,7 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
     """
     check_writable(path)
     if is_special(path) or is_stream(path):
-        with path.open("wb") as file:
+        with open_to_write(path) as file:
             yield file
         return
     final = path.resolve()

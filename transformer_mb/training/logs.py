@@ -13,14 +13,16 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ..errors import ConfigError, DestinationError
 from ..extras import install_command
+from ..files.pipes import open_to_write
 from ..files.staging import staged
-from ..files.whole_file import check_apart, check_result_file, write_whole
+from ..files.whole_file import check_apart, check_result_file, is_special, is_stream, write_whole
 from .own_files import EVENTS, KEY, own_lines
 from .progress import Progress, Reading
 from .state import ValidationRecord
@@ -153,8 +155,10 @@ def opened_logs(places: LogPlaces, step: int, warn: Callable[[str], None] = warn
         if places.log is not None:
             path = Path(places.log)
             first, kept = {KEY: places.identity}, _kept(path, step, places)
-            write_whole(path, "".join(kept))
-            logs.append(JsonLines(path.open("a", encoding="utf-8"), warn, {} if kept else first))
+            if not is_special(path) and not is_stream(path):
+                write_whole(path, "".join(kept))
+            log = TextIOWrapper(open_to_write(path, "ab"), encoding="utf-8")
+            logs.append(JsonLines(log, warn, {} if kept else first))
             files.callback(logs[-1].close)
         if places.tensorboard is not None:
             folder = Path(places.tensorboard)

@@ -13,6 +13,7 @@ from ..both_sides import BOTH_SIDES, on_both_sides
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..fields import check_names
+from ..files.pipes import open_to_read
 from ..files.regular import LARGEST
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
 from ..training_options import DATA, DECODING, NONE_AS_ZERO, OF_VOCABULARIES, RUN
@@ -92,7 +93,7 @@ class Settings:
 
 def _text(path: Path) -> str:
     """Of a file or a pipe, but not without an end; raises OSError, ValueError."""
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         content = file.read(LARGEST["configuration"] + 1)
     if len(content) > LARGEST["configuration"]:
         raise ValueError(f"it has more than {LARGEST['configuration']:,} bytes")

@@ -1,0 +1,91 @@
+"""Opening a file that its user has named, which may be a pipe: a wait for the pipe's other end is told, and has a limit.
+
+The system lets whoever opens a named pipe wait without a word until another process opens its other end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+import sys
+from io import BufferedReader
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+LIMIT = 60.0  # seconds
+SAID_AFTER = 1.0
+LOOK_EVERY = 0.05
+FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+def open_to_read(path: Path | str) -> BufferedReader:
+    """A file or a pipe; raises OSError, of a pipe into which nobody writes after ``LIMIT`` seconds."""
+    if not is_pipe(path):
+        return open(path, "rb")
+    descriptor = os.open(path, os.O_RDONLY | FLAGS)
+    try:
+        begun, wait = select.poll(), _Wait(path, "write into")
+        begun.register(descriptor, select.POLLIN)
+        while not begun.poll(LOOK_EVERY * 1000):
+            if wait.is_over() and not _has_writer(descriptor):
+                raise wait.error()
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def open_to_write(path: Path | str, mode: str = "wb") -> Any:
+    """A binary file or a pipe; raises OSError, of a pipe that nobody reads after ``LIMIT`` seconds."""
+    if not is_pipe(path):
+        return open(path, mode)
+    wait = _Wait(path, "read")
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | FLAGS)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        if wait.is_over():
+            raise wait.error()
+        sleep(LOOK_EVERY)
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "wb")
+
+
+def is_pipe(path: Path | str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _has_writer(descriptor: int) -> bool:
+    """Of a pipe in which nothing lies: without a writer it is at its end. A byte that comes this moment counts as too late."""
+    try:
+        os.read(descriptor, 1)
+    except BlockingIOError:
+        return True
+    return False
+
+
+class _Wait:
+    def __init__(self, path: Path | str, other: str):
+        self.path, self.other, self.start, self.limit, self.said = path, other, monotonic(), LIMIT, False
+
+    def is_over(self) -> bool:
+        waited = monotonic() - self.start
+        if waited >= SAID_AFTER and not self.said:
+            self.said = True
+            words = f"Waiting for another process to {self.other} the pipe {self.path} ({self.limit:g} seconds at most)."
+            print(words, file=sys.stderr, flush=True)
+        return waited >= self.limit
+
+    def error(self) -> OSError:
+        words = f"it is a pipe, which no other process has opened to {self.other} it within {self.limit:g} seconds"
+        return OSError(errno.ETIMEDOUT, words, str(self.path))
