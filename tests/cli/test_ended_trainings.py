@@ -23,6 +23,7 @@ FLAGS = (
     "--num-hiddens 8 --ffn-num-hiddens 12 --num-layers 1 --num-heads 2 --batch-size 8 --num-steps 8 --learning-rate 0.01 "
     "--schedule linear --warmup-steps 5 --dropout 0.2 --save-every-steps 3 --validate-every-steps 7 --keep-best 2"
 )
+WITHOUT_CHANCE = FLAGS.replace("dropout 0.2", "dropout 0").replace("schedule linear --warmup-steps 5", "schedule constant")
 STARTS = 1.0  # seconds, in which a process takes its first steps at best
 SIZES = ("--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1, "--num-heads", 2, "--batch-size", 8)
 TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "backend": "numpy"}
@@ -36,9 +37,9 @@ def corpora(tmp_path_factory):
     return folder
 
 
-def command(corpora, out, *more):
+def command(corpora, out, *more, flags=FLAGS):
     data = ("--data", corpora / "pairs.tsv", "--validation", corpora / "unseen.tsv", "--out", out, "--log", f"{out}.jsonl")
-    return [sys.executable, "-m", "transformer_mb", "train", *map(str, (*data, *FLAGS.split(), *more))]
+    return [sys.executable, "-m", "transformer_mb", "train", *map(str, (*data, *flags.split(), *more))]
 
 
 def done(arguments):
@@ -110,11 +111,13 @@ def test_twenty_kills_change_nothing(backend, corpora, tmp_path):
 @pytest.mark.further
 def test_a_training_goes_on_in_another_framework(corpora, tmp_path):
     """From NumPy to torch, without dropout, which each framework draws in its own way."""
-    flags = ("--dtype", "float64", "--dropout", 0, "--schedule", "constant", "--warmup-steps", 0)
-    done(command(corpora, tmp_path / "whole", *flags, "--backend", "numpy", "--epochs", 4))
-    done(command(corpora, tmp_path / "parts", *flags, "--backend", "numpy", "--epochs", 2))
-    again = ("--resume", "--backend", "torch", "--epochs", 4)
-    told = done(command(corpora, tmp_path / "parts", *flags, *again))
+
+    def train(out, *more):
+        return done(command(corpora, tmp_path / out, "--dtype", "float64", *more, flags=WITHOUT_CHANCE))
+
+    train("whole", "--backend", "numpy", "--epochs", 4)
+    train("parts", "--backend", "numpy", "--epochs", 2)
+    told = train("parts", "--resume", "--backend", "torch", "--epochs", 4)
     assert "continuing epoch 3 of 4 with torch, cpu, float64, which began with backend numpy" in told
     whole, parts = read_checkpoint(tmp_path / "whole"), read_checkpoint(tmp_path / "parts")
     assert parts.trainer["data"]["run"]["backend"] == "torch" and parts.trainer["step"] == whole.trainer["step"] == 20

@@ -37,8 +37,10 @@ class Command(TyperCommand):
         for parameter in filter(_is_path, self.params):
             value = values.get(str(parameter.name))
             for one in value if isinstance(value, list | tuple) else [value]:
+                name = (parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar) or ""
+                if one == "":
+                    ctx.fail(f"Invalid value for '{name}': a path was expected, got ''.")
                 if isinstance(one, str) and is_address(one):
-                    name = (parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar) or ""
                     ctx.fail(f"{name} must be a path on this machine, got the address {one}.")
         return super().parse_args(ctx, args)
 

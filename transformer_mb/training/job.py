@@ -27,6 +27,7 @@ from .decoding_options import DecodingOptions
 from .destination import check_folder, check_untrained, contents
 from .initial_model import config_of, initial_model
 from .lengths import within_lengths
+from .named_places import check_named_places
 from .own_files import id_in, id_of
 from .recipe import TrainingRecipe
 from .settings import Settings, from_checkpoint
@@ -112,6 +113,7 @@ def prepare(
     if resume == "auto":
         resume = bool(out) and holds_checkpoint(Path(str(out)))
     backend = given.backend
+    check_named_places(asked)
     if not resume:
         _check_asked(asked, given, by_command)
         if backend is None and place.size == 1 and not shard:
@@ -124,6 +126,7 @@ def prepare(
     begun = {} if checkpoint is None else checkpoint.trainer or {}
     state = TrainingState() if checkpoint is None else TrainingState.from_dict(begun)
     before = from_checkpoint(begun)
+    check_named_places(before)
     if checkpoint is not None and asked.preset not in (None, before.preset):
         raise ConfigError(f"Training must be resumed with the preset it began with, {before.preset}, got {asked.preset}.")
     initial = initial_model(asked, as_asked, checkpoint is not None)

@@ -26,6 +26,7 @@ from .interruption import CTRL_C
 from .job import Given, Job, prepare
 from .logs import opened_logs
 from .loop import train_model
+from .named_places import check_kinds
 from .printed_progress import training_progress
 from .progress import Progress, Together
 from .schedule_notes import schedule_notes
@@ -142,12 +143,16 @@ def train(
     check_names("option(s) of train", options, (*MODEL_OPTIONS, *RECIPE_FIELDS))
     if fields is not None and (isinstance(fields, str) or not isinstance(fields, Iterable)):
         raise ConfigError(f"fields must be two names of JSON lines, source first, got {fields!r:.80}.")
-    named = backend if isinstance(backend, str) else None
+    named = None if isinstance(backend, Backend) else backend
     if isinstance(backend, Backend):
         chosen_backend(backend, device, dtype)
     paths: dict[str, Any] = {"source": data, "target": target, "validation": validation, "tokenizer": tokenizer}
     paths |= {"vocabulary": vocabulary, "target_vocabulary": target_vocabulary}
     paths |= {"validation_target": validation_target, "bad_lines": bad_lines, "cache": cache}
+    words = None if isinstance(tokenizer, tuple) else tokenizer
+    places = {name: value for name, value in paths.items() if name not in ("source", "validation", "bad_lines")}
+    places |= {"tokenizer": words, "folder": folder, "log": log, "tensorboard": tensorboard, "init_from": init_from}
+    check_kinds(places, {"preset": preset, "backend": named, "bad_lines": bad_lines})
     where = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype}
     logs = {
         name: fspath(path)
@@ -184,7 +189,7 @@ def _listed(value: Any) -> Any:
 def _pairs(data: Source | None) -> Pairs | None:
     if data is None or isinstance(data, str | PathLike):
         return None
-    if not isinstance(data, Iterable):
+    if not isinstance(data, Iterable) or isinstance(data, bytes):
         raise DataError(f"Sentence pairs must be (source, target) texts, or the path of a file, got {reprlib.repr(data)}.")
     pairs = data if isinstance(data, Pairs) else Pairs(data)
     if not pairs:
