@@ -109,6 +109,7 @@ HOSTILE = {
     "no trie": of(GOOD, normalizer=charsmap(0)),
     "letters that double": of(GOOD, normalizer=replacing({"String": "q"}, "qq", 24)),
     "every letter a book": of(GOOD, normalizer=replacing({"Regex": "."}, "a" * 10_000)),
+    "a book before every text": of(GOOD, normalizer={"type": "Prepend", "prepend": "a" * 1_000_000}),
     "pieces that double": of(GOOD, decoder={"type": "Sequence", "decoders": [{**DOUBLING}] * 24}),
     "an expression that never ends": of(GOOD, normalizer=replacing({"Regex": "(a+)+$"}, "b")),
     "deep": b'{"model":' + b"[" * 100_000,

@@ -48,7 +48,8 @@ def test_characters_may_be_a_space(tmp_path):
         ("a\n\nb\n", "words", "line 2, must hold a token, but it is blank"),
         ("", "words", "must hold a token on each line, but it holds none"),
         ("<unk>\n<pad>\n", "words", "must hold a token on each line, but it holds none"),
-        ("a\nNew York\n", "words", r"line 2: 'New York' must be a token of a text, but .* makes \['New', 'York'\]"),
+        ("a\nNew York\n", "words", r"'New York' must be .* makes \['New', 'York'\] of it: a line must hold one token"),
+        ("9 the\n", "d2l", "line 1: '9 the' must be .*: a line must hold one token, which its count may follow"),
         ("a\nThe\n", "d2l", r"line 2: 'The' must be a token .* makes \['the'\] of it: pipeline \(--pipeline words\)"),
         ("a\nb\0\n", "words", "line 2: .* NUL character"),
         (b"a\n\xff\n", "words", "must be UTF-8 text, but line 2"),
@@ -114,3 +115,24 @@ def test_the_command_and_a_file_of_settings_take_them(cli, tmp_path):
     assert cli("train", "--out", tmp_path / "two", "--resume", "--epochs", 2).status == 0
     outcome = cli("train", *options, tmp_path / "three", "--vocabulary", data)
     assert outcome.status == 2 and "pairs.tsv, line 2: the token 'Go.\\tVa !' must stand once" in outcome.err
+
+
+def test_a_json_of_tokens_and_ids_is_no_vocabulary_and_is_not_listed_whole(tmp_path):
+    path = written(tmp_path, json.dumps({f"word{number}": number for number in range(5000)}), "vocab.json")
+    with pytest.raises(
+        DataError, match=r"got 'word0', 'word1', .*\.\.\. \(5,000 fields\)\. A file of one token a line"
+    ) as caught:
+        read_vocabulary_file(path, "words")
+    assert len(str(caught.value)) < 500
+
+
+def test_a_vocabulary_that_knows_little_of_a_side_is_noted(tmp_path, capsys):
+    pairs = demo_pairs()[0][:40]
+    words = written(tmp_path, "".join(f"{word}\n" for word in build_vocabularies(pairs)[0].entries[4:]))
+    tmb.train(pairs, vocabulary=words, verbose=True, **SMALL)
+    told = capsys.readouterr()
+    (note,) = [line for line in (told.out + told.err).splitlines() if "are unknown to its vocabulary" in line]
+    assert note.startswith("note: ") and " of the target's words are unknown" in note
+    tmb.train(pairs, verbose=True, **SMALL)
+    told = capsys.readouterr()
+    assert "are unknown to its" not in told.out + told.err

@@ -119,8 +119,9 @@ def _takes_all_bytes(fields: dict[str, Any], alphabet: Sequence[str]) -> bool:
 
 
 def _check_growth(part: Any, name: str) -> None:
-    """Try the replacements, one after another, on each text that one of them is for."""
-    replacing = [one for one in _parts(part) if one.get("type") == "Replace" and isinstance(one.get("content"), str)]
+    """Try the replacements and what is put before a text, one after another, on each text that one of them is for."""
+    field = {"Replace": "content", "Prepend": "prepend"}
+    replacing = [one for one in _parts(part) if isinstance(one.get(field.get(str(one.get("type")), "")), str)]
     literal = [one["pattern"].get("String") if isinstance(one.get("pattern"), dict) else None for one in replacing]
     refused = DataError(f"The {name} of a tokenizer must make no text more than {MOST_GROWTH:,} times as long, but it does.")
     if len(replacing) > MOST_REPLACEMENTS:
@@ -130,7 +131,9 @@ def _check_growth(part: Any, name: str) -> None:
     for start in {"a", *(pattern for pattern in literal if isinstance(pattern, str) and len(pattern) <= LONG_PATTERN)}:
         text, times = start, 1
         for pattern, one in zip(literal, replacing, strict=True):
-            if isinstance(pattern, str):
+            if one["type"] == "Prepend":
+                text = one["prepend"] + text
+            elif isinstance(pattern, str):
                 text = text.replace(pattern, one["content"])
             else:  # an expression may be for any character
                 times *= max(1, len(one["content"]))

@@ -26,7 +26,10 @@ try:
     if sys.argv[1] == "tokenizers":
         made = library.Tokenizer.from_buffer(content)
         for text in texts:
-            made.decode(made.encode(text, add_special_tokens=False).ids)
+            ids = made.encode(text, add_special_tokens=False).ids
+            if len(ids) > 100 * len(text):
+                sys.exit(f"it makes {len(ids):,} tokens of {len(text)} characters")
+            made.decode(ids)
     else:
         made = library.SentencePieceProcessor()
         made.LoadFromSerializedProto(content)

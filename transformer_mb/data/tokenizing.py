@@ -118,7 +118,9 @@ def write_tokens(
         for side, writer in enumerate(writers):
             writer.write([both[side] for both in kept])
     if number == untokenized + too_long:
-        left_out = f"{untokenized} with a side of no token, {too_long} with more than {counted(longest or 0, 'token')}"
+        kinds = {f"{untokenized:,} with a side of no token": untokenized}
+        kinds[f"{too_long:,} with more than {counted(longest or 0, 'token')}"] = too_long
+        left_out = ", ".join(words for words, count in kinds.items() if count)
         raise DataError(f"At least one pair must be left to learn from, but of {number} these were left out: {left_out}.")
     unknown = tuple(writer.unknown for writer in writers)
     return TokenizedCounts(number, digest.hexdigest(), untokenized, too_long, unknown, dict(pairs.bad_lines.counts))

@@ -138,6 +138,9 @@ def build_vocabularies(
     return Vocabulary.from_counts(sources, min_freq, pipeline), Vocabulary.from_counts(targets, min_freq, pipeline)
 
 
+LONGEST_GOT = 100  # characters that a message shows of what came
+
+
 def read_fields(text: str, *more: str) -> dict[str, Any]:
     """What a vocabulary's JSON holds, with fields of type str beside the usual ones."""
     try:
@@ -147,6 +150,7 @@ def read_fields(text: str, *more: str) -> dict[str, Any]:
     names = (*FIELDS, *more)
     if not isinstance(fields, dict) or set(fields) != set(names):
         got = ", ".join(map(repr, fields)) if isinstance(fields, dict) else type(fields).__name__
+        got = got if len(got) <= LONGEST_GOT else f"{got[:LONGEST_GOT]}... ({len(fields):,} fields)"
         raise DataError(f"A vocabulary must be an object with the fields {', '.join(names)}, got {got or 'none'}.")
     for name in names:
         kind = FIELDS.get(name, str)

@@ -81,6 +81,8 @@ def _check_token(token: str, pipeline: TextPipeline, place: str) -> None:
     if "\0" in token or (made := pipeline.encode(token)) != [token]:
         what = "it holds a NUL character" if "\0" in token else f"the pipeline {pipeline.name} makes {made!r:.80} of it"
         remedy = "" if "\0" in token else ": pipeline (--pipeline words) names another"
+        if pipeline.name != "characters" and len(token.split()) > 1:
+            remedy = ": a line must hold one token, which its count may follow"
         raise DataError(f"{place}: {excerpt(token)} must be a token of a text, but {what}{remedy}.")
 
 
@@ -101,7 +103,8 @@ def _from_json(name: str, pipeline: str) -> Vocabulary:
     except UnicodeDecodeError as error:
         raise DataError(f"{name} must be UTF-8 text, but byte {error.start} is not: {error.reason}.") from None
     except DataError as error:
-        raise DataError(f"{name} holds no vocabulary of words. {error}") from None
+        other = "A file of one token a line has a name that does not end in .json."
+        raise DataError(f"{name} holds no vocabulary of words. {error} {other}") from None
     if vocabulary.pipeline.name != pipeline:
         theirs = vocabulary.pipeline.name
         raise ConfigError(f"The pipeline must be {theirs}, with which {name} was made (--pipeline {theirs}), got {pipeline}.")

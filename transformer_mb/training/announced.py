@@ -10,6 +10,8 @@ from .initial_model import initial_notes
 from .job import Job
 from .schedule_notes import schedule_notes
 
+MOST_UNKNOWN = 0.5  # share of a side's words
+
 
 def notes(job: Job) -> list[str]:
     """What was asked for in vain, and what else is not to be seen by the options, in words."""
@@ -18,6 +20,12 @@ def notes(job: Job) -> list[str]:
     notes = [f"note: {name} has no effect with {what}" for name, what in vain.items()]
     if "vocabulary" in job.described and job.recipe.min_freq > 1:
         notes.append("note: min_freq has no effect with a vocabulary")
+    for name, side in (("source", job.corpus.source), ("target", job.corpus.target)):
+        if side.unknown_share > MOST_UNKNOWN:
+            notes.append(
+                f"note: {side.unknown_share:.0%} of the {name}'s words are unknown to its vocabulary, so that little can be "
+                "learned of them: it must be of this language and this pipeline"
+            )
     known, precision = BUILT_IN.get(job.backend.name), job.recipe.precision
     if known and precision in known.on_gpu and job.backend.hardware is None:  # a processor has no such products
         notes.append(f"note: precision {precision} has no effect on {job.backend.device_name}")
