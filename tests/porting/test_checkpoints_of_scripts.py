@@ -35,7 +35,7 @@ TAKEN = {
     "lightning": ("model", "betas = .0.9, 0.98."),
     "two optimizers": ("model", "state was left out: optimizer_states hold 2, and none is told apart"),
     "unusual key": ("model", "betas = .0.9, 0.98."),
-    "number": ("model", r"left out: log \(1 tensors, others\)"),
+    "number": ("model", r"left out: log \(1 tensor, others\)"),
     "options": ("model", ""),
     "arrays": ("model", ""),
 }

@@ -156,7 +156,7 @@ def test_another_entry_of_any_container_speaks_against_a_tie(tmp_path, weights):
         with pytest.raises(PortError, match="a part of the model elsewhere, in generator: tie_output = true"):
             read_source(tmp_path / name, None, settings)
         said = read_source(tmp_path / name, None, {**settings, "tie_output": True, "output_bias": False}).model
-        assert re.search(r"left out: generator \(1 tensors, others\)", " ".join(said.notes))
+        assert re.search(r"left out: generator \(1 tensor, others\)", " ".join(said.notes))
 
 
 OUTER = {
@@ -236,3 +236,26 @@ def test_a_state_of_optax_whose_count_is_no_number_leaves_the_weights(tmp_path, 
         (tmp_path / "m.msgpack").write_bytes(msgpack.packb({"params": nested(weights), "opt_state": state}))
         model = read_source(tmp_path / "m.msgpack", None, {**HEADS, "linear_layout": "out_in"}).model
         assert model.optimizer is None and "its count must be one whole number" in " ".join(model.notes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mp_rank_00_model_states.safetensors", "model.part1.safetensors", "consolidated.00.safetensors", "m_tp00.safetensors"],
+)
+def test_a_name_of_parallel_training_is_believed_where_something_is_missing(tmp_path, weights, name):
+    save_file(without(weights, "decoder.dense"), tmp_path / name)
+    with pytest.raises(PortError, match=r"may be one of several, as \S+ in its name says: tie_output = true: the file has no"):
+        read_source(tmp_path / name, None, HEADS)
+    assert read_source(tmp_path / name, None, {**HEADS, "tie_output": True, "output_bias": False}).model.config.tie_output
+    save_file(weights, tmp_path / name)
+    assert not read_source(tmp_path / name, None, HEADS).model.notes
+
+
+def test_an_output_that_ignore_leaves_out_makes_no_tied_model(tmp_path, weights):
+    file, ignored = tmp_path / "m.npz", {**HEADS, "ignore": ["generator"]}
+    others = without(weights, "decoder.dense")
+    np.savez(file, **others, **{"generator.weight": weights["decoder.dense.weight"]})
+    with pytest.raises(PortError, match="ignore must not name the output, but generator.weight may be it"):
+        read_source(file, None, ignored)
+    np.savez(file, **others, **{"generator.weight": weights["decoder.embedding.weight"]})  # once more: it is tied indeed
+    assert read_source(file, None, ignored).model.config.tie_output

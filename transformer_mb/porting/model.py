@@ -29,6 +29,7 @@ class NativeFile:
         others: what else of the file has tensors, by its key there: averaged weights, a part of the model that lies apart.
         more_moments: how the optimizer's state, which was left out, speaks of more parameters than there are tensors.
         part: why the file is not all of a model, one sentence; "": nothing speaks against it.
+        perhaps_part: what in its name lets it look like one of several, where it may also be whole: "rank_0".
         settings: what the file itself records of its configuration, or the companion beside it (see ``config_beside``): fields
             of a TransformerConfig. In a ``PortedModel`` of a folder: the fields that its reference run takes.
         notes: what is odd about it or was left out, one sentence each.
@@ -45,6 +46,7 @@ class NativeFile:
     others: Mapping[str, Arrays] = field(default_factory=dict)
     more_moments: str = ""
     part: str = ""
+    perhaps_part: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     doubt: str = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ...counted import counted
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
@@ -13,6 +15,7 @@ from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from ..safety.port_errors import port_errors
 from ..settings import build_config, check_sizes, vocabularies
 from .inferred_fields import absences, uneven_layers
+from .shared_tensors import OUTPUT
 
 LEFT_OUT = "The optimizer's state does not fit the weights: it was left out."
 
@@ -49,6 +52,21 @@ def model_of(
             f"The file may hold a part of the model elsewhere, in {', '.join(apart):.200}: {' '.join(missing)} Where that "
             "is so, say it in the settings (config); else put all tensors into one dictionary."
         )
+    if (
+        "tie_output" not in known
+        and fields.get("tie_output")
+        and OUTPUT not in own
+        and (names := _ignored_outputs(native, fields))
+    ):
+        raise PortError(
+            f"ignore must not name the output, but {', '.join(names):.200} may be it: the file has no {OUTPUT}, so that the "
+            'embedding would take its place. Call the tensor so, or say "tie_output": true in the settings (config).'
+        )
+    if native.perhaps_part and (lacks := [*missing, *uneven_layers(fields, known)]):
+        raise PortError(
+            f"The file may be one of several, as {native.perhaps_part} in its name says: {' '.join(lacks)} Where it holds all "
+            "of the model, say this in the settings (config); else put all tensors into one file."
+        )
     more = _moments_of_more(native, own, canonical)
     if more and (missing or uneven_layers(fields, known)):
         concluded = " ".join([*missing, *uneven_layers(fields, known)])
@@ -77,6 +95,14 @@ def model_of(
         betas=native.betas if optimizer else None,
         **vocabularies(settings),
     )
+
+
+def _ignored_outputs(native: NativeFile, fields: Mapping[str, Any]) -> list[str]:
+    """What ``ignore`` took out and has the output's shape, either way round, but for a table of the file once more."""
+    sizes = sorted((fields["target_vocab_size"], fields["num_hiddens"]))
+    alike = {name: array for name, array in native.ignored.items() if array.dtype.kind == "f" and sorted(array.shape) == sizes}
+    kept = [array for array in native.tensors.values() if sorted(array.shape) == sizes]
+    return [n for n, array in alike.items() if not any(np.array_equal(array, one) for one in kept)]
 
 
 def _moments_of_more(native: NativeFile, own: Arrays, canonical: Callable[[Arrays], Arrays]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...counted import counted
 from ...errors import PortError
 from ..formats.adam_powers import beta1_shows, inferred
 from ..formats.others import same_names
@@ -48,7 +49,7 @@ def _with_entry(native: NativeFile, name: Any) -> NativeFile:
 
 def _described(native: NativeFile, key: str) -> str:
     same = "of the same names" if same_names(native, key) else "others"
-    return f"{len(native.others[key])} tensors, {same}"
+    return f"{counted(len(native.others[key]), 'tensor')}, {same}"
 
 
 def _with_plain_names(native: NativeFile, chosen: Any) -> NativeFile:

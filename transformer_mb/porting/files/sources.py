@@ -22,7 +22,7 @@ from ..families import FAMILIES, OF_HUGGING_FACE, Family
 from ..families.hugging_face import named_model
 from ..families.naming_schemes import canonical_name
 from ..formats import FORMATS, Format
-from ..formats.shards import index_of, is_index, part_of_several, read_shards
+from ..formats.shards import index_of, is_index, part_of_several, perhaps_part, read_shards
 from ..formats.wrappers import plain
 from ..model import NativeFile, PortedModel
 from ..safety.port_errors import not_installed, system_errors
@@ -180,7 +180,7 @@ def read_native(path: Path, format_name: str | None = None) -> NativeFile:
     if missing:
         raise PortError(f"Reading {row.title} takes {', '.join(missing)}, {not_installed(missing)}")
     with system_errors(f"{path} cannot be read"):
-        return replace(row.module.read(path), part=part_of_several(path))
+        return replace(row.module.read(path), part=part_of_several(path), perhaps_part=perhaps_part(path))
 
 
 def _recognized_format(path: Path) -> Format:

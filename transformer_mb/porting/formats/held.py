@@ -48,19 +48,24 @@ def held(tree: Mapping[Any, Any], what: str, is_tensor: Callable[[Any], bool], s
 
 def _is_state(key: Any, value: Any, is_tensor: Callable[[Any], bool]) -> bool:
     """An optimizer's state, by its key or by what it is made of."""
-    if not isinstance(value, (dict, list)):
-        return False
-    return key in OPTIMIZER_KEYS or (
-        isinstance(value, dict)
-        and (
-            (isinstance(value.get("state"), dict) and isinstance(value.get("param_groups"), list))
-            or any(isinstance(name, str) and "_moment1_" in name for name in value)
-        )
+    return isinstance(value, (dict, list, tuple)) and (key in OPTIMIZER_KEYS or all(map(_is_one_state, _states(value))))
+
+
+def _is_one_state(value: Any) -> bool:
+    return isinstance(value, dict) and (
+        (isinstance(value.get("state"), dict) and isinstance(value.get("param_groups"), list))
+        or any(isinstance(name, str) and "_moment1_" in name for name in value)
     )
 
 
+def _states(value: Any) -> list[Any]:
+    """A list or a dictionary of states is several; what has other things in it is one, if any."""
+    inner = list(value.values() if isinstance(value, dict) else value)
+    return inner if inner and (not isinstance(value, dict) or all(map(_is_one_state, inner))) else [value]
+
+
 def _choose_state(states: dict[str, Any], result: Held) -> None:
-    chosen = [state for value in states.values() for state in (value if isinstance(value, list) else [value])]
+    chosen = [state for value in states.values() for state in _states(value)]
     if len(chosen) == 1:
         result.optimizer = chosen[0]
     elif chosen:

@@ -22,6 +22,11 @@ PLACES = "weight_map"  # by tensor, or by layer of Keras, its file or files
 # A number of a number, but for those that count something else than parts.
 NUMBERED = re.compile(r"(?P<word>[a-z]*)[-_.]?0*(?P<part>\d+)[-_]?of[-_]?0*(?P<all>\d+)(?!\d)", re.IGNORECASE)
 COUNTED = {"epoch", "step", "steps", "fold", "run", "seed", "trial", "iter", "e", "s"}
+# What parallel training puts into the names of its parts, each of which may also hold all of a model.
+OF_PARALLEL = re.compile(
+    r"(?:^|[^a-z])(?:rank|shard|part|piece|split|stage|tp|pp)[-_.]?\d+(?!\d)|^consolidated\.\d+|_\d{5}\.weights\.h5$",
+    re.IGNORECASE,
+)
 SUFFIXES = {".safetensors": "safetensors", ".bin": "torch", ".pt": "torch", ".pth": "torch", ".msgpack": "flax"}
 SUFFIXES |= {".h5": "keras", ".pdparams": "paddle", ".npz": "npz"}
 LISTED = 5  # names in a sentence
@@ -40,6 +45,12 @@ def part_of_several(path: Path) -> str:
             "them; a file that holds all of a model needs another name."
         )
     return ""
+
+
+def perhaps_part(path: Path) -> str:
+    """What in a file's name lets it look like one of several, though it may be whole, or ""."""
+    found = OF_PARALLEL.search(path.name)
+    return found[0].strip("-_.") if found else ""
 
 
 def index_of(folder: Path) -> Path | None:
