@@ -21,7 +21,7 @@ class Row:
         sentence: what is true of a backend whose cells all pass.
         computation: what the backend is asked for.
         measured: what of the answer is compared with the reference's: one of ``comparison.MEASURES``, or ``tokens``,
-            ``losses`` or ``bits``, which experiments of their own compare.
+            ``losses``, ``bits`` or ``masks``, which experiments of their own compare.
         limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
         dtypes: in which it is measured, where the backend has them.
         made_of: rows whose comparisons it is made of, and whose negative controls hold for it.
@@ -67,6 +67,15 @@ LADDER = {
         Row("fast gradients", "Its weights move by the reference's gradients.", "whole_step", "gradients", 1e-10),
         Row("fast logits", "In eight bits it has the reference's logits.", "eight_bits", "outputs", 1e-11, ("float32",)),
         Row("repeated steps", "The same steps from the same seed give the same bits.", "repeated", "bits", 0.0, EVERY_DTYPE),
+        # In float64, where what was dropped can be read off: a mask knows nothing of the dtype. See computing/mask_reading.py.
+        Row(
+            "own dropout",
+            "What it drops by itself is drawn anew for each site, part, step and row.",
+            "masks",
+            "masks",
+            0.0,
+            ("float64",),
+        ),
         Row("life", "What came before in the process changes no answer.", "life", "lived", 1e-10),
         # The limit is that of the first step, which may not widen the band that the others are held to: see verdict/bands.py.
         Row("free-running", "By itself it strays no further than ten times the reference.", "run", "losses", 1e-11),

@@ -19,6 +19,7 @@ from .rows.layers import layer_experiments
 from .rows.lives import life_experiments
 from .rows.models import model_experiments
 from .rows.optimizers import optimizer_experiments
+from .rows.own_dropout import dropout_experiments
 from .rows.repeats import Repeat
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, later_runs, stepwise_experiments
@@ -65,6 +66,7 @@ class Plan:
             *fast_experiments(dtype, seed, self.on_gpu),
             *kernel_experiments(dtype, seed, self.on_gpu),
             Repeat(dtype, seed, self.on_gpu),
+            *dropout_experiments(dtype, seed),
             *life_experiments(dtype, seed, self.on_gpu),
             *stepwise_experiments(self.recording, dtype),
         ]

@@ -17,6 +17,7 @@ from .life import life
 from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_for, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .native_dtypes import recorded_dtypes, with_dtypes
+from .own_masks import masks
 
 Answer = dict[str, np.ndarray]
 
@@ -225,7 +226,9 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function
-    for function in (layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached, life)
+    for function in (
+        *(layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached, life, masks),
+    )
 }
 
 

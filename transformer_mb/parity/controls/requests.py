@@ -46,6 +46,7 @@ from .alterations import (
 
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
 SHORT_STEPS = 10  # of training by itself: what its first step shows, no backend has to train 120 steps for
+SHARING = ["encoder.blks.block0.addnorm1.dropout", "decoder.blks.block1.addnorm3.dropout"]
 DECODER, SHALLOW = "weights.decoder.blks.block1", "weights.decoder.blks.block0"
 
 
@@ -171,6 +172,10 @@ CONTROLS = (
     ),
     Control("bfloat16 for TF32", "fast gradients", "tf32, shared*", setting("fast", "precision", value="bf16")),
     Coarse("another seed", "repeated steps", "*", specified({"seeds": [0, 1]})),
+    Control("two sites share their masks", "own dropout", "*", specified({"copied": SHARING})),
+    Control("the masks of the step before", "own dropout", "*", specified({"counts": [0, 0]})),
+    Control("the masks of another seed", "own dropout", "*", specified({"seeds": [0, 0]})),
+    Control("hidden units are dropped at another rate", "own dropout", "*", setting("config", "ffn_dropout", value=0.15)),
     Control("weights that are set are ignored", "life", "*", forgotten_after("rounded_step")),
     Control("the batch of the step before", "life", "*", stale_batch),
     Control("a mask shifted by one", "stepwise loss", "step 10", shifted("batch.target_valid_lens")),
