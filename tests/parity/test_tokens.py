@@ -131,3 +131,11 @@ def test_an_error_of_another_step_excuses_nothing(nearly_tied):
     off = np.zeros_like(decoding.expected["logits"])
     off[0, 1:], off[1:] = 1e-14, 1e-14
     assert chosen(decoding, order[1], off) == "failed"
+
+
+def test_in_two_bytes_who_errs_more_is_excused_no_more():
+    (decoding,) = [each for each in token_experiments("bfloat16", 0) if each.case == "d2l"]
+    rough = {"logits": decoding.expected["logits"] + 1.0}
+    allowed = decoding._excused(rough)
+    assert allowed.shape == rough["logits"].shape[:2] and 0.0 < allowed.max() < 0.5
+    assert np.array_equal(allowed, decoding._excused(decoding.expected))

@@ -16,7 +16,7 @@ from ..computing.precision import perturbed_copy
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.draws import Draws
-from ..verdict.limits import Baseline, judge_by_draws
+from ..verdict.limits import PERTURBED_COPIES, Baseline, judge_by_draws
 from ..verdict.measure import NONE, Errors, errors, worst_errors
 from .drawn_searches import drawn_searches
 from .model_cases import CONFIGS, DECODER, SMALL
@@ -94,23 +94,30 @@ class Decoding:
         """From the case and so many perturbed copies."""
         if self.dtype == "float64":
             return Baseline()
-        lost, moved = zip(*self._draws.with_copies(copies), strict=True)
+        lost, moved, _ = zip(*self._draws.with_copies(copies), strict=True)
         return Baseline(numpy=worst_errors(lost), copies=worst_errors(moved) if self.dtype in PLAIN_DTYPES else NONE)
 
-    def _draw(self, number: int) -> tuple[Errors, Errors]:
-        """What NumPy loses in the dtype, and how far the exact result is from that of the case."""
+    def _draw(self, number: int) -> tuple[Errors, Errors, np.ndarray]:
+        """What NumPy loses in the dtype, how far the exact result is from that of the case, and what its logits are off by."""
         if number == 0:
-            return _errors(reference.baseline(self.request), self.expected), NONE
+            got = reference.baseline(self.request)
+            return _errors(got, self.expected), NONE, _off(got, self.expected)
         copy = perturbed_copy(self.request, number - 1)
-        exact = reference.answer(copy)
-        return _errors(reference.baseline(copy), exact), _errors(exact, self.expected)
+        got, exact = reference.baseline(copy), reference.answer(copy)
+        return _errors(got, exact), _errors(exact, self.expected), _off(got, exact)
+
+    def _excused(self, got: Arrays) -> np.ndarray:
+        """[rows, steps]: by how much logits may be off. In two bytes those of rounded NumPy are, whatever a backend loses."""
+        if self.dtype in PLAIN_DTYPES:
+            return _off(got, self.expected)
+        return np.max([off for *_, off in self._draws.with_copies(PERTURBED_COPIES)], axis=0)
 
     def run(self, backend: str, ask: Ask) -> list[Result]:
         got, expected = ask(self.request), self.expected
         check_answer(got, expected, self.dtype)
         # Logits that are wrong would excuse any token: they are held to a verdict of their own first.
         verdict = judge_by_draws(self.row, self.dtype, _errors(got, expected), self.baseline)
-        off = np.abs(got["logits"].astype(np.float64) - expected["logits"]).max(axis=-1)
+        off = self._excused(got)
         text = f"{_identical(got, expected).sum()} of {self.search.rows} rows identical; logits and scores {verdict.reason}"
         near_ties = clear = 0
         for name in _searched(expected):
@@ -164,6 +171,11 @@ class Decoding:
         log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         total = sum(float(log_probs[i, token]) for i, token in enumerate(ids))
         return total / ((5.0 + len(ids)) / 6.0) ** self.search.length_penalty + covered
+
+
+def _off(got: Arrays, expected: Arrays) -> np.ndarray:
+    """[rows, steps]: the largest error of each step's logits."""
+    return np.asarray(np.abs(got["logits"].astype(np.float64) - expected["logits"]).max(axis=-1))
 
 
 def _searched(answer: Arrays) -> list[str]:
