@@ -24,7 +24,7 @@ def train(files, data="train.tsv", **options):
 def test_a_long_sentence_of_the_validation_is_named_by_its_file_and_line(files):
     with pytest.raises(DataError) as caught:
         train(files, batch_tokens=50)
-    long = "line 3: the target must be at most 50 tokens long (<eos> counted, batch_tokens), but it has 61; 1 of 2 pairs are"
+    long = "line 3: the target must be at most 50 tokens long (<eos> counted, batch_tokens), but it has 61; 1 of 2 pairs is"
     remedies = "a larger batch_tokens, num_steps (--num-steps 50), which cuts them, or bad_lines drop (--bad-lines drop)"
     assert str(caught.value) == f"{files / 'valid.tsv'}, {long} too long. Remedies: {remedies}, which leaves them out."
     for taken in ({"batch_tokens": 61}, {"batch_tokens": 50, "bad_lines": "drop"}, {"batch_tokens": 50, "num_steps": 20}):

@@ -28,6 +28,13 @@ def swap_words(folder, side: str = "target") -> None:
     path.write_text(json.dumps(described), encoding="utf-8")
 
 
+def forget_the_training(folder) -> None:
+    """What trainer.json says of the other files."""
+    path = folder / TRAINER
+    described = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in described.items() if name != "saved_with"}))
+
+
 def with_last(folder):
     """The checkpoint as it is after a training that keeps the best model, with other weights at its end."""
     found = read_checkpoint(folder)
@@ -95,6 +102,9 @@ def test_the_last_weights_too_are_tied_to_what_they_were_saved_with(checkpoint):
         with pytest.raises(CheckpointError, match=f"must be the one that {name} was saved with, got another"):
             read_checkpoint(checkpoint)
         save_file(load_file(checkpoint / name), checkpoint / name)  # says nothing any more
+    with pytest.raises(CheckpointError, match=f"must be the one that {TRAINER} was saved with, got another"):
+        read_checkpoint(checkpoint)
+    forget_the_training(checkpoint)
     read_checkpoint(checkpoint)
 
 
@@ -126,6 +136,7 @@ def test_files_without_record_of_what_they_were_saved_with_are_taken(checkpoint)
     """Those of an older checkpoint, and what other tools wrote."""
     for name in (MODEL, OPTIMIZER):
         save_file(load_file(checkpoint / name), checkpoint / name)
+    forget_the_training(checkpoint)
     configure(checkpoint, norm_eps=0.5)
     swap_words(checkpoint)
     assert read_checkpoint(checkpoint).config.norm_eps == 0.5

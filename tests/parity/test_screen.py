@@ -25,7 +25,7 @@ def test_a_narrow_terminal_shows_every_figure(width):
     shown = io.StringIO()
     Console(file=shown, width=width).print(table(results(FAILED, *BUILT_IN), BUILT_IN))
     text = shown.getvalue()
-    assert "…" not in text and max(map(len, text.splitlines())) <= width
+    assert "…" not in text and all(len(line) <= width for line in text.splitlines())
     columns = [
         "".join(part) for part in zip(*(line.split("│")[1:-1] for line in text.splitlines() if "│" in line), strict=True)
     ]

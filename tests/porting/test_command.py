@@ -23,7 +23,9 @@ def best_before_last(checkpoint) -> Path:
     history = read.trainer["history"][:3]
     for row, loss in zip(history, (3.0, 1.0, 2.0), strict=True):
         row["validation_loss"] = loss
-    write_checkpoint(checkpoint, replace(read, last=read.weights, trainer={**read.trainer, "history": history}))
+    write_checkpoint(
+        checkpoint, replace(read, last=read.weights, trainer={**read.trainer, "history": history, "epoch": len(history)})
+    )
     return checkpoint
 
 

@@ -17,8 +17,8 @@ FLOORS = (
     {"files"},
     {"loading_stacks"},
     {"loading"},
-    {"proof"},
     {"origins"},
+    {"proof"},
     {"report", "inspection"},
     {"port", "tables"},
 )

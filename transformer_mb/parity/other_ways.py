@@ -44,7 +44,7 @@ def not_run(failed: Request) -> list[str]:
 def _pieces(counts: list[int]) -> Iterator[tuple[int, int, bool]]:
     """The first, the last, and the one before it, at which weights are asked for: where each begins and ends."""
     ends = np.cumsum(counts).tolist()
-    for number in dict.fromkeys((0, max(0, len(ends) - 2), len(ends) - 1)):
+    for number in sorted({0, len(ends) - 2, len(ends) - 1} - {-1}):
         yield ends[number] - counts[number], ends[number], number == len(ends) - 2
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ...checkpoint.files import CONFIG
 from ...counted import counted
 from ...errors import PortError
-from ...files.regular import regular_size
+from ...files.regular import read_regular_file, regular_size
 from ..exports import EXPORTS
 from ..families import FAMILIES, OF_HUGGING_FACE, Family
 from ..families.hugging_face import named_model
@@ -161,7 +161,7 @@ def resolved(path: Path) -> Path:
         if len(indices) == 1:
             return indices[0]
         if indices:
-            latest = LATEST.search((path / "checkpoint").read_bytes()[:MOST_TEXT])
+            latest = LATEST.search(read_regular_file(path / "checkpoint", MOST_TEXT))
             last = f", such as the latest, {latest[1].decode(errors='replace'):.200}.index" if latest else ""
             raise PortError(f"{path} holds {len(indices)} TensorFlow checkpoints: name one by its .index file{last}.")
     if path.is_dir() and not (path / CONFIG).exists() and (found := index_of(path)):

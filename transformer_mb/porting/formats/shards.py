@@ -100,10 +100,15 @@ def _indices(folder: Path) -> list[Path]:
     return sorted(path for pattern in INDICES for path in folder.glob(pattern) if path.is_file())
 
 
-def _places(index: Path) -> dict[str, Any]:
+def _places(index: Path, strict: bool = False) -> dict[str, Any]:
+    """None of a file that is no index; ``strict``: one that the system does not give is refused in its words."""
     try:
         tree = json.loads(read_regular_text(index, "configuration"))
-    except (OSError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
+        return {}
+    except OSError as error:
+        if strict:
+            raise PortError(f"{index} cannot be read: {error.strerror or error}.") from None
         return {}
     places = tree.get(PLACES) if isinstance(tree, dict) else None
     return places if isinstance(places, dict) else {}
@@ -111,7 +116,7 @@ def _places(index: Path) -> dict[str, Any]:
 
 def files_of(index: Path, strict: bool = False) -> list[str]:
     """The names of an index's files, each of its own folder."""
-    places = _places(index)
+    places = _places(index, strict)
     files = [name for one in places.values() for name in (one if isinstance(one, list) else [one])]
     if strict and not (files and all(isinstance(name, str) and Path(name).name == name for name in files)):
         raise PortError(f"{index}: {PLACES} must give a file of this folder for each tensor, got {places!r:.80}.")

@@ -78,8 +78,7 @@ def held_against(expected: Expected, model: PortedModel, on_trust: tuple[str, ..
     _check_inputs(expected, model.config)
     with port_errors(TransformerMBError):
         errors = _errors(expected, model)
-    worst = max(errors.values())
-    if not worst <= LIMIT:
+    if not all(error <= LIMIT for error in errors.values()):
         listed = ", ".join(f"{name} {error:.1e}" for name, error in errors.items())
         fitting = [_said(changes) for changes in _others(model.config, on_trust) if _worst(expected, model, changes) <= LIMIT]
         hint = f"; they agree with {' or with '.join(fitting[:3])}" if fitting else ""
@@ -140,7 +139,7 @@ def _worst(expected: Expected, model: PortedModel, changes: Mapping[str, Any]) -
         errors = _errors(expected, PortedModel(config=config, weights=model.weights))
     except TransformerMBError:
         return float("inf")
-    return max(errors.values())
+    return float(np.max(list(errors.values())))
 
 
 def _others(config: TransformerConfig, on_trust: tuple[str, ...]) -> Iterator[dict[str, Any]]:
