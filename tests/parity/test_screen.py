@@ -1,15 +1,18 @@
 """What a run shows at its end: in a narrow terminal no less than in a file, and of NumPy alone that it is no proof."""
 
 import io
+from functools import partial
 
 import pytest
 from rich.console import Console
 
 from transformer_mb.cli.commands.parity.screen import show
 from transformer_mb.parity.cells import FAILED, PASSED, Result
+from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.outcome import Outcome
 from transformer_mb.parity.report import table
-from transformer_mb.registry import BUILT_IN
+from transformer_mb.parity.rows.layers import layer_experiments
+from transformer_mb.registry import BUILT_IN, load_backend_class
 
 
 def results(status, *backends):
@@ -39,3 +42,16 @@ def test_numpy_alone_is_called_no_proof(labels, alone, capsys):
     assert ("NumPy was held to itself alone: no proof" in shown) == alone
     assert ("Of these, 2 cells are NumPy's, whose code the reference is too." in shown) != alone
     assert "; seed 7; " in shown
+
+
+def test_a_backend_that_is_numpy_under_another_name_is_called_so(capsys):
+    """Said, not failed; a backend whose code is its own is not, nor is NumPy itself."""
+    found = []
+    for experiment in layer_experiments("float64", 0)[:16]:
+        for label, name in (("numpy", "numpy"), ("own", "numpy"), ("torch", "torch")):
+            found += experiment.run(label, partial(compute, load_backend_class(name)(dtype="float64")))
+    show(Outcome(results=found), ["numpy", "own", "torch"], False)
+    printed = capsys.readouterr().out
+    cells = sum(result.backend == "own" for result in found)
+    sentence = f"own: answers equal the reference's to the bit in {cells} of {cells} cells of float64"
+    assert sentence in printed and printed.count("to the bit") == 1

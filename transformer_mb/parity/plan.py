@@ -20,6 +20,7 @@ from .rows.lives import life_experiments
 from .rows.models import model_experiments
 from .rows.optimizers import optimizer_experiments
 from .rows.own_dropout import dropout_experiments
+from .rows.real_size import real_size_experiments
 from .rows.repeats import Repeat
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, later_runs, stepwise_experiments
@@ -68,6 +69,7 @@ class Plan:
             Repeat(dtype, seed, self.on_gpu),
             *dropout_experiments(dtype, seed),
             *life_experiments(dtype, seed, self.on_gpu),
+            *real_size_experiments(dtype, seed),
             *stepwise_experiments(self.recording, dtype),
         ]
         if dtype in LADDER[FreeRunning.row].dtypes:

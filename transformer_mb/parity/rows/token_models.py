@@ -145,7 +145,7 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
     if good.sum() < search.rows:
         return None
     wrong = {name: (answer(**changes)["tokens"] != expected).any(axis=1) for name, changes in search.mistakes.items()}
-    arrays["target"] = _target(config, arrays, expected)
+    arrays["target"] = fed_target(config, arrays, expected)
     if search.beam is None:
         good &= _are_clear(config, expected, answer()["logits"], arrays.get("prefixes"), CLEAR_EPSILONS * EPS[dtype])
     else:
@@ -161,7 +161,7 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
     return Drawn(arrays, expected[rows], changed)
 
 
-def _target(config: TransformerConfig, arrays: Arrays, tokens: np.ndarray) -> np.ndarray:
+def fed_target(config: TransformerConfig, arrays: Arrays, tokens: np.ndarray) -> np.ndarray:
     """[B, steps]: what is fed to the decoder for these tokens, in rows of one length: no step sees what comes after it."""
     ended = np.where(tokens < 0, config.eos_id, tokens)
     fed = [[*prompt, *ids[:-1]] for prompt, ids in zip(prompts(config, arrays), ended, strict=True)]

@@ -18,6 +18,7 @@ ALONE = "NumPy was held to itself alone: no proof, in float64 both sides are the
 
 
 def show(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 0) -> None:
+    from ....parity.alike import sentences
     from ....parity.closest import sentence
     from ....parity.outcome import is_own
     from ....parity.report import interruption, of_numpy, table
@@ -37,6 +38,7 @@ def show(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 
         lines.append(ALONE)
     elif outcome.own:
         lines.append(of_numpy(outcome.own))
+    lines += sentences(outcome.results)
     nearest = sentence(outcome.results)
     print("\n".join([*map(printable, lines), _counts(outcome, seed), *([printable(nearest)] if nearest else [])]))
 
