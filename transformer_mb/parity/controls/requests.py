@@ -135,7 +135,7 @@ CONTROLS = (
     Control("a transposed square matrix", "beam tokens", "d2l", transposed(f"{DECODER}.attention1.W_v.weight")),
     Control("a mask shifted by one", "beam tokens", "shared and tied, padding", shifted("source_valid_lens")),
     Coarse("clipping", "trained steps", "*", setting("options", "clip_norm", value=1e-3)),
-    Coarse("another momentum", "trained steps", "sgd, accumulated*", setting("options", "momentum", value=0.7)),
+    Coarse("another momentum", "trained steps", "sgd, accumulated*", setting("options", "momentum", value=0.4)),
     Coarse("a batch of a step left out", "trained steps", "sgd, accumulated*", specified({"accumulate": 1})),
     Coarse("weights that are set are ignored", "trained steps", "sgd, accumulated*", specified({"set_before": []})),
     Control("a perturbed weight", "cached logits", "d2l", perturbed(f"{DECODER}.attention2.W_v.weight")),
