@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
+import pty
 import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -81,6 +84,8 @@ def scalars(folder) -> dict[str, list[tuple]]:
     """As TensorBoard's own reader sees them, in a process of its own since it imports TensorFlow where that is there."""
     program = f"""
 import json
+import os
+import pty
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 events = EventAccumulator({str(folder)!r}).Reload()
 tags = events.Tags()["scalars"]
@@ -113,6 +118,7 @@ def test_tensorboard_reads_the_figures_and_no_step_twice(tmp_path):
 def test_writing_for_tensorboard_imports_no_framework(tmp_path):
     code = f"""
 import sys
+import termios
 from transformer_mb.training.logs import opened_logs
 from transformer_mb.training.whereabouts import LogPlaces
 with opened_logs(LogPlaces(tensorboard={str(tmp_path)!r}), 0) as (writer,):
@@ -142,6 +148,24 @@ def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch):
     shown = terminal.getvalue()
     assert f"epoch 2/2  loss {trained.history[-1].loss:.4f}  {trained.validations[-1].described()}" in shown
     assert "tokens/s" in shown.split("saved")[0] and "━" in shown and "0:00:0" in shown
+
+
+def test_the_lines_of_all_epochs_stay_in_a_terminal_of_80_columns(monkeypatch):
+    """They are never what the bar is drawn over: each is written once, after the bar's line was cleared."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    monkeypatch.setenv("TERM", "xterm")
+    with open(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setenv("COLUMNS", "80")
+        trained = tmb.train(TRAINED_ON, validation=UNSEEN, epochs=3, backend="numpy", verbose=True, **TINY)
+        terminal.flush()
+        shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    for record, measured in zip(trained.history, trained.validations, strict=True):
+        (line,) = [row for row in shown.splitlines() if f"epoch {record.epoch}/3  loss {record.loss:.4f}  " in row]
+        assert measured.described() in line and "\x1b[2K" in line.partition("epoch")[0]
+    assert "0:00:0" in shown and "━" in shown
 
 
 def test_a_pipe_gets_a_line_for_each_validation_within_epochs(capsys):

@@ -60,10 +60,12 @@ class Place:
         row = next((row for row in VARIABLES.values() if row[0] in given and row[1] in given), None)
         if row is None:
             rows = ", or ".join(f"{rank} and {size} ({name})" for name, (rank, size, _) in VARIABLES.items())
-            raise DistributedError(
-                f"One of several processes is told its rank and their number as {rows}, but neither is there."
-            )
-        rank, size, local_rank = (_number(given, name, 0, MOST, 0 if name == row[2] else None) for name in row)
+            halves = [(one, other) for row in VARIABLES.values() for one, other in (row[:2], row[1::-1]) if one in given]
+            there = ", ".join(f"{one} without {other}" for one, other in halves) or "none of them"
+            raise DistributedError(f"One of several processes must be told its rank and their number as {rows}, got {there}.")
+        rank, size, local_rank = (
+            _number(given, name, 1 if name == row[1] else 0, MOST, 0 if name == row[2] else None) for name in row
+        )
         if not rank < size:
             raise DistributedError(f"{row[0]} must be from 0 to below {row[1]}, got {rank} and {size}.")
         if size > 1 and not given.get(ADDRESS):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,34 @@ def training_of(folder: Path | None) -> Checkpoint:
     checkpoint = read_checkpoint(folder)
     if checkpoint.trainer is None:
         raise CheckpointError(f"{folder} holds a model alone, which cannot be resumed: its training state is not there.")
-    try:
-        TrainingState.from_dict(checkpoint.trainer)
+    with damaged_in(folder):
+        state_of(checkpoint)
         recipe_of(checkpoint)
         for name in ("recipe", "data"):
             if not isinstance(checkpoint.trainer.get(name), dict):
                 raise CheckpointError(f"{TRAINER} must hold a table as {name}, got {checkpoint.trainer.get(name)!r:.80}.")
         _check_run(begun_run(checkpoint))
         check_unaltered(checkpoint)
+    return checkpoint
+
+
+@contextmanager
+def damaged_in(folder: Any) -> Iterator[None]:
+    """Inside, what is wrong with a training's state is said of the checkpoint in the folder."""
+    try:
+        yield
     except CheckpointError as error:
         raise CheckpointError(f"The checkpoint in {folder} is damaged: {error}") from None
-    return checkpoint
+
+
+def state_of(checkpoint: Checkpoint) -> TrainingState:
+    """Where the training of a checkpoint stands; raises CheckpointError."""
+    if checkpoint.trainer is None or checkpoint.optimizer is None:
+        raise CheckpointError("Only a training checkpoint can be resumed, but this one holds a model alone.")
+    state, step = TrainingState.from_dict(checkpoint.trainer), int(checkpoint.optimizer["step"])
+    if state.step != step:
+        raise CheckpointError(f"trainer.json and optimizer.safetensors must be of one step, got {state.step} and {step}.")
+    return state
 
 
 def recipe_of(checkpoint: Checkpoint) -> TrainingRecipe:

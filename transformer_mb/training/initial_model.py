@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..checkpoint import Checkpoint, read_checkpoint
 from ..config import TransformerConfig
 from ..errors import CheckpointError, ConfigError
-from .begun import listed, recipe_of
+from .begun import damaged_in, listed, recipe_of
 from .recipe import TrainingRecipe
 from .settings import RECIPE_FIELDS, Settings
 from .vocabularies import Vocabularies
@@ -19,7 +19,8 @@ FREE = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout", "sup
 
 
 def initial_model(asked: Settings, resume: bool | Literal["auto"], is_begun: bool) -> Checkpoint | None:
-    """The checkpoint that ``init_from`` names; None without it, and where a training goes on. Raises ConfigError."""
+    """The checkpoint that ``init_from`` names; None without it, and where a training goes on. Raises ConfigError,
+    CheckpointError."""
     folder = asked.run.get("init_from")
     if folder is None:
         return None
@@ -27,7 +28,22 @@ def initial_model(asked: Settings, resume: bool | Literal["auto"], is_begun: boo
         raise ConfigError(
             "init_from (--init-from) begins a new training, but resume continues one: one of them must be left out."
         )
-    return None if is_begun else read_checkpoint(Path(folder))
+    if is_begun:
+        return None
+    initial = read_checkpoint(Path(folder))
+    if initial.trainer is not None:
+        with damaged_in(folder):
+            recipe_of(initial)
+    return initial
+
+
+def ignored_initial(asked: Settings, begun: Any) -> Iterator[str]:
+    """Where a training goes on that began from another model than ``init_from`` names now, or from none."""
+    folder = asked.run.get("init_from")
+    began = begun if isinstance(begun, str) else None
+    if folder is not None and (began is None or Path(folder).resolve() != Path(began).resolve()):
+        model = "new weights" if began is None else f"the model of {began}"
+        yield f"init_from {folder} has no effect: this training goes on, and it began from {model}; --out names another folder"
 
 
 def config_of(

@@ -20,14 +20,14 @@ from ..parameters import parameter_shapes
 from ..registry import get_backend, join_processes, requested_name
 from ..trainer import check_offered
 from ..training_options import FILES, RUN_DEFAULTS
-from .begun import begun_model, check_pairs, recipe_of, training_of
+from .begun import begun_model, check_pairs, damaged_in, recipe_of, training_of
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource, validation_pairs
 from .decoding_options import DecodingOptions
 from .destination import check_folder, check_untrained, contents
-from .initial_model import config_of, initial_model
+from .initial_model import config_of, ignored_initial, initial_model
 from .lengths import within_lengths
-from .named_places import check_named_places
+from .named_places import check_named_places, check_used
 from .own_files import id_in, id_of
 from .recipe import TrainingRecipe
 from .settings import Settings, from_checkpoint
@@ -114,10 +114,19 @@ def prepare(
         resume = bool(out) and holds_checkpoint(Path(str(out)))
     backend = given.backend
     check_named_places(asked)
+    handed = {"pairs": given.pairs is not None, "validation": given.validation is not None}
+    initial = initial_model(asked, as_asked, bool(resume))
+    begin: tuple[TransformerConfig, Vocabularies] | None = None  # where no pair has to be read for it
     if not resume:
         _check_asked(asked, given, by_command)
         if backend is None and place.size == 1 and not shard:
             backend = get_backend(*where(asked.run, {}, None).values())
+        check_used(asked, asked, **handed)
+        chosen = given.vocabularies or named_vocabularies(asked.data, asked.recipe().pipeline)
+        if initial is not None:
+            begin = config_of(initial, asked, chosen)
+        elif chosen is not None:
+            begin = _new_model(asked, chosen)
     folder = check_folder(out, resume, force)
     if folder is not None and not place.rank:
         check_untrained(folder)
@@ -129,8 +138,8 @@ def prepare(
     check_named_places(before)
     if checkpoint is not None and asked.preset not in (None, before.preset):
         raise ConfigError(f"Training must be resumed with the preset it began with, {before.preset}, got {asked.preset}.")
-    initial = initial_model(asked, as_asked, checkpoint is not None)
     settings = asked.over(before)
+    check_used(asked, settings, **handed)
     files = [settings.data[name] for name in FILES if settings.data.get(name)]
     known: dict[str, Any] = {"identity": id_in(begun) or id_of(asked), "unmarked": bool(begun) and id_in(begun) is None}
     logs = log_places(asked.run, before.run, (out, *files), goes_on=bool(as_asked), replace=force, **known)
@@ -148,13 +157,10 @@ def prepare(
         raise ConfigError(_missing_pairs(resume, by_command))
     source = CorpusSource.of(given.pairs, settings.data, recipe.num_examples, folder, tell)
     validation = given.validation or validation_pairs(settings.data)
-    named = (settings if checkpoint is None else asked).data
-    chosen = given.vocabularies or named_vocabularies(named, recipe.pipeline)
-    if initial is not None:
-        config, both = config_of(initial, asked, chosen)
-    elif checkpoint is None:
-        config, both = _new_model(settings, chosen or _of_words(settings, recipe, source))
+    if checkpoint is None:
+        config, both = begin or _new_model(settings, _of_words(settings, recipe, source))
     else:
+        chosen = given.vocabularies or named_vocabularies(asked.data, recipe.pipeline)
         config, both = begun_model(asked, checkpoint, chosen)
     pairs = within_lengths(source, both, recipe, config.max_len, given.pairs, settings.data)
     measured = None
@@ -164,7 +170,10 @@ def prepare(
     ran = {**in_names(run, backend), **kept, **logs.named()}
     described = {**settings.data, "preset": settings.preset, "id": logs.identity, "run": ran}
     described |= _digests("", pairs)
-    described |= {"init_from": asked.run["init_from"]} if initial is not None else {}
+    began_from = asked.run.get("init_from") if checkpoint is None else (begun.get("data") or {}).get("init_from")
+    described |= {"init_from": began_from} if began_from is not None else {}
+    if checkpoint is not None:
+        logs.notes.extend(ignored_initial(asked, began_from))
     described |= {"decoding": settings.decoding} if settings.decoding else {}
     if measured is not None:
         described |= _digests("validation_", measured)
@@ -175,7 +184,8 @@ def prepare(
     check_validation(config, recipe, validation is not None, checkpoint)
     batches = _batches(pairs, recipe, config, backend)
     if checkpoint is not None:
-        state.check_fits(len(batches), recipe.accumulate)
+        with damaged_in(folder):
+            state.check_fits(len(batches), recipe.accumulate)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
     return Job(
         backend=backend,

@@ -17,11 +17,11 @@ from ..backend import Backend
 from ..checkpoint import Checkpoint, check_nothing_lost, write_checkpoint
 from ..data.vocabulary import Vocabulary
 from ..distributed import Alone, Processes
-from ..errors import CheckpointError, ConfigError
+from ..errors import ConfigError
 from ..trainer import Trainer
 from .agreement import Agreement, told_of_processes
 from .batches import EpochBatches
-from .begun import recipe_of
+from .begun import recipe_of, state_of
 from .destination import SAVE, check_as_found, contents
 from .greedy_scores import Translated
 from .interruption import CTRL_C, Interruption
@@ -177,13 +177,7 @@ def train_model(
 
 def restored(backend: Backend, model: Any, recipe: TrainingRecipe, resume: Checkpoint) -> TrainingState:
     """The state of a training checkpoint, whose weights the model gets."""
-    if resume.trainer is None or resume.optimizer is None:
-        raise CheckpointError("Only a training checkpoint can be resumed, but this one holds a model alone.")
-    state = TrainingState.from_dict(resume.trainer)
-    if state.step != int(resume.optimizer["step"]):
-        raise CheckpointError(
-            f"trainer.json and optimizer.safetensors must be of one step, got {state.step} and {int(resume.optimizer['step'])}."
-        )
+    state = state_of(resume)
     recipe.check_continues(recipe_of(resume))
     backend.set_weights(model, resume.weights if resume.last is None else resume.last)
     return state

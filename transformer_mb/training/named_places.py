@@ -38,6 +38,30 @@ def check_named_places(settings: Settings) -> None:
                 _check_path(name, table[name])
 
 
+def check_used(asked: Settings, settings: Settings, *, pairs: bool, validation: bool) -> None:
+    """Refuse what is said of files where no file is read; raises ConfigError.
+
+    ``pairs`` and ``validation`` were handed over as such. What was ``asked`` now is looked at, with the files that ``settings``
+    name in all.
+    """
+    of_pairs = not pairs and bool(settings.data.get("source"))
+    of_validation = not validation and bool(settings.data.get("validation"))
+    either = of_pairs or of_validation
+    needs = {
+        "target": (of_pairs, "data (--data)", "the other side of a file"),
+        "validation_target": (of_validation, "validation (--validation)", "the other side of a file"),
+        "cache": (of_pairs, "data (--data)", "for the ids of a file"),
+        "fields": (either, "data (--data)", "how a file is read"),
+        "columns": (either, "data (--data)", "how a file is read"),
+        "bad_lines": (either, "data (--data)", "how a file is read"),
+    }
+    for name, (is_read, of, meaning) in needs.items():
+        if asked.data.get(name) and not is_read:
+            handed = validation if name == "validation_target" else pairs
+            got = "pairs that were handed over" if handed else "none"
+            raise ConfigError(f"{name} (--{name.replace('_', '-')}) is {meaning}: {of} must name that file, got {got}.")
+
+
 def _check_path(name: str, value: Any) -> None:
     path = os.fspath(value) if isinstance(value, str | PathLike) else value
     if not isinstance(path, str):

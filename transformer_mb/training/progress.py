@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..distributed import Place
+from ..errors import ConfigError
 
 if TYPE_CHECKING:
     from .state import EpochRecord, TrainingState, ValidationRecord
@@ -82,3 +86,20 @@ class Together(Progress):
     def warned(self, sentence: str) -> None:
         """Once: the first says it."""
         self.told[0].warned(sentence)
+
+
+CALLS = ("step", "reading", "validated", "epoch", "saved", "interrupted", "warned")
+
+
+def check_called(place: Any, progress: Any, signals: Any) -> None:
+    """Refuse what a training cannot ask or call; raises ConfigError."""
+    if not (place is None or isinstance(place, Place)):
+        raise ConfigError(f"place must be a distributed.Place, such as Place.from_environment(), got {place!r:.80}.")
+    missing = [name for name in CALLS if not callable(getattr(progress, name, None))]
+    if progress is not None and (missing or isinstance(progress, type)):
+        raise ConfigError(f"progress must be a Progress, an object with {', '.join(CALLS)}, got {progress!r:.80}.")
+    possible = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}  # of which no program hears
+    if not isinstance(signals, tuple) or not all(isinstance(one, int) and one in possible for one in signals):
+        raise ConfigError(
+            f"signals must be signals that a program may catch, such as (signal.SIGINT, signal.SIGTERM), got {signals!r:.80}."
+        )

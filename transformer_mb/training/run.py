@@ -28,7 +28,7 @@ from .logs import opened_logs
 from .loop import train_model
 from .named_places import check_kinds
 from .printed_progress import training_progress
-from .progress import Progress, Together
+from .progress import Progress, Together, check_called
 from .schedule_notes import schedule_notes
 from .settings import MODEL_OPTIONS, RECIPE_FIELDS, Settings
 from .state import EpochRecord, TrainingState, ValidationRecord
@@ -152,6 +152,7 @@ def train(
     words = None if isinstance(tokenizer, tuple) else tokenizer
     places = {name: value for name, value in paths.items() if name not in ("source", "validation", "bad_lines")}
     places |= {"tokenizer": words, "folder": folder, "log": log, "tensorboard": tensorboard, "init_from": init_from}
+    check_called(place, progress, signals := tuple(signals) if isinstance(signals, Iterable) else signals)
     check_kinds(places, {"preset": preset, "backend": named, "bad_lines": bad_lines})
     where = {"preset": preset, "out": folder, "backend": named, "device": device, "dtype": dtype}
     logs = {
