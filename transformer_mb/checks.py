@@ -233,7 +233,10 @@ def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
     One of three dimensions is [B, T, S], also for scores [B, H, T, S].
     """
     if not boolean:
-        raise DtypeError(f"mask must be boolean, True where a query may attend, got dtype {spelled(dtype)}.")
+        raise DtypeError(
+            f"mask must be boolean, True where a query may attend, got dtype {spelled(dtype)}: "
+            "of ones and zeros give mask > 0, of numbers to add to the scores mask > -1."
+        )
     if len(shape) == 3 and len(scores) == 4:
         shape = (shape[0], 1, *shape[1:])
         rows = f"; of three dimensions it is [B, T, S] = {[scores[0], *scores[2:]]}, the same for every head"
@@ -242,8 +245,9 @@ def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
     # From the last axis on; by map, since Paddle's compiler does not know zip's argument ``strict``.
     fits = len(shape) <= len(scores) and all(map(_broadcasts, reversed(shape), reversed(scores)))
     if not fits:
+        padding = "; a mask [B, S] of keys is given as mask[:, None]" if len(shape) == 2 and len(scores) > 2 else ""
         got = [shape[0], *shape[2:]] if rows else list(shape)
-        raise ShapeError(f"mask must be broadcastable to the scores {list(scores)}{rows}, got {got}.")
+        raise ShapeError(f"mask must be broadcastable to the scores {list(scores)}{rows}, got {got}{padding}.")
 
 
 def check_sides(encoder: bool, decoder: bool, enc_X: Any, dec_X: Any) -> None:

@@ -71,6 +71,7 @@ BATCHES = {
     "caches": ("DecoderBlock", (*BLOCK, 1), (X, START), {}, "The state of DecoderBlock must be [enc_outputs, enc_valid_lens, caches] with 2 or more caches (None each at the start), got 1 of them."),
     "mask": ("DotProductAttention", (0.0,), (X, X, X), {"mask": np.ones((2, 3, 4), bool)}, "mask must be broadcastable to the scores [2, 3, 3], got [2, 3, 4]."),
     "mask of three axes": ("MultiHeadAttention", ATTENTION, (X, X[:, :2], X[:, :2]), {"mask": np.ones((3, 3, 2), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 2]; of three dimensions it is [B, T, S] = [2, 3, 2], the same for every head, got [3, 3, 2]."),
+    "mask of keys": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((2, 3), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 3], got [2, 3]; a mask [B, S] of keys is given as mask[:, None]."),
     "mask of more axes": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((1, 2, 1, 3, 3), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 3], got [1, 2, 1, 3, 3]."),
 }  # fmt: skip
 VALUES = {
@@ -106,10 +107,10 @@ DTYPES = {
     "no number": ("EncoderBlock", BLOCK, (X, np.array([2.0, np.nan])), {}, "valid_lens must hold whole numbers, got nan."),
 }  # fmt: skip
 MASKS = {
-    "float": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((3, 3))}, "mask must be boolean, True where a query may attend, got dtype float64."),
-    "added": ("DotProductAttention", (0.0,), (X, X, X), {"mask": np.triu(np.full((3, 3), -1e9), 1)}, "mask must be boolean, True where a query may attend, got dtype float64."),
-    "numbers": ("masked_softmax", None, (X,), {"mask": np.ones((2, 3, 8), int)}, "mask must be boolean, True where a query may attend, got dtype int64."),
-    "block": ("EncoderBlock", BLOCK, (X,), {"mask": np.ones((3, 3))}, "mask must be boolean, True where a query may attend, got dtype float64."),
+    "float": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((3, 3))}, "mask must be boolean, True where a query may attend, got dtype float64: of ones and zeros give mask > 0, of numbers to add to the scores mask > -1."),
+    "added": ("DotProductAttention", (0.0,), (X, X, X), {"mask": np.triu(np.full((3, 3), -1e9), 1)}, "mask must be boolean, True where a query may attend, got dtype float64: of ones and zeros give mask > 0, of numbers to add to the scores mask > -1."),
+    "numbers": ("masked_softmax", None, (X,), {"mask": np.ones((2, 3, 8), int)}, "mask must be boolean, True where a query may attend, got dtype int64: of ones and zeros give mask > 0, of numbers to add to the scores mask > -1."),
+    "block": ("EncoderBlock", BLOCK, (X,), {"mask": np.ones((3, 3))}, "mask must be boolean, True where a query may attend, got dtype float64: of ones and zeros give mask > 0, of numbers to add to the scores mask > -1."),
 }  # fmt: skip
 
 
