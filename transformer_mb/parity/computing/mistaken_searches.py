@@ -78,6 +78,6 @@ def _hurried(backend: Backend) -> Callable[..., list[list[ScoredIds]]]:
     """A beam search that ends where no open hypothesis would be better if it ended now."""
 
     def hypotheses(*given: Any, n_best: int, **options: Any) -> list[list[ScoredIds]]:
-        return [[found] for found in PlainSearch(backend, *given, **options, hurried=True).run()]
+        return [[found] for found in PlainSearch(backend, *given, **{**options, "hurried": True}).run()]
 
     return hypotheses

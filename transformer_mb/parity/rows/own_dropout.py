@@ -51,12 +51,12 @@ class OwnDropout:
     @cached_property
     def config(self) -> TransformerConfig:
         sublayers, attention, embedding, hidden = stream(self.seed, "parity", ROW, "rates").permutation(RATES).tolist()
-        vocabulary = dict.fromkeys(("source_vocab_size", "target_vocab_size"), 4 + PARTS * ROWS * STEPS)
-        heads = dict.fromkeys(("encoder_num_heads", "decoder_num_heads"), HEADS)
+        vocabulary: dict[str, Any] = dict.fromkeys(("source_vocab_size", "target_vocab_size"), 4 + PARTS * ROWS * STEPS)
+        heads: dict[str, Any] = dict.fromkeys(("encoder_num_heads", "decoder_num_heads"), HEADS)
         rates = {"dropout": sublayers, "attention_dropout": attention, "embedding_dropout": embedding, "ffn_dropout": hidden}
-        layers = dict.fromkeys(("encoder_num_layers", "decoder_num_layers"), 2)
+        layers: dict[str, Any] = dict.fromkeys(("encoder_num_layers", "decoder_num_layers"), 2)
         plain: dict[str, Any] = {"norm_position": "pre", "embedding_scale": False, "position": "learned", "activation": "relu"}
-        sizes = {"num_hiddens": HIDDENS, "ffn_num_hiddens": HIDDENS // 2, "max_len": STEPS}
+        sizes: dict[str, Any] = {"num_hiddens": HIDDENS, "ffn_num_hiddens": HIDDENS // 2, "max_len": STEPS}
         return TransformerConfig(**vocabulary, **sizes, **heads, **layers, **plain, **rates)
 
     @cached_property

@@ -17,7 +17,7 @@ from ...random_streams import stream
 from ...registry import PLAIN_DTYPES
 from ..cells import Experiment
 from ..computing import reference
-from ..computing.messages import Arrays, Request, named
+from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
@@ -113,7 +113,7 @@ def _weights(seed: int) -> dict[str, np.ndarray]:
     return rounded_arrays(named("weights", weights), "float32")
 
 
-def _sources(seed: int) -> Arrays:
+def _sources(seed: int) -> dict[str, np.ndarray]:
     batch = drawn_batch(_case(seed), stream(seed, "parity", NAME, "sources"))
     return {name: batch[name] for name in ("source", "source_valid_lens")}
 
