@@ -222,6 +222,8 @@ def test_tensors_that_are_no_weights_can_be_left_out(model, tmp_path):
         tmb.port(tmp_path / "buffers.npz", tmp_path / "a", to="canonical", config=SETTINGS)
     said = {**SETTINGS, "ignore": ["scores"]}
     report = tmb.port(tmp_path / "buffers.npz", tmp_path / "a", to="canonical", config=said)
-    assert report.tensors == len(weights) and "1 tensor was left out, as ignore says: scores." in report.notes
+    assert report.tensors == len(weights) and any(
+        "1 tensor was left out, as ignore says: scores. What" in n for n in report.notes
+    )
     with pytest.raises(PortError, match="none that begins with pos"):
         tmb.port(model.parent / "model.npz", tmp_path / "b", to="canonical", config={**SETTINGS, "ignore": ["pos"]})

@@ -19,7 +19,7 @@ from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from .inferred_fields import inferred_fields
 from .named_tensors import check_fractions, model_of
 from .naming_schemes import D2L_SCHEMES, NAMING_SCHEMES, NamingScheme, canonical_name, is_matrix, native_name
-from .position_tables import position_tables
+from .position_tables import check_ignored, position_tables
 from .shared_tensors import OUTPUT, SOURCE, TARGET, first_names, under_each_name, under_own_names, untied
 from .stack_layout import AROUND, flat_table
 
@@ -64,6 +64,8 @@ def read(native: NativeFile, settings: Mapping[str, Any]) -> PortedModel:
     weights, shared = untied(weights, known)
     assumed = {"norm_eps": EPSILON[native.format]} if native.format in EPSILON and not names_ours(native) else {}
     fields = inferred_fields(weights, known) | dict(tables.fields or {})
+    if "position" not in fields:
+        check_ignored(native.ignored, weights, _width(native), known)
     model = model_of(native, weights, fields, settings, assumed, canonical, (*unseen, *tables.notes, *shared))
     return replace(model, shown=dict.fromkeys(tables.fields or {}, True))
 

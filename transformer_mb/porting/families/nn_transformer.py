@@ -20,11 +20,12 @@ import numpy as np
 from ...errors import PortError
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from ..settings import check_holds
+from .causal_masks import causal_masks
 from .inferred_fields import inferred_fields
 from .layer_names import LayerNames, projections
 from .named_tensors import check_fractions, model_of
 from .naming_schemes import is_matrix
-from .position_tables import PositionTables, position_tables
+from .position_tables import PositionTables, check_ignored, position_tables
 from .shared_tensors import untied
 from .stack_layout import AROUND, StackLayout, flat_table, layout_of
 
@@ -92,11 +93,13 @@ class Stacks:
 
 
 def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> PortedModel:
-    check_fractions(native.tensors)
     if "linear_layout" in settings:
         raise PortError(f"linear_layout must be absent for {stacks.title}, whose framework tells how its Linear weights lie.")
     known = {**native.settings, **settings}
     layout = layout_of(native.tensors, known, stacks.cross)
+    masks = _masks(native, layout, known)
+    native = replace(native, tensors={name: array for name, array in native.tensors.items() if name not in masks})
+    check_fractions(native.tensors)
     tables = _positions(native, layout, known)
     twins = _second_names(native.tensors, layout)
     read_in = replace(
@@ -107,6 +110,7 @@ def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> Por
     _check_norms(weights, layout)
     unseen: dict[str, bool] = {} if layout.single is None else {"architecture": False}
     notes = [] if layout.single is None or "architecture" in native.settings else [SINGLE_NOTES[layout.single]]
+    notes += [f"{name}: a causal mask, which is computed here and not stored." for name in masks]
     if layout.around:
         _check_embedded(weights, layout)
         weights, shared = untied(weights, known)
@@ -124,6 +128,19 @@ def read(native: NativeFile, settings: Mapping[str, Any], stacks: Stacks) -> Por
     return replace(model, shown=unseen)
 
 
+def _masks(native: NativeFile, layout: StackLayout, known: Mapping[str, Any]) -> list[str]:
+    """Causal masks beside the stacks, which a single stack must have been called with unless the settings say otherwise."""
+    masks = causal_masks({**beside(native.tensors, layout), **native.ignored})
+    if masks and layout.single == "encoder" and "architecture" not in known:
+        shape = list({**native.tensors, **native.ignored}[masks[0]].shape)
+        raise PortError(
+            f"architecture must be in the settings where a single stack has a causal mask beside it, {masks[0]} {shape}: say "
+            '"architecture": "decoder" if its layers are called with it, as a language model\'s are, or "architecture": '
+            '"encoder" if they see all positions.'
+        )
+    return [name for name in masks if name in native.tensors]
+
+
 def _positions(native: NativeFile, layout: StackLayout, known: Mapping[str, Any]) -> PositionTables:
     """Of what is no layer, and of what ``ignore`` took out: a table that is thrown away unread may be another one than ours."""
     named = set(layout.around.values())
@@ -132,8 +149,11 @@ def _positions(native: NativeFile, layout: StackLayout, known: Mapping[str, Any]
         raise PortError(
             f"ignore is for buffers, but it names a part of a layer that the settings name: {', '.join(halved):.300}."
         )
-    tables = {**beside(native.tensors, layout), **native.ignored}
-    return position_tables(tables, layout.width(native.tensors), known, HINT)
+    width, others = layout.width(native.tensors), {**beside(native.tensors, layout), **native.ignored}
+    tables = position_tables(others, width, known, HINT)
+    if layout.around and tables.table is None:
+        check_ignored(native.ignored, {name: native.tensors[name] for name in named}, width, known)
+    return tables
 
 
 def beside(tensors: Arrays, layout: StackLayout) -> dict[str, np.ndarray]:

@@ -69,6 +69,27 @@ def position_tables(tensors: Arrays, width: int, settings: Mapping[str, Any], hi
     return PositionTables(names=tuple(found), table=first_table, fields=shown, notes=(note,))
 
 
+def check_ignored(ignored: Arrays, named: Arrays, width: int, settings: Mapping[str, Any]) -> None:
+    """Refuse a matrix [n, D] under ``ignore`` that may be learned positions, for which nothing here would compute the same.
+
+    ``named``: what else the file holds. As many rows as one of its tables are a vocabulary's, and a bias of as many numbers is
+    beside a projection; ``position`` or a named table in the settings say where positions come from.
+    """
+    if any(name in settings for name in ("position", "source_positions", "target_positions")):
+        return
+    rows = {flat.shape[0] for flat in map(flat_table, named.values()) if flat.ndim == 2 and flat.shape[1] == width}
+    for name, array in ignored.items():
+        table = _by_position(flat_table(array), width)
+        bias = ignored.get(f"{name.removesuffix('weight')}bias")
+        projects = bias is not None and bias.shape in ((len(table),), (array.shape[-1],))
+        if array.dtype.kind == "f" and table.ndim == 2 and table.shape[1] == width and len(table) not in rows and not projects:
+            raise PortError(
+                f"ignore must leave out no positions, but {name} {list(array.shape)} may be a table of them: name it with "
+                'source_positions or target_positions in the settings, or say "position": "sinusoidal" if it is none and the '
+                "model adds the usual sinusoids."
+            )
+
+
 def _by_position(table: np.ndarray, width: int) -> np.ndarray:
     """[rows, D], also of a table that lies [D, rows]."""
     return table.T if table.ndim == 2 and table.shape[0] == width != table.shape[1] else table

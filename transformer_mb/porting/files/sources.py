@@ -29,10 +29,10 @@ from ..safety.port_errors import not_installed, system_errors
 from ..settings import names_of
 from .chosen import with_chosen
 from .config_beside import beside, with_recorded
+from .names_hint import names_hint
 from .unreadable import what_a_folder_seems, what_it_seems
 
 AROUND = ("source_embedding", "target_embedding", "source_positions", "target_positions", "output")  # settings that name layers
-SCOPE = re.compile(r"(?:\w+_)?[a-z]+\d+_(weight|bias|gamma|beta)$")
 DATA = re.compile(r"(.+)\.data-\d+-of-\d+")  # the numbers of a TensorFlow checkpoint
 LATEST, MOST_TEXT = re.compile(rb'^model_checkpoint_path: "(?:[^"]*/)?([^"/]+)"', re.MULTILINE), 1 << 16
 LISTED = 20  # names in a sentence
@@ -128,7 +128,9 @@ def without_ignored(native: NativeFile, settings: Mapping[str, Any]) -> NativeFi
             f"ignore is for buffers, but it names {counted(len(weights), 'tensor that is', 'tensors that are')} a part of the "
             f"model: {_listed(weights)}."
         )
-    note = f"{counted(len(names), 'tensor was', 'tensors were')} left out, as ignore says: {_listed(names)}."
+    unproved = f"What the model computes with {'it' if len(names) == 1 else 'them'} is not proved."
+    left = counted(len(names), "tensor was", "tensors were")
+    note = f"{left} left out, as ignore says: {_listed(names)}. {unproved}"
     kept = {name: array for name, array in native.tensors.items() if name not in names}
     left_out = {name: native.tensors[name] for name in names}
     return replace(native, tensors=kept, ignored=left_out, notes=(*native.notes, note))
@@ -215,9 +217,7 @@ def recognized_family(native: NativeFile, path: Path) -> Family:
         if family.module.recognize(native):
             return family
     listed = ", ".join(list(native.tensors)[:5])
-    scopes = native.format == "mxnet" and any(SCOPE.match(name) for name in native.tensors)
-    hint = " These are names of gluon's scopes: net.save_parameters writes those that can be read." if scopes else ""
     raise PortError(
         f"The tensors of {path} must be those of {' or '.join(family.title for family in families)}, got "
-        f"{listed:.300}{', ...' if len(native.tensors) > 5 else ''}.{hint}"
+        f"{listed:.300}{', ...' if len(native.tensors) > 5 else ''}.{names_hint(native)}"
     )

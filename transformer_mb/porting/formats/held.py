@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from ..safety.raw_arrays import MOST_TENSORS, check_name
 
 MODEL_KEYS = ("model", "state_dict", "model_state_dict", "net", "module", "params", "network")
 OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optimizer_states", "optim", "opt", "opt_state", "last_optimizer_state")
+SIDE = re.compile(r"(encoder|decoder)_(?:model_)?(?:state_dict|state|weights|params)")  # dictionaries of one model's two sides
 DEEPEST = 40  # levels
 SHOWN = 8  # keys in a sentence
 
@@ -38,7 +40,10 @@ def held(tree: Mapping[Any, Any], what: str, is_tensor: Callable[[Any], bool], s
     if model is not None:
         result = Held(found[model], {key: found[key] for key in full if key != model})
     else:
-        result = Held(flat(entries, what, is_tensor, separator))
+        sides = {key: match[1] for key in full if (match := SIDE.fullmatch(key))}
+        if sorted(sides.values()) != sorted(set(sides.values())) or set(sides.values()) & (set(entries) - set(sides)):
+            sides = {}  # of two for one side, none is told apart
+        result = Held(flat({sides.get(key, key): value for key, value in entries.items()}, what, is_tensor, separator))
     if not result.tensors:
         keys = ", ".join(f"{key!s:.40}" for key in list(tree)[:SHOWN])
         raise PortError(f"{what} must hold tensors by name, got none: its keys are {keys or 'none'}.")

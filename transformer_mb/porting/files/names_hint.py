@@ -1,0 +1,30 @@
+"""What the names of tensors that belong to no family here likely come from, and how files are saved that can be read."""
+
+from __future__ import annotations
+
+import re
+
+from ..model import NativeFile
+
+SCOPE = re.compile(r"(?:\w+_)?[a-z]+\d+_(weight|bias|gamma|beta)$")
+NUMBERED = re.compile(r"(.*[./])?(arr_)?\d+$")
+BLOCKS = re.compile(r"blks\.(block)?\d+\.(?P<attention>attention\d?)\.")
+
+
+def names_hint(native: NativeFile) -> str:
+    """A sentence with a blank before it, or nothing."""
+    names = list(native.tensors)
+    if native.format == "mxnet" and any(SCOPE.match(name) for name in names):
+        return " These are names of gluon's scopes: net.save_parameters writes those that can be read."
+    if names and all(map(NUMBERED.match, names)):
+        how = (
+            "np.savez(file, **tensors) keeps them, with the tensors as a dictionary by name"
+            if native.format == "npz"
+            else "save the state_dict of a model that has these weights (torch_ema's copy_to() puts them into one)"
+        )
+        return f" These are numbers and no names of layers: {how}."
+    if side := next((match for name in names if (match := BLOCKS.match(name))), None):
+        if side["attention"] != "attention":
+            return " These are names of a decoder alone: save the state_dict of the whole model."
+        return " These are names of an encoder alone: save the state_dict of the whole model, or {'encoder': state_dict}."
+    return ""
