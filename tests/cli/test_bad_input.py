@@ -203,6 +203,18 @@ def test_a_tokenizer_that_is_not_there_is_named(fails, data, tmp_path):
     assert message == f"Error: The tokenizer must be a file or a folder, but there is no {tmp_path / 'nowhere'}."
 
 
+def test_words_given_as_a_tokenizer_are_told_their_own_option(fails, data, trained, tmp_path):
+    source, target = (trained / f"{side}_vocabulary.json" for side in ("source", "target"))
+    (tmp_path / "words.txt").write_text("go\n")
+    for given, said in (
+        (trained, f"--vocabulary {source} --target-vocabulary {target} takes them."),
+        (source, "is given as vocabulary (--vocabulary FILE"),
+        (tmp_path / "words.txt", "is given as vocabulary (--vocabulary FILE"),
+    ):
+        message = fails("train", "--data", data, "--epochs", 1, "--out", tmp_path / "model", "--tokenizer", given)
+        assert said in message and str(given) in message
+
+
 def test_a_backend_from_the_environment_says_so(fails, monkeypatch):
     monkeypatch.setenv(VARIABLE, "foo")
     assert "got 'foo' from the environment variable TRANSFORMER_MB_BACKEND." in fails("demo")

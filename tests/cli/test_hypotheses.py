@@ -21,6 +21,13 @@ def test_a_penalty_without_a_beam_is_warned_of(cli, trained, data, penalty):
         assert said not in cli(*command, penalty, 0.6, "--beam", 2, stdin=LINE).err
 
 
+@pytest.mark.parametrize("penalty", ["--length-penalty", "--coverage-penalty"])
+def test_a_penalty_of_what_is_drawn_is_warned_of_as_such(cli, trained, penalty):
+    drawn, warned = (cli("translate", trained, "--sample", *more, stdin=LINE) for more in ((), (penalty, 0.6)))
+    assert warned.err == f"Warning: {penalty} changes nothing with --sample: what is drawn is not compared.\n" + drawn.err
+    assert warned.out == drawn.out and warned.status == 0
+
+
 def test_a_length_penalty_of_a_greedy_search_changes_its_score(cli, trained):
     plain, other = (cli("translate", trained, "--scores", "--length-penalty", given, stdin=LINE) for given in (0, 1))
     assert plain.out != other.out and other.err == plain.err == ""

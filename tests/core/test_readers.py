@@ -174,6 +174,12 @@ def test_an_empty_file(tmp_path, name, content):
     assert message(path) == f"{path} is empty: it must hold at least one pair of sentences."
 
 
+@pytest.mark.parametrize(("name", "content"), [("a.tsv", "\t\n\t\n"), ("a.tsv.gz", " \t \n  "), ("a.jsonl", " \n\t\n\n")])
+def test_lines_of_tabs_and_spaces_alone_are_blank_and_the_file_is_not_empty(tmp_path, name, content):
+    path = written(tmp_path, name, content)
+    assert f"{path} holds 2 lines with a blank side and no other" in message(path)
+
+
 def test_a_line_without_a_tab(tmp_path):
     path = written(tmp_path, "a.tsv", "Go.\tVa !\nHi. Salut.\n")
     assert message(path) == f"{path}, line 2: SOURCE TAB TARGET was expected, but there is no tab in 'Hi. Salut.'."

@@ -11,6 +11,7 @@ from core.test_subwords import SENTENCES, sentencepiece_model
 from transformer_mb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from transformer_mb.checkpoint.files import VOCABULARIES
 from transformer_mb.data import SubwordVocabulary, Vocabulary, train_subwords
+from transformer_mb.data.subwords import read_tokenizers_of
 from transformer_mb.errors import CheckpointError
 from transformer_mb.initialization import initial_weights
 
@@ -52,6 +53,11 @@ def test_it_comes_back_whole(folder, tmp_path):
     assert again.source_vocabulary.content == (tmp_path / "elsewhere" / "source_tokenizer.json").read_bytes()
     words = Vocabulary(read.source_vocabulary.entries, "words", read.source_vocabulary.special)
     assert words != read.source_vocabulary and read.source_vocabulary != words
+
+
+def test_its_tokenizers_can_be_trained_with(folder):
+    saved = read_checkpoint(folder)
+    assert read_tokenizers_of(folder) == (saved.source_vocabulary, saved.target_vocabulary)
 
 
 def test_words_in_their_place_leave_no_tokenizer_behind(folder):

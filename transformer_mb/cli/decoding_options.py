@@ -64,21 +64,29 @@ ReplaceUnknown = Annotated[
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences decoded together.")]
 DecodingDtype = Annotated[
-    str, typer.Option("--dtype", help="Of weights and activations; int8: products of whole numbers, in torch on the CPU.")
+    str,
+    typer.Option(
+        "--dtype", help="Of weights and activations; int8: products of whole numbers (torch on the CPU; NumPy imitates it)."
+    ),
 ]
 
 # What becomes of a line with more tokens than a model has positions, by ``--too-long``.
 DONE = {"cut": "only the first {longest} were translated", "skip": "it was skipped and its output is an empty line"}
 
 
-def chosen_length_penalty(given: float | None, beam: int, scores: bool = False, coverage: float = 0.0) -> float:
-    """The length penalty, by default Translator's; a warning where it or that of coverage was given to a greedy search
-    without scores."""
+def chosen_length_penalty(
+    given: float | None, beam: int, scores: bool = False, coverage: float = 0.0, sample: bool = False
+) -> float:
+    """The length penalty, by default Translator's; a warning where it or that of coverage was given and nothing is compared:
+    by a greedy search without scores, or where tokens are drawn."""
     from ..decoding.beam_search import LENGTH_PENALTY
 
     useless = (given is not None) * ["--length-penalty"] + (coverage != 0) * ["--coverage-penalty"]
+    how = "without --beam N: a greedy search compares no hypotheses"
+    if sample:
+        how = "with --sample: what is drawn is not compared"
     for name in useless if beam == 1 and not scores else ():
-        tell(f"Warning: {name} changes nothing without --beam N: a greedy search compares no hypotheses.")
+        tell(f"Warning: {name} changes nothing {how}.")
     return LENGTH_PENALTY if given is None else given
 
 

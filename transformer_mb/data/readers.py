@@ -179,16 +179,16 @@ def _is_json(path: Path) -> bool:
 
 
 def _parsed(path: Path, parse: Callable[[str], Pair], bad_lines: BadLines, opened: Open) -> Iterator[Numbered]:
-    """One pair a line; an empty line is a blank one, unless nothing but such lines follow."""
+    """One pair a line; an empty line is a blank one, unless nothing but such lines follow. One of tabs or spaces always is."""
     empty = 0
     for number, line in lines_of(path, bad_lines, opened):
-        if line is not None and not line.strip():
+        if line == "":
             empty += 1
             continue
         yield from repeat((number, ("", "")), empty)
         empty = 0
         try:
-            yield number, None if line is None else parse(line)
+            yield number, None if line is None else parse(line) if line.strip() else ("", "")
         except UnusableFile:
             raise
         except DataError as error:

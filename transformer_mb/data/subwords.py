@@ -18,6 +18,7 @@ from .vocabulary import Vocabulary, read_fields
 # How a tokenizer's file ends by the kind of it; the first ending is the one that we write.
 SUFFIXES = {"tokenizers": (".json",), "sentencepiece": (".model", ".spm")}
 BOTH = ("source", "target")
+OF_WORDS = "A vocabulary of words is given as vocabulary (--vocabulary FILE, --target-vocabulary FILE)."
 
 
 class SubwordVocabulary(Vocabulary):
@@ -62,7 +63,7 @@ class SubwordVocabulary(Vocabulary):
             raise DataError(f"The tokenizer must be a file or a folder, but there is no {name}.")
         if not kinds:
             endings = " or ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
-            raise DataError(f"The name of a tokenizer must end in {endings}, got {name}.")
+            raise DataError(f"The name of a tokenizer must end in {endings}, got {name}. {OF_WORDS}")
         try:
             content = read_regular_file(name, LARGEST["vocabulary"])
         except OSError as error:
@@ -70,7 +71,8 @@ class SubwordVocabulary(Vocabulary):
         try:
             return cls(kinds[0], bytes(content))
         except DataError as error:
-            raise DataError(f"The tokenizer {name} cannot be used. {error}") from None
+            of_words = f" {OF_WORDS}" if _is_of_words(bytes(content)) else ""
+            raise DataError(f"The tokenizer {name} cannot be used. {error}{of_words}") from None
 
     @property
     def suffix(self) -> str:
@@ -128,20 +130,32 @@ def vocabulary_of(text: str, read: Callable[[str], bytes]) -> Vocabulary:
 def read_tokenizers_of(path: str | PathLike[str]) -> tuple[SubwordVocabulary, SubwordVocabulary]:
     """Source's and target's: a file for both, or a folder with ``shared``, or ``source`` and ``target``, .json or .model.
 
-    Raises DataError.
+    A checkpoint of subwords is such a folder too. Raises DataError.
     """
     place = Path(path)
     if not place.is_dir():
         shared = SubwordVocabulary.from_file(path)
         return shared, shared
-    found = {name: _in_folder(place, name) for name in ("shared", *BOTH)}
+    found = {name: _in_folder(place, name) or _in_folder(place, f"{name}_tokenizer") for name in ("shared", *BOTH)}
     if (found["shared"] is None) == (found["source"] is None) or (found["source"] is None) != (found["target"] is None):
         there = ", ".join(file.name for file in found.values() if file) or "none of them"
-        raise DataError(f"{place} must hold shared.json, or source.json and target.json (or .model), got {there}.")
+        words = [place / f"{name}_vocabulary.json" for name in BOTH]
+        of_words = ""
+        if there == "none of them" and all(file.is_file() for file in words):
+            of_words = f" It has vocabularies of words: --vocabulary {words[0]} --target-vocabulary {words[1]} takes them."
+        raise DataError(f"{place} must hold shared.json, or source.json and target.json (or .model), got {there}.{of_words}")
     if found["shared"]:
         return read_tokenizers_of(found["shared"])
     source, target = (SubwordVocabulary.from_file(file) for name in BOTH if (file := found[name]))
     return source, target
+
+
+def _is_of_words(content: bytes) -> bool:
+    """Whether it is what a checkpoint holds of a vocabulary of words."""
+    try:
+        return read_fields(content.decode())["pipeline"] not in SUFFIXES
+    except (DataError, UnicodeDecodeError):
+        return False
 
 
 def _in_folder(folder: Path, name: str) -> Path | None:

@@ -41,7 +41,7 @@ def command(
 
     kept = hypotheses_asked_for(n_best, scores)
     sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None)
+    penalty = chosen_length_penalty(length_penalty, beam, scores=kept is not None, sample=sample)
     check_search(beam, penalty, kept or 1)
     generator = Generator.load(folder, backend, device, dtype, batch_size=batch_size, max_steps=max_steps)
     prompts: Iterator[Any] = numbered_ids() if ids else (line for _, line in standard_input())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +14,6 @@ from ..streams import CHUNK, STANDARD_INPUT, answered, chunk_size, numbered_chun
 
 if TYPE_CHECKING:
     from ...inference.scoring import PairScore
-    from ...inference.translation import Translator
 
 NAME = "score"
 PAIRS = "sentence pairs come by --data {path}, or on standard input, < {path}"
@@ -39,6 +38,7 @@ def command(
     from ...data.lines import numbered_lines
     from ...data.readers import each_pair, each_parallel_pair
     from ...errors import ConfigError
+    from ...inference.scoring import scored_pairs
     from ...inference.translation import Translator
 
     if target is not None and data is None:
@@ -52,25 +52,16 @@ def command(
     else:
         pairs, size = each_parallel_pair(data, target), CHUNK
 
+    def tell_long(number: int, count: int) -> None:
+        done = {"cut": "only its first {} are scored", "skip": "it was skipped and its score is nan"}[too_long]
+        limit = translator.longest
+        tell(f"Warning: Pair {number} has a side of {count} tokens and the model takes {limit}: {done.format(limit)}.")
+
     def answer(first: int, chunk: list[tuple[str, str]]) -> Iterator[str]:
-        tell_long_pairs(translator, chunk, first)
-        return (described(score, tokens) for score in translator.score(chunk, first=first))
+        return (described(score, tokens) for score in scored_pairs(translator, chunk, first, tell_long))
 
     answered(answer, numbered_chunks(pairs, size), write_rows)
     tell_bad_lines(found)
-
-
-def tell_long_pairs(translator: Translator, pairs: Sequence[tuple[str, str]], first: int) -> None:
-    """A warning for each pair that ``--too-long`` cuts or skips."""
-    done = {"cut": "only its first {} are scored", "skip": "it was skipped and its score is nan"}.get(translator.too_long)
-    if done is None:
-        return
-    sources, targets = (translator.source_vocabulary, translator.target_vocabulary)
-    for number, (source, target) in enumerate(pairs, start=first):
-        count = max(len(sources.encode(source)), len(targets.encode(target)))
-        if count > translator.longest:
-            limit = translator.longest
-            tell(f"Warning: Pair {number} has a side of {count} tokens and the model takes {limit}: {done.format(limit)}.")
 
 
 def described(score: PairScore, tokens: bool) -> str:

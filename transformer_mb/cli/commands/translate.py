@@ -90,7 +90,7 @@ def command(
         raise ConfigError(f"--attention must be given with one DIR, got {len(folders)}.")
     kept = hypotheses_asked_for(n_best, scores)
     sampling = chosen_sampling(sample, beam, kept is not None, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    penalty = chosen_length_penalty(length_penalty, beam, kept is not None, coverage_penalty)
+    penalty = chosen_length_penalty(length_penalty, beam, kept is not None, coverage_penalty, sample)
     check_search(beam, penalty, kept or 1)
     check_coverage_penalty(coverage_penalty)
     translator = Translator.load(
