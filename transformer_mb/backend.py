@@ -255,8 +255,8 @@ class Backend(Searches, ABC):
     ) -> np.ndarray:
         """[B] float64: each target's cross-entropy, summed over its tokens and in nats.
 
-        In evaluation mode: nothing is dropped and nothing smoothed, and no gradients are kept. Where ``compat_decode`` is d2l the
-        decoder then sees what comes after, and the padding, so that a loss depends on the width of its batch.
+        In evaluation mode: nothing is dropped and nothing smoothed, and no gradients are kept. Where ``compat_decode`` is d2l,
+        the decoder then sees what comes after, and the padding, so that a loss depends on the width of its batch.
         """
         return self.run_losses(
             model, self._loss_inputs(model, "losses", source, source_valid_lens, target_in, target_out, target_valid_lens)
