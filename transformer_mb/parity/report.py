@@ -173,7 +173,17 @@ def counts(run: Mapping[str, Any]) -> str:
         summary += f" {table_cell(run['interrupted'])}."
     own = sum(is_own(result["backend"]) for result in run["results"])
     summary += f"\n{of_numpy(own)}" if own else ""
+    summary += _missed(run.get("control_results", ()))
     return f"{summary}\nVersions: {versions}.\n{_where(run)}"
+
+
+def _missed(controls: Sequence[Mapping[str, Any]]) -> str:
+    """The planted mistakes that were not caught, each with its backends."""
+    by_kind: dict[str, list[str]] = {}
+    for one in controls:
+        if not one["caught"]:
+            by_kind.setdefault(f"{one['control']} in {one['row']}, {one['case']} [{one['dtype']}]", []).append(one["backend"])
+    return "".join(f"\nMissed: {table_cell(kind)}: {', '.join(backends)}." for kind, backends in by_kind.items())
 
 
 def of_numpy(own: int) -> str:
