@@ -153,7 +153,7 @@ class SequenceEmbedding(Called, keras.layers.Layer):
         return super()._lookup_dependency(name, *arguments)
 
     def _track_blocks(self) -> None:
-        """Those that the list holds now, by names such as ``blks/0``."""
+        """Return the blocks that the list holds now, by names such as ``blks/0``."""
         tracked = super()._lookup_dependency("blks") or []
         if not self._tracks_blocks and [id(block) for block in tracked] != [id(block) for block in self.blks]:
             self._tracks_blocks = True  # to track is to look up

@@ -151,7 +151,7 @@ class EncoderDecoder(Called, keras.Model):
         return {"enc_X": None, **given}
 
     def _remember(self, **inputs: Any) -> None:
-        """Which inputs a call had, and their dtypes, for ``export``."""
+        """Keep the inputs of a call and their dtypes for ``export``."""
         given = tuple((name, tf.as_dtype(value.dtype).name) for name, value in inputs.items() if hasattr(value, "dtype"))
         if given != self._last_inputs:
             self._last_inputs = given

@@ -17,7 +17,7 @@ COMMANDS = dict(commands(get_command(app)))
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_no_option_with_one_value_is_given_twice(cli, path):
-    """Of two the first would be lost without a word."""
+    """The first of two values would be lost without a word."""
     options = [one for one in COMMANDS[path].params if one.param_type_name == "option" and not one.is_flag]
     for option in options:
         outcome = cli(*path, f"{option.opts[0]}=1", f"{option.opts[0]}=2")

@@ -1,4 +1,4 @@
-"""Which of several validations is the best where the metric cannot tell, what stops a training then, and what is said of it."""
+"""Rank validations that the metric cannot tell apart: the best one, when to stop, and the sentence about it."""
 
 import json
 import warnings
@@ -16,7 +16,7 @@ TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2,
 
 
 def state(metric: str, *figures: tuple[float, float, float]) -> TrainingState:
-    """Of (loss, BLEU, chrF), a step each."""
+    """Make one validation per step from (loss, BLEU, chrF)."""
     records = [ValidationRecord(step, step, *three) for step, three in enumerate(figures, start=1)]
     return TrainingState(step=len(records), validations=records, validation_metric=metric)
 

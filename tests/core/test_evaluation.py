@@ -98,7 +98,7 @@ def test_a_tokenization_is_one_of_sacrebleus_that_can_be_used_here():
 
 
 def test_a_validation_has_the_figures_of_evaluate():
-    """Of targets with upper case too."""
+    """Train on targets with upper case too."""
     pairs = [(source, target.capitalize()) for source, target in tmb.data.demo_pairs()[0][:40]]
     sizes = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2}
     trained = tmb.train(pairs, validation=pairs[:8], validation_lines=8, epochs=8, learning_rate=0.01, **sizes)

@@ -1,4 +1,4 @@
-"""What a training is told by name: a path that is none, or an empty name, is refused by its option's own name, in any place."""
+"""Refuse a path that is none, or an empty name, by the name of the option that gave it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training may write again: its own logs, pictures and results, and nothing of anybody else's."""
+"""Recognize the logs, pictures and results that a training wrote itself: it may replace these and nothing else."""
 
 import json
 import os
