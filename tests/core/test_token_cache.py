@@ -10,48 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_mb.data import CorpusFiles, TokenCache, Vocabulary, build_vocabularies, demo_pairs, read_pairs, tokenized
-from transformer_mb.data import token_cache as module
+from core.cached_corpora import PAIRS, TEXT, cached, lists
+from transformer_mb.data import CorpusFiles, TokenCache, Vocabulary, build_vocabularies, read_pairs, tokenized
 from transformer_mb.data import tokenized as in_memory
 from transformer_mb.errors import ConfigError, DataError
 
 ROOT = Path(__file__).parents[2]
-PAIRS = demo_pairs()[0][:300]
-TEXT = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_text(TEXT, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def made(monkeypatch):
-    """How often something was tokenized."""
-    calls = []
-    write = module.write_tokens
-    monkeypatch.setattr(module, "write_tokens", lambda *given: calls.append(1) or write(*given))
-    return calls
-
-
-def lists(pairs):
-    return [(source.tolist(), target.tolist()) for source, target in pairs]
-
-
-def cached(folder, path, **options):
-    files = CorpusFiles(path, **options)
-    cache = TokenCache(folder, files)
-    vocabularies = cache.vocabularies(("d2l", 1, False), lambda: build_vocabularies(files))
-    return cache.tokenized(vocabularies)
-
-
-def test_the_ids_are_those_of_the_pairs_in_memory(corpus, tmp_path, monkeypatch):
+def test_the_ids_are_those_of_the_pairs_in_memory(corpus_file, tmp_path, monkeypatch):
     monkeypatch.setattr("transformer_mb.data.tokenizing.CHUNK", 7)  # 300 is no multiple of it
-    pairs = read_pairs(corpus)
+    pairs = read_pairs(corpus_file)
     expected = in_memory(pairs, build_vocabularies(pairs))
-    found = cached(tmp_path / "cache", corpus)
+    found = cached(tmp_path / "cache", corpus_file)
     assert lists(found) == lists(expected) and found.counts == expected.counts
     assert found.sources.ids.dtype == np.uint16 and found.sources.starts.dtype == np.int64
     mapped = found.sources.ids
@@ -60,40 +31,40 @@ def test_the_ids_are_those_of_the_pairs_in_memory(corpus, tmp_path, monkeypatch)
     assert not mapped.flags.writeable
 
 
-def test_a_large_vocabulary_takes_four_bytes(corpus, tmp_path):
+def test_a_large_vocabulary_takes_four_bytes(corpus_file, tmp_path):
     words = [f"w{number}" for number in range(1 << 16)]
     large = Vocabulary([*Vocabulary.from_tokens([]).entries, *words])
-    corpus.write_text("w65535 w0 other\tw3\n")
-    found = TokenCache(tmp_path / "cache", CorpusFiles(corpus)).tokenized((large, large))
+    corpus_file.write_text("w65535 w0 other\tw3\n")
+    found = TokenCache(tmp_path / "cache", CorpusFiles(corpus_file)).tokenized((large, large))
     assert lists(found) == [([65539, 4, 0], [7])] and found.sources.ids.dtype == np.uint32
     assert found.counts.unknown == (1, 0)
 
 
-def test_an_entry_is_found_again_and_a_change_in_anything_makes_another(corpus, tmp_path, made):
+def test_an_entry_is_found_again_and_a_change_in_anything_makes_another(corpus_file, tmp_path, tokenizings):
     folder = tmp_path / "cache"
-    first = cached(folder, corpus)
-    again = cached(folder, corpus)
-    assert len(made) == 1 and lists(again) == lists(first) and again.counts == first.counts
-    os.utime(corpus, (1, 1))  # the content decides, not the time
-    cached(folder, corpus)
-    assert len(made) == 1
-    status = corpus.stat()
-    corpus.write_text(TEXT.replace("cat", "dog", 1), encoding="utf-8")  # of the same size, and of the same time
-    os.utime(corpus, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert corpus.stat().st_size == status.st_size
-    assert lists(cached(folder, corpus)) != lists(first) and len(made) == 2
-    assert len(cached(folder, corpus, num_examples=10)) == 10 and len(made) == 3
-    cached(folder, corpus, bad_lines="drop")
-    assert len(made) == 4
-    files = CorpusFiles(corpus)
+    first = cached(folder, corpus_file)
+    again = cached(folder, corpus_file)
+    assert len(tokenizings) == 1 and lists(again) == lists(first) and again.counts == first.counts
+    os.utime(corpus_file, (1, 1))  # the content decides, not the time
+    cached(folder, corpus_file)
+    assert len(tokenizings) == 1
+    status = corpus_file.stat()
+    corpus_file.write_text(TEXT.replace("cat", "dog", 1), encoding="utf-8")  # of the same size, and of the same time
+    os.utime(corpus_file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert corpus_file.stat().st_size == status.st_size
+    assert lists(cached(folder, corpus_file)) != lists(first) and len(tokenizings) == 2
+    assert len(cached(folder, corpus_file, num_examples=10)) == 10 and len(tokenizings) == 3
+    cached(folder, corpus_file, bad_lines="drop")
+    assert len(tokenizings) == 4
+    files = CorpusFiles(corpus_file)
     TokenCache(folder, files).tokenized(build_vocabularies(files, min_freq=2))
-    assert len(made) == 5
+    assert len(tokenizings) == 5
     TokenCache(folder, files).tokenized(build_vocabularies(files, min_freq=2), longest=5)
-    assert len(made) == 6
+    assert len(tokenizings) == 6
 
 
-def test_words_are_counted_once_for_each_rule(corpus, tmp_path):
-    files, counted = CorpusFiles(corpus), []
+def test_words_are_counted_once_for_each_rule(corpus_file, tmp_path):
+    files, counted = CorpusFiles(corpus_file), []
 
     def vocabularies(min_freq, shared):
         def make():
@@ -111,23 +82,23 @@ def test_words_are_counted_once_for_each_rule(corpus, tmp_path):
 
 @pytest.mark.parametrize("name", ["counts.json", "source.ids", "target.starts"])
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-8])])
-def test_a_damaged_entry_is_made_anew(corpus, tmp_path, made, name, damage):
-    first = cached(tmp_path / "cache", corpus)
+def test_a_damaged_entry_is_made_anew(corpus_file, tmp_path, tokenizings, name, damage):
+    first = cached(tmp_path / "cache", corpus_file)
     (entry,) = (tmp_path / "cache").glob("pairs-*")
     expected = lists(first)
     damage(entry / name)
-    assert lists(cached(tmp_path / "cache", corpus)) == expected and len(made) == 2
-    cached(tmp_path / "cache", corpus)
-    assert len(made) == 2
+    assert lists(cached(tmp_path / "cache", corpus_file)) == expected and len(tokenizings) == 2
+    cached(tmp_path / "cache", corpus_file)
+    assert len(tokenizings) == 2
 
 
-def test_nothing_is_left_of_an_entry_that_could_not_be_finished(corpus, tmp_path):
-    corpus.write_bytes(TEXT.encode() + b"no tab\n")
+def test_nothing_is_left_of_an_entry_that_could_not_be_finished(corpus_file, tmp_path):
+    corpus_file.write_bytes(TEXT.encode() + b"no tab\n")
     vocabularies = build_vocabularies(PAIRS)
     with pytest.raises(DataError, match="line 301: SOURCE TAB TARGET was expected"):
-        TokenCache(tmp_path / "cache", CorpusFiles(corpus)).tokenized(vocabularies)
+        TokenCache(tmp_path / "cache", CorpusFiles(corpus_file)).tokenized(vocabularies)
     assert list((tmp_path / "cache").iterdir()) == []
-    dropping = TokenCache(tmp_path / "cache", CorpusFiles(corpus, bad_lines="drop")).tokenized(vocabularies)
+    dropping = TokenCache(tmp_path / "cache", CorpusFiles(corpus_file, bad_lines="drop")).tokenized(vocabularies)
     assert len(dropping) == 300 and dropping.counts.bad_lines["no_pair"] == 1
 
 
@@ -142,8 +113,8 @@ print(len(cache.tokenized(cache.vocabularies(("d2l",), lambda: build_vocabularie
 """
 
 
-def test_of_processes_that_start_together_one_makes_the_entry(corpus, tmp_path):
-    command = [sys.executable, "-c", PROGRAM, corpus, tmp_path / "cache"]
+def test_of_processes_that_start_together_one_makes_the_entry(corpus_file, tmp_path):
+    command = [sys.executable, "-c", PROGRAM, corpus_file, tmp_path / "cache"]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert sorted(process.communicate()[0].split() for process in running) == [["300"], ["300"], ["made", "300"]]
 
@@ -159,14 +130,14 @@ def test_gzipped_and_parallel_files(tmp_path):
     assert lists(cache.tokenized(vocabularies)) == lists(tokenized(read_pairs(*paths), vocabularies))
 
 
-def test_what_no_cache_can_be_made_of(corpus, tmp_path):
+def test_what_no_cache_can_be_made_of(corpus_file, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigError, match=r"A cache holds the ids of files that can be read more than once, got .*/pipe\."):
         TokenCache(tmp_path / "cache", CorpusFiles(tmp_path / "pipe"))
     with pytest.raises(DataError, match=r"none\.tsv cannot be read: No such file"):
         TokenCache(tmp_path / "cache", CorpusFiles(tmp_path / "none.tsv"))
     with pytest.raises(DataError, match=r"pairs\.tsv must be a folder, but: File exists\."):
-        TokenCache(corpus, CorpusFiles(corpus))
+        TokenCache(corpus_file, CorpusFiles(corpus_file))
 
 
 def test_pairs_without_a_token_and_too_long_ones_are_left_out_and_counted(tmp_path):

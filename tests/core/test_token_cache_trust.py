@@ -7,39 +7,9 @@ import stat
 import numpy as np
 import pytest
 
-from transformer_mb.data import CorpusFiles, TokenCache, build_vocabularies, demo_pairs, readers, tokenized
-from transformer_mb.data import token_cache as module
+from core.cached_corpora import TEXT, cached, lists
+from transformer_mb.data import CorpusFiles, build_vocabularies, readers, tokenized
 from transformer_mb.errors import ConfigError, DataError
-
-PAIRS = demo_pairs()[0][:300]
-TEXT = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_text(TEXT, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def made(monkeypatch):
-    """How often something was tokenized."""
-    calls = []
-    write = module.write_tokens
-    monkeypatch.setattr(module, "write_tokens", lambda *given: calls.append(1) or write(*given))
-    return calls
-
-
-def lists(pairs):
-    return [(source.tolist(), target.tolist()) for source, target in pairs]
-
-
-def cached(folder, path, **options):
-    files = CorpusFiles(path, **options)
-    cache = TokenCache(folder, files)
-    vocabularies = cache.vocabularies(("d2l", 1, False), lambda: build_vocabularies(files))
-    return cache.tokenized(vocabularies)
 
 
 def one_id(entry):
@@ -89,24 +59,24 @@ def everyone(entry):
 @pytest.mark.parametrize(
     "damage", [one_id, zeros, out_of_range, shifted, swapped, recounted, nested, pipe, everyone], ids=lambda one: one.__name__
 )
-def test_an_entry_whose_content_has_changed_is_made_anew(corpus, tmp_path, made, damage):
-    expected = lists(cached(tmp_path / "cache", corpus))
+def test_an_entry_whose_content_has_changed_is_made_anew(corpus_file, tmp_path, tokenizings, damage):
+    expected = lists(cached(tmp_path / "cache", corpus_file))
     (entry,) = (tmp_path / "cache").glob("pairs-*")
     damage(entry)
-    found = cached(tmp_path / "cache", corpus)
-    assert lists(found) == expected and found.counts.unknown == (0, 0) and len(made) == 2
-    cached(tmp_path / "cache", corpus)
-    assert len(made) == 2
+    found = cached(tmp_path / "cache", corpus_file)
+    assert lists(found) == expected and found.counts.unknown == (0, 0) and len(tokenizings) == 2
+    cached(tmp_path / "cache", corpus_file)
+    assert len(tokenizings) == 2
 
 
 @pytest.mark.parametrize("damage", [lambda text: text.replace("est", "ets"), lambda text: "[" * 100_000, lambda text: "{}"])
-def test_vocabularies_that_have_changed_are_counted_anew(corpus, tmp_path, damage):
-    expected = lists(cached(tmp_path / "cache", corpus))
+def test_vocabularies_that_have_changed_are_counted_anew(corpus_file, tmp_path, damage):
+    expected = lists(cached(tmp_path / "cache", corpus_file))
     (path,) = (tmp_path / "cache").glob("vocabularies-*")
     text = path.read_text(encoding="utf-8")
     assert damage(text) != text
     path.write_text(damage(text), encoding="utf-8")
-    assert lists(cached(tmp_path / "cache", corpus)) == expected and path.read_text(encoding="utf-8") == text
+    assert lists(cached(tmp_path / "cache", corpus_file)) == expected and path.read_text(encoding="utf-8") == text
 
 
 def changed_at(monkeypatch, reading, path, text):
@@ -125,51 +95,53 @@ def changed_at(monkeypatch, reading, path, text):
 
 @pytest.mark.parametrize("reading", [1, 2])
 @pytest.mark.parametrize("options", [{}, {"num_examples": 5}])
-def test_a_corpus_that_changes_while_it_is_read_makes_no_entry(corpus, tmp_path, made, monkeypatch, reading, options):
+def test_a_corpus_that_changes_while_it_is_read_makes_no_entry(
+    corpus_file, tmp_path, tokenizings, monkeypatch, reading, options
+):
     """The first reading is for the vocabularies, the second for the ids. Afterwards it is as it was before."""
     with monkeypatch.context() as patch:
-        changed_at(patch, reading, corpus, TEXT.replace("is", "si"))
+        changed_at(patch, reading, corpus_file, TEXT.replace("is", "si"))
         with pytest.raises(DataError, match=r"pairs\.tsv must stay as it is while it is read, but it has changed meanwhile"):
-            cached(tmp_path / "cache", corpus, **options)
+            cached(tmp_path / "cache", corpus_file, **options)
     assert not list((tmp_path / "cache").glob("pairs-*"))
-    files = CorpusFiles(corpus, **options)
-    assert lists(cached(tmp_path / "cache", corpus, **options)) == lists(tokenized(files, build_vocabularies(files)))
+    files = CorpusFiles(corpus_file, **options)
+    assert lists(cached(tmp_path / "cache", corpus_file, **options)) == lists(tokenized(files, build_vocabularies(files)))
 
 
-def test_two_readings_are_of_one_text_without_a_cache_too(corpus):
-    files = CorpusFiles(corpus, num_examples=5)
+def test_two_readings_are_of_one_text_without_a_cache_too(corpus_file):
+    files = CorpusFiles(corpus_file, num_examples=5)
     both = build_vocabularies(files)
     assert len(tokenized(files, both)) == 5
-    corpus.write_text(TEXT + "more\tplus\n", encoding="utf-8")
+    corpus_file.write_text(TEXT + "more\tplus\n", encoding="utf-8")
     with pytest.raises(DataError, match="must stay as it is while it is read"):
         tokenized(files, both)
 
 
-def test_a_folder_that_everyone_may_write_to_is_refused(corpus, tmp_path):
+def test_a_folder_that_everyone_may_write_to_is_refused(corpus_file, tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(0o1777)
     with pytest.raises(ConfigError, match=r"cache must be a folder that not everyone may write to, .*got the mode 1777: chmod"):
-        cached(folder, corpus)
+        cached(folder, corpus_file)
     assert list(folder.iterdir()) == []
 
 
-def test_what_is_made_without_a_umask_is_not_for_everyone(corpus, tmp_path, made):
+def test_what_is_made_without_a_umask_is_not_for_everyone(corpus_file, tmp_path, tokenizings):
     before = os.umask(0)
     try:
-        cached(tmp_path / "cache", corpus)
-        cached(tmp_path / "cache", corpus)
+        cached(tmp_path / "cache", corpus_file)
+        cached(tmp_path / "cache", corpus_file)
     finally:
         os.umask(before)
-    assert len(made) == 1
+    assert len(tokenizings) == 1
     assert not any(path.stat().st_mode & stat.S_IWOTH for path in (tmp_path / "cache", *(tmp_path / "cache").glob("**/*s*")))
 
 
-def test_a_digest_stands_beside_what_it_is_of(corpus, tmp_path):
+def test_a_digest_stands_beside_what_it_is_of(corpus_file, tmp_path):
     """So that whoever looks at an entry can check it with sha256sum."""
     import hashlib
 
-    cached(tmp_path / "cache", corpus)
+    cached(tmp_path / "cache", corpus_file)
     (entry,) = (tmp_path / "cache").glob("pairs-*")
     files = json.loads((entry / "counts.json").read_text())["content"]["files"]
     assert files == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in entry.glob("*.[is]*")}

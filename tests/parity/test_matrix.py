@@ -64,9 +64,10 @@ def test_the_committed_run_held(committed):
 
 
 def test_the_committed_run_says_of_which_code_it_is(committed):
-    """That of another commit is no failure: what changes no number need not be measured anew."""
-    if committed.get("code") != source_digest():
-        warnings.warn(f"{MEASURED.name} is of code {str(committed.get('code'))[:16]}, not of this tree", stacklevel=1)
+    """Another commit's code is no failure: what changes no number need not be measured anew."""
+    assert re.fullmatch("[0-9a-f]{64}", committed["code"]) and committed["machine"]
+    if committed["code"] != source_digest():
+        warnings.warn(f"{MEASURED.name} is of code {committed['code'][:16]}, not of this tree", stacklevel=1)
 
 
 def test_the_committed_run_noticed_what_is_not_finite_in_every_row(plan, committed):
