@@ -25,7 +25,7 @@ EVENTS = "events.out.tfevents."
 OLD_EVENTS = re.compile(re.escape(EVENTS) + r"\d{17}\.[0-9a-f]{8}")
 PLACE = {"step", "epoch"}
 OF_VALIDATION = {name.removeprefix("validation_") for name in ValidationRecord._fields} - PLACE | {"perplexity"}
-FIGURES = {*Reading._fields, *(f"validation_{name}" for name in OF_VALIDATION), KEY} - PLACE
+FIELDS = {*PLACE, *Reading._fields, *(f"validation_{name}" for name in OF_VALIDATION), KEY}
 LONGEST_LINE = 10_000  # bytes
 MARK = "transformer_mb training "
 MAY_GROW = ("epochs", "max_steps", "early_stopping")
@@ -77,11 +77,7 @@ def _figures(line: bytes) -> dict[str, Any] | None:
         fields = json.loads(line.decode())
     except (ValueError, RecursionError):
         return None
-    if (
-        not line.endswith(b"\n")
-        or not isinstance(fields, dict)
-        or not {"step", "epoch"} <= set(fields) <= FIGURES | {"step", "epoch"}
-    ):
+    if not line.endswith(b"\n") or not isinstance(fields, dict) or not PLACE <= set(fields) <= FIELDS:
         return None
     numbers = [value for name, value in fields.items() if name != KEY]
     return fields if all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers) else None

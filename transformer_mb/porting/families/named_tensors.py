@@ -46,33 +46,10 @@ def model_of(
     """
     known = {**native.settings, **settings}
     own = canonical(native.tensors)
-    missing = absences(fields, known, own)
-    if missing and (apart := elsewhere(native)):
-        raise PortError(
-            f"The file may hold a part of the model elsewhere, in {', '.join(apart):.200}: {' '.join(missing)} Where that "
-            "is so, say it in the settings (config); else put all tensors into one dictionary."
-        )
-    if (
-        "tie_output" not in known
-        and fields.get("tie_output")
-        and OUTPUT not in own
-        and (names := _ignored_outputs(native, fields))
-    ):
-        raise PortError(
-            f"ignore must not name the output, but {', '.join(names):.200} may be it: the file has no {OUTPUT}, so that the "
-            'embedding would take its place. Call the tensor so, or say "tie_output": true in the settings (config).'
-        )
-    if native.perhaps_part and (lacks := [*missing, *uneven_layers(fields, known)]):
-        raise PortError(
-            f"The file may be one of several, as {native.perhaps_part} in its name says: {' '.join(lacks)} Where it holds all "
-            "of the model, say this in the settings (config); else put all tensors into one file."
-        )
-    more = _moments_of_more(native, own, canonical)
-    if more and (missing or uneven_layers(fields, known)):
-        concluded = " ".join([*missing, *uneven_layers(fields, known)])
-        raise PortError(
-            f"The optimizer's state speaks of a larger model ({more:.200}), but the file's tensors do not: {concluded}"
-        )
+    missing, uneven = absences(fields, known, own), uneven_layers(fields, known)
+    if "tie_output" not in known and OUTPUT not in own:
+        _check_ignored_output(native, fields)
+    _check_absences(native, missing, uneven, _moments_of_more(native, own, canonical))
     config = build_config(fields, settings, assumed, native.settings)
     check_sizes(config, len(weights))
     shapes = parameter_shapes(config)
@@ -89,12 +66,45 @@ def model_of(
             *native.notes,
             *notes,
             *missing,
-            *uneven_layers(fields, known),
+            *uneven,
             *dropped,
         ),
         betas=native.betas if optimizer else None,
         **vocabularies(settings),
     )
+
+
+def _check_absences(native: NativeFile, missing: list[str], uneven: list[str], more_moments: str) -> None:
+    """Refuse what is concluded from what a file has not, where anything else of it speaks against that; raises PortError.
+
+    Args:
+        missing, uneven: sentences, on switches and on the numbers of blocks.
+        more_moments: of what the optimizer's state has moments and the file no tensor, or "".
+    """
+    if missing and (apart := elsewhere(native)):
+        raise PortError(
+            f"The file may hold a part of the model elsewhere, in {', '.join(apart):.200}: {' '.join(missing)} Where that "
+            "is so, say it in the settings (config); else put all tensors into one dictionary."
+        )
+    concluded = " ".join([*missing, *uneven])
+    if concluded and native.perhaps_part:
+        raise PortError(
+            f"The file may be one of several, as {native.perhaps_part} in its name says: {concluded} Where it holds all "
+            "of the model, say this in the settings (config); else put all tensors into one file."
+        )
+    if concluded and more_moments:
+        raise PortError(
+            f"The optimizer's state speaks of a larger model ({more_moments:.200}), but the file's tensors do not: {concluded}"
+        )
+
+
+def _check_ignored_output(native: NativeFile, fields: Mapping[str, Any]) -> None:
+    """Refuse a tie that is concluded where ``ignore`` took out what may be the output; raises PortError."""
+    if fields.get("tie_output") and (names := _ignored_outputs(native, fields)):
+        raise PortError(
+            f"ignore must not name the output, but {', '.join(names):.200} may be it: the file has no {OUTPUT}, so that the "
+            'embedding would take its place. Call the tensor so, or say "tie_output": true in the settings (config).'
+        )
 
 
 def _ignored_outputs(native: NativeFile, fields: Mapping[str, Any]) -> list[str]:
