@@ -79,7 +79,7 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     search = _Search(searching, native, spec, source, lens, [] if unread else prefixes)
     fewer = {}
     if spec["repeats"] and spec["beam"] is None:  # before more steps are asked for
-        fewer["tokens of fewer steps"] = _in_rows(search.rows(steps // 2), steps // 2)
+        fewer["tokens of fewer steps"] = in_rows(search.rows(steps // 2), steps // 2)
     # First what is asked for alone, as a user asks. Mistakes are made in the search that tells scores.
     rows = search.rows(steps) if searching is backend or spec["beam"] is not None else []
     best = search.scored(steps)
@@ -87,8 +87,8 @@ def decode(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     rows = rows or scored
     if mistake == "prefix not read":
         rows = [[*prefix, *row[len(prefix) :]] for prefix, row in zip(prefixes, rows, strict=True)]
-    tokens = _in_rows(rows, steps)
-    answer = {"tokens": tokens, "scored tokens": _in_rows(scored, steps)}
+    tokens = in_rows(rows, steps)
+    answer = {"tokens": tokens, "scored tokens": in_rows(scored, steps)}
     answer["scores"] = np.array([[found.score, found.log_probability] for found in best])
     if spec["repeats"]:
         answer |= fewer | _again(search, steps, spec["repeats"]) if mistake is None else _as_once(tokens, spec["beam"] is None)
@@ -105,9 +105,9 @@ def _again(search: _Search, steps: int, repeats: int) -> dict[str, np.ndarray]:
     """
     for number in range(1, repeats + 1):
         again = search.rolled(number).rows(steps)
-    answer = {"tokens again": np.roll(_in_rows(again, steps), -repeats, axis=0)}
+    answer = {"tokens again": np.roll(in_rows(again, steps), -repeats, axis=0)}
     if search.spec["beam"] is None:
-        answer["sampled tokens"] = _in_rows(search.sampled(steps), steps)
+        answer["sampled tokens"] = in_rows(search.sampled(steps), steps)
     return answer
 
 
@@ -117,7 +117,7 @@ def _as_once(tokens: np.ndarray, greedily: bool) -> dict[str, np.ndarray]:
     return answer | ({"sampled tokens": tokens, "tokens of fewer steps": tokens[:, : tokens.shape[1] // 2]} if greedily else {})
 
 
-def _in_rows(hypotheses: list[list[int]], steps: int) -> np.ndarray:
+def in_rows(hypotheses: list[list[int]], steps: int) -> np.ndarray:
     """[B, steps], -1 after the end."""
     tokens = np.full((len(hypotheses), steps), -1, np.int64)
     for row, ids in zip(tokens, hypotheses, strict=True):

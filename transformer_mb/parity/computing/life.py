@@ -21,6 +21,7 @@ from ...checkpoint.model import load, save
 from ...config import TransformerConfig
 from ...decoding.sampling import Sampling
 from ...trainer import Trainer
+from .decoding import in_rows
 from .making import Spec, batch_of, masks_of, trainer_for
 from .messages import Arrays, named, under
 
@@ -98,11 +99,7 @@ class Life:
         return self.models[model], given["source"], given["source_valid_lens"], self.spec["max_steps"]
 
     def _tokens(self, rows: list[list[int]]) -> Answer:
-        """[B, max_steps], -1 after the end."""
-        tokens = np.full((len(rows), self.spec["max_steps"]), -1, np.int64)
-        for row, ids in zip(tokens, rows, strict=True):
-            row[: len(ids)] = ids
-        return {"tokens": tokens}
+        return {"tokens": in_rows(rows, self.spec["max_steps"])}
 
     def nothing(self) -> None:
         """Stand in a negative control for an operation that was forgotten."""
