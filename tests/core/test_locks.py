@@ -13,7 +13,7 @@ import pytest
 from transformer_mb.checkpoint import read_checkpoint, write_checkpoint
 from transformer_mb.data import CorpusFiles, TokenCache, build_vocabularies, token_cache
 from transformer_mb.errors import CheckpointError
-from transformer_mb.files import locks
+from transformer_mb.files import waiting
 from transformer_mb.files.locks import LockHeldError, locked
 
 HOLDS = "import sys; from pathlib import Path; from transformer_mb.files.locks import locked\n"
@@ -35,7 +35,7 @@ def another_process(folder, name="", number=None):
 
 
 def test_a_lock_is_waited_for_with_a_limit_and_says_for_whom(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(locks, "SAID_AFTER", 0.05)
+    monkeypatch.setattr(waiting, "SAID_AFTER", 0.05)
     with another_process(tmp_path, "model") as process:
         words = rf"process {process.pid} \(.*has the lock of .*/model, and kept it for 0.2"
         with pytest.raises(LockHeldError, match=words), locked(tmp_path, "model", limit=0.2):
@@ -50,7 +50,7 @@ def test_a_lock_is_waited_for_with_a_limit_and_says_for_whom(tmp_path, monkeypat
 
 
 def test_a_stopped_process_is_called_so_and_a_dead_one_holds_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(locks, "LIMIT", 0.2)
+    monkeypatch.setattr(waiting, "LIMIT", 0.2)
     stopped = another_process(tmp_path, number=signal.SIGSTOP)
     with stopped, pytest.raises(LockHeldError, match="which is stopped"), locked(tmp_path, limit=600):
         pass
@@ -60,7 +60,7 @@ def test_a_stopped_process_is_called_so_and_a_dead_one_holds_nothing(tmp_path, m
 
 
 def test_a_save_that_waits_in_vain_says_for_whom(checkpoint, monkeypatch):
-    monkeypatch.setattr(locks, "LIMIT", 0.2)
+    monkeypatch.setattr(waiting, "LIMIT", 0.2)
     holder = another_process(checkpoint.parent, checkpoint.name)
     with holder as process, pytest.raises(CheckpointError, match=r"cannot be written: process \d+ .*has the lock of") as caught:
         write_checkpoint(checkpoint, read_checkpoint(checkpoint))

@@ -10,7 +10,7 @@ import pytest
 
 from transformer_mb.data import read_lines, read_pairs
 from transformer_mb.errors import DataError
-from transformer_mb.files import pipes
+from transformer_mb.files import waiting
 from transformer_mb.files.whole_file import write_whole
 from transformer_mb.training.logs import opened_logs
 from transformer_mb.training.settings import read_toml
@@ -19,8 +19,8 @@ from transformer_mb.training.whereabouts import LogPlaces
 
 @pytest.fixture
 def pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(pipes, "LIMIT", 0.3)
-    monkeypatch.setattr(pipes, "SAID_AFTER", 0.1)
+    monkeypatch.setattr(waiting, "LIMIT", 0.3)
+    monkeypatch.setattr(waiting, "SAID_AFTER", 0.1)
     os.mkfifo(tmp_path / "pipe")
     return tmp_path / "pipe"
 

@@ -10,18 +10,14 @@ import errno
 import fcntl
 import os
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
 
+from . import waiting
 from .own_names import name_beside
 from .staging import unbroken
-
-LIMIT = 60.0  # seconds; a save takes one or two under its lock, and longer on slow disks. A stopped process gets no more
-SAID_AFTER = 1.0
-LOOK_EVERY = 0.05
+from .waiting import Wait
 
 
 class LockHeldError(TimeoutError):
@@ -33,12 +29,12 @@ def locked(folder: Path, name: str = "", kind: str = "lock", limit: float | None
     """One process at a time has what is called ``name`` in a folder; each ``kind`` is a lock of its own.
 
     Where the file system has no locks, or nothing can be written, there is none. Raises LockHeldError after ``limit`` seconds,
-    by default ``LIMIT``.
+    by default ``waiting.LIMIT``.
     """
     path = folder / name_beside(kind, name)
     held: list[int] = []
     try:
-        _acquire(path, folder / name, LIMIT if limit is None else limit, held)
+        _acquire(path, folder / name, Wait(limit), held)
         yield
     finally:
         with unbroken():
@@ -50,24 +46,18 @@ def locked(folder: Path, name: str = "", kind: str = "lock", limit: float | None
                 os.close(descriptor)
 
 
-def _acquire(path: Path, place: Path, limit: float, held: list[int]) -> None:
-    start, said = monotonic(), False
+def _acquire(path: Path, place: Path, wait: Wait, held: list[int]) -> None:
     while True:
         with unbroken():
             holder, stopped = _attempt(path, held)
         if not holder:
             return
-        limit = min(limit, LIMIT) if stopped else limit
-        waited = monotonic() - start
-        if waited >= limit:
-            words = f"{holder} has the lock of {place}" + (f", and kept it for {limit:g} seconds" if limit else "")
-            raise LockHeldError(errno.ETIMEDOUT, words, str(place))
-        if waited >= SAID_AFTER and not said:
-            said = True
-            print(
-                f"Waiting for {holder}, which has the lock of {place} ({limit:g} seconds at most).", file=sys.stderr, flush=True
-            )
-        sleep(min(LOOK_EVERY, limit))
+        if stopped:
+            wait.limit = min(wait.limit, waiting.LIMIT)
+        if wait.is_over(f"{holder}, which has the lock of {place}"):
+            kept = f", and kept it for {wait.limit:g} seconds" if wait.limit else ""
+            raise LockHeldError(errno.ETIMEDOUT, f"{holder} has the lock of {place}{kept}", str(place))
+        wait.pause()
 
 
 def _attempt(path: Path, held: list[int]) -> tuple[str, bool]:

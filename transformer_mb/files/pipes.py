@@ -9,28 +9,25 @@ import errno
 import os
 import select
 import stat
-import sys
 from io import BufferedReader
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
-LIMIT = 60.0  # seconds
-SAID_AFTER = 1.0
-LOOK_EVERY = 0.05
+from .waiting import LOOK_EVERY, Wait
+
 FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def open_to_read(path: Path | str) -> BufferedReader:
-    """A file or a pipe; raises OSError, of a pipe into which nobody writes after ``LIMIT`` seconds."""
+    """A file or a pipe; raises OSError, of a pipe into which nobody writes after ``waiting.LIMIT`` seconds."""
     if not is_pipe(path):
         return open(path, "rb")
     descriptor = os.open(path, os.O_RDONLY | FLAGS)
     try:
-        begun, wait = select.poll(), _Wait(path, "write into")
+        begun, wait = select.poll(), _OtherEnd(path, "write into")
         begun.register(descriptor, select.POLLIN)
         while not begun.poll(LOOK_EVERY * 1000):
-            if wait.is_over() and not _has_writer(descriptor):
+            if wait.is_late() and not _has_writer(descriptor):
                 raise wait.error()
         os.set_blocking(descriptor, True)
         return os.fdopen(descriptor, "rb")
@@ -40,10 +37,10 @@ def open_to_read(path: Path | str) -> BufferedReader:
 
 
 def open_to_write(path: Path | str, mode: str = "wb") -> Any:
-    """A binary file or a pipe; raises OSError, of a pipe that nobody reads after ``LIMIT`` seconds."""
+    """A binary file or a pipe; raises OSError, of a pipe that nobody reads after ``waiting.LIMIT`` seconds."""
     if not is_pipe(path):
         return open(path, mode)
-    wait = _Wait(path, "read")
+    wait = _OtherEnd(path, "read")
     while True:
         try:
             descriptor = os.open(path, os.O_WRONLY | FLAGS)
@@ -51,9 +48,9 @@ def open_to_write(path: Path | str, mode: str = "wb") -> Any:
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
-        if wait.is_over():
+        if wait.is_late():
             raise wait.error()
-        sleep(LOOK_EVERY)
+        wait.pause()
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "wb")
 
@@ -74,17 +71,15 @@ def _has_writer(descriptor: int) -> bool:
     return False
 
 
-class _Wait:
-    def __init__(self, path: Path | str, other: str):
-        self.path, self.other, self.start, self.limit, self.said = path, other, monotonic(), LIMIT, False
+class _OtherEnd(Wait):
+    """``other``: what another process is to do with the pipe."""
 
-    def is_over(self) -> bool:
-        waited = monotonic() - self.start
-        if waited >= SAID_AFTER and not self.said:
-            self.said = True
-            words = f"Waiting for another process to {self.other} the pipe {self.path} ({self.limit:g} seconds at most)."
-            print(words, file=sys.stderr, flush=True)
-        return waited >= self.limit
+    def __init__(self, path: Path | str, other: str):
+        super().__init__()
+        self.path, self.other = path, other
+
+    def is_late(self) -> bool:
+        return self.is_over(f"another process to {self.other} the pipe {self.path}")
 
     def error(self) -> OSError:
         words = f"it is a pipe, which no other process has opened to {self.other} it within {self.limit:g} seconds"
