@@ -15,7 +15,8 @@ from transformer_mb.processes.gateway import Gateway
 
 SCRIPTS = {
     "sleeps": ("sleep 600; echo", "did not answer within 1 seconds and was ended"),
-    "sleeps and reads nothing": ("exec sleep 600 < /dev/null", "could not be started: [Errno 32] Broken pipe"),
+    # by the time it takes to close it, what is sent to it breaks or is kept by the pipe
+    "sleeps and reads nothing": ("exec sleep 600 < /dev/null", "[Errno 32] Broken pipe|did not answer within 1 seconds"),
     "closes its output": ("exec 1>&-; sleep 600; echo", "did not answer within 1 seconds and was ended"),
     "prints": ("echo Welcome to this machine; sleep 600; echo", "it printed: Welcome to this machine"),
     "prints and ends": ("echo No licence; exit 3", "it ended with status 3; it printed: No licence"),
@@ -38,7 +39,8 @@ def test_an_interpreter_that_is_none_is_told_with_what_it_said(kind, tmp_path):
     before = set(family(os.getpid()))
     with pytest.raises(WorkerError) as caught:
         Worker(WorkerSpec("numpy@x", interpreter(tmp_path, script)), tmp_path / "w", timeout=1.0)
-    assert words in str(caught.value) and str(caught.value).startswith("The worker of numpy@x ")
+    assert any(word in str(caught.value) for word in words.split("|"))
+    assert str(caught.value).startswith("The worker of numpy@x ")
     assert not alive(set(family(os.getpid())) - before)
 
 
