@@ -16,7 +16,7 @@ from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import floats, look_up, token_ids
+from .given import floats, known_sizes, look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -48,10 +48,17 @@ class PositionalEncoding(Called, nn.Layer):
     def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
+        known_sizes("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
-        self._match(X)
-        return self.dropout(X + _rows(self.P, offset, X.shape[1]))
+        return self.dropout(X + _rows(self._table(X), offset, X.shape[1]))
+
+    def _table(self, X: Tensor) -> Tensor:
+        """P, or in a program a constant: it saves no tensors but parameters and buffers."""
+        if paddle.in_dynamic_mode():
+            self._match(X)
+            return self.P
+        return paddle.assign(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).astype(X.dtype)
 
     def _match(self, X: Tensor) -> None:
         if self.P.dtype != X.dtype or self.P.place != X.place:

@@ -19,6 +19,7 @@ from transformer_mb.checks import (
     check_valid_lens,
     refuse_dtype,
 )
+from transformer_mb.errors import ShapeError
 
 WHOLE = (paddle.int64, paddle.int32, paddle.int16, paddle.int8, paddle.uint8)
 
@@ -69,9 +70,22 @@ def floats(name: str, X: Tensor, like: Any = None, of: str = "weights") -> None:
         refuse_dtype(name, X.dtype, expected, of)
 
 
+def known_sizes(name: str, X: Tensor) -> None:
+    """Refuse, in a program of Paddle's, an input whose InputSpec leaves sizes open: masks and positions are made of them."""
+    if paddle.in_dynamic_mode():
+        return
+    shape = getattr(X, "shape")  # noqa: B009  # of X.shape Paddle's compiler makes tensors
+    if -1 in shape:
+        raise ShapeError(
+            f"{name} must have sizes that its InputSpec gives, got {list(shape)}, where -1 is one that it leaves open."
+        )
+
+
 def _tensor(name: str, given: Any, like: Any) -> Tensor:
-    native = hasattr(given, "stop_gradient")  # a Tensor, or what stands for one in a static graph
-    return given if native else paddle.to_tensor(as_array(name, given), place=getattr(like, "place", None))
+    if hasattr(given, "stop_gradient"):  # a Tensor, or what stands for one in a static graph
+        known_sizes(name, given)
+        return given
+    return paddle.to_tensor(as_array(name, given), place=getattr(like, "place", None))
 
 
 def _values(tensor: Tensor) -> np.ndarray | None:

@@ -8,6 +8,7 @@ from paddle import nn
 from transformer_mb.backends.paddle import EncoderBlock, PaddleBackend
 from transformer_mb.backends.paddle.embedding import _without_row
 from transformer_mb.config import TransformerConfig
+from transformer_mb.errors import ShapeError
 
 ZERO = TransformerConfig(
     source_vocab_size=13, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16, padding_vector_zero=True
@@ -55,6 +56,26 @@ def test_an_exported_model_whose_pad_row_stays_zero(tmp_path):
     paddle.jit.save(model, str(tmp_path / "model"), input_spec=specs)
     logits, *_ = paddle.jit.load(str(tmp_path / "model"))(*map(paddle.to_tensor, (tokens, tokens, lens)))
     np.testing.assert_allclose(logits.numpy(), backend.logits(model, tokens, tokens, lens), atol=1e-5)
+
+
+def saved(tmp_path, *shapes):
+    backend = PaddleBackend()
+    model = backend.build(ZERO, seed=1)
+    model.eval()
+    paddle.jit.save(model, str(tmp_path / "model"), input_spec=[paddle.static.InputSpec(shape, "int64") for shape in shapes])
+    return backend, model, paddle.jit.load(str(tmp_path / "model"))
+
+
+def test_an_exported_model_has_its_sinusoids(tmp_path):
+    backend, model, program = saved(tmp_path, [1, 3], [1, 3], [1])
+    tokens, lens = np.array([[4, 5, 6]]), np.array([2])
+    logits, *_ = program(*map(paddle.to_tensor, (tokens, tokens, lens)))
+    np.testing.assert_allclose(logits.numpy(), backend.logits(model, tokens, tokens, lens), atol=1e-5)
+
+
+def test_a_program_without_sizes_is_refused_in_a_sentence(tmp_path):
+    with pytest.raises(ShapeError, match=r"must have sizes that its InputSpec gives, got \[-1, -1\]"):
+        saved(tmp_path, [None, None], [None, None], [None])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
