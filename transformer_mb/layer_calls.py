@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
+import numpy as np
+
 from .config import TransformerConfig
 from .errors import ArgumentError, ConfigError
 from .layer_options import AttentionOptions
@@ -14,6 +16,9 @@ from .other_names import OTHER_NAMES
 
 CALLS = ("forward", "call", "__call__")  # what the frameworks name that which a layer computes
 OWN = "transformer_mb.backends."  # a class of somebody else's takes what it says
+# Arguments that are True or False, and what one takes them for.
+BOOLEANS = (bool, np.bool_)
+FLAGS = {"causal": "; a mask goes to mask=", "need_weights": ""}
 
 
 class Called:
@@ -44,7 +49,10 @@ class Called:
         return super().__call__(*inputs, **options)  # type: ignore[misc]
 
     def _check_keywords(self, options: dict[str, Any]) -> None:
-        for name in options:
+        for name, value in options.items():
+            if name in FLAGS and not isinstance(value, BOOLEANS):
+                given = f"a {type(value).__name__}" if hasattr(value, "shape") else repr(value)
+                raise ArgumentError(f"{name} must be True or False, got {given}{FLAGS[name]}.")
             if self._call_names is not None and name not in self._call_names and name not in self._every_call:
                 refuse_keyword(type(self), name)
 

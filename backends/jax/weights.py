@@ -48,8 +48,9 @@ class Parameter(NativeParameter):
 
 def array_like(array: np.ndarray, like: Array) -> Array:
     """A copy, made by NumPy: on the CPU JAX may share the memory of what it is given, and has a program to compile for a copy
-    of each shape."""
-    return jax.device_put(np.array(array, like.dtype), like.sharding)
+    of each shape. In a trace, such as that of nnx.eval_shape, there is no place yet."""
+    place = None if isinstance(like, jax.core.Tracer) else like.sharding
+    return jax.device_put(np.array(array, like.dtype), place)
 
 
 def named_layers(module: nnx.Module) -> Iterator[tuple[str, nnx.Module]]:

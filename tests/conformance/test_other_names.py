@@ -51,6 +51,20 @@ def test_a_name_that_nobody_has_is_refused(name, backend):
         called(backend, name, arguments, inputs, {"nonesuch": 1})
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"causal": "no"}, "causal must be True or False, got 'no'; a mask goes to mask=."),
+        ({"causal": MASK}, "causal must be True or False, got a ndarray; a mask goes to mask=."),
+        ({"need_weights": 1}, "need_weights must be True or False, got 1."),
+    ],
+)
+def test_what_is_yes_or_no_takes_nothing_else(given, said, backend):
+    with pytest.raises(ArgumentError) as raised:
+        backend.layer("MultiHeadAttention", *ATTENTION)(X, X, X, **given)
+    assert str(raised.value) == said
+
+
 @pytest.mark.parametrize("word", ["batch_first", "embed_dim", "nhead", "d_model", "dropout_rate"])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_layer_is_not_made_by_another_name(name, word, backend):

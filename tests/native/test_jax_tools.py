@@ -76,3 +76,16 @@ def test_flaxs_own_adapter_goes_around_a_projection(place, model):
     shape = adapter.lora_b[...].shape  # not the same for every unit, which a norm would take away
     adapter.lora_b[...] = jnp.linspace(-3.0, 3.0, shape[0] * shape[1]).reshape(shape)
     assert np.abs(logits(changed) - logits(model)).max() > 1e-4
+
+
+def test_a_model_is_built_in_a_trace():
+    backend = tmb.get_backend("jax")
+    config = d2l(23, 29, **SIZES)
+    shapes = nnx.eval_shape(lambda: backend.build(config, seed=0))
+    made = nnx.jit(lambda: backend.build(config, seed=0))()
+    built = backend.build(config, seed=0)
+    for found in (shapes, made):
+        assert jax.tree.map(jnp.shape, nnx.to_pure_dict(nnx.state(found, nnx.Param))) == jax.tree.map(
+            jnp.shape, nnx.to_pure_dict(nnx.state(built, nnx.Param))
+        )
+    equal(built, logits(made))
