@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import keras
@@ -73,7 +74,7 @@ class TensorFlowBackend(NativeBackend):
         with tf.device(self.device):
             return model.EncoderDecoder.from_config(config, dtype=self.dtype)
 
-    _named_parameters = staticmethod(weights.named_parameters)
+    _named_parameters = staticmethod(partial(weights.named_parameters, merged=True))
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
     _sample = staticmethod(decoding.sample)

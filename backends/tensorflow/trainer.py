@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from transformer_mb.distributed import Processes, Share
+from transformer_mb.errors import ConfigError
 from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dense import bfloat16_products
@@ -30,7 +31,10 @@ class TensorFlowTrainer(Trainer):
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
-        self.tensors = [parameter.value for parameter in self.parameters.values()]
+        self.trained = {name: parameter for name, parameter in self.parameters.items() if parameter.holder.trainable}
+        if not self.trained:
+            raise ConfigError("The model must have a weight that is trainable, got none: trainable = True makes them so.")
+        self.tensors = [parameter.value for parameter in self.trained.values()]
         self.device = self.tensors[0].device
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.tensors, options)
@@ -105,10 +109,12 @@ class TensorFlowTrainer(Trainer):
         return next(iter(self.optimizer.slots.values()))[0].dtype
 
     def _moments(self, arrays: Mapping[str, np.ndarray]) -> list[tf.Tensor]:
-        return [tf.cast(parameter.layout(arrays[name]), self._dtype) for name, parameter in self.parameters.items()]
+        return [tf.cast(parameter.layout(arrays[name]), self._dtype) for name, parameter in self.trained.items()]
 
     def moments(self, slot: str) -> Iterable[tf.Tensor]:
-        return self.optimizer.split(self.optimizer.slots[slot])
+        moved = dict(zip(self.trained, self.optimizer.split(self.optimizer.slots[slot]), strict=True))
+        for name, parameter in self.parameters.items():  # a frozen one has none
+            yield moved[name] if name in moved else tf.zeros(parameter.value.shape, self._dtype)
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
         for variable, moment in zip(self.optimizer.slots[slot], self.optimizer.flatten(self._moments(moments)), strict=True):

@@ -49,23 +49,47 @@ def named_layers(layer: keras.layers.Layer, path: str = "") -> list[tuple[str, k
     return found
 
 
-def named_parameters(module: Any) -> dict[str, Parameter]:
-    """Every parameter by canonical name; plain functions have none."""
+class _Merged(Parameter):
+    """The weight of a layer after Keras' ``enable_lora``: the sum that the layer computes with, as in Keras' own files."""
+
+    def __init__(self, layer: Any, name: str, transposed: bool):
+        super().__init__(getattr(layer, f"_{name}"), transposed)
+        self.layer, self.name = layer, name
+
+    @property
+    def value(self) -> tf.Tensor:
+        return tf.convert_to_tensor(getattr(self.layer, self.name))
+
+    def assign(self, tensor: tf.Tensor) -> None:
+        factor = getattr(self.layer, f"lora_{self.name}_b")
+        factor.assign(tf.zeros_like(factor))  # the sum is now the weight alone
+        self.holder.assign(tensor)
+
+
+def named_parameters(module: Any, merged: bool = False) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none.
+
+    Args:
+        merged: what ``enable_lora`` added to a layer is part of its weight, else it is variables of their own.
+    """
     parameters: dict[str, Parameter] = {}
     seen = set()
     for path, layer in named_layers(module) if isinstance(module, keras.layers.Layer) else ():
-        for name, parameter in _own_parameters(layer).items():
+        for name, parameter in _own_parameters(layer, merged).items():
             if id(parameter.holder) not in seen:
                 seen.add(id(parameter.holder))
                 parameters[f"{path}.{name}" if path else name] = parameter
     return parameters
 
 
-def _own_parameters(layer: keras.layers.Layer) -> dict[str, Parameter]:
+def _own_parameters(layer: keras.layers.Layer, merged: bool) -> dict[str, Parameter]:
     own = {name: Parameter(value) for name, value in vars(layer).items() if isinstance(value, keras.Variable)}
-    if isinstance(layer, keras.layers.Dense):
-        del own["_kernel"]
-        return {"weight": Parameter(layer.kernel, transposed=True), **own}
-    if isinstance(layer, keras.layers.Embedding):
-        return {"weight": Parameter(layer.embeddings)}
+    for kind, name in ((keras.layers.Dense, "kernel"), (keras.layers.Embedding, "embeddings")):
+        if isinstance(layer, kind):
+            transposed = name == "kernel"
+            weight = Parameter(own.pop(f"_{name}").holder, transposed)
+            if merged and layer.lora_enabled:
+                weight = _Merged(layer, name, transposed)
+                own = {other: parameter for other, parameter in own.items() if not other.startswith("lora_")}
+            return {"weight": weight, **own}
     return own
