@@ -242,7 +242,6 @@ def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
         rows = f"; of three dimensions it is [B, T, S] = {[scores[0], *scores[2:]]}, the same for every head"
     else:
         rows = ""
-    padding = "; a mask [B, S] of keys is given as mask[:, None]" if len(shape) == 2 and len(scores) > 2 else ""
     # From the last axis on; by map, since Paddle's compiler does not know zip's argument ``strict``.
     fits = len(shape) <= len(scores) and all(map(_broadcasts, reversed(shape), reversed(scores)))
     if not fits:

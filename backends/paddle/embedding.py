@@ -51,14 +51,17 @@ class PositionalEncoding(Called, nn.Layer):
         known_sizes("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
-        return self.dropout(X + _rows(self._table(X), offset, X.shape[1]))
+        return self.dropout(X + self._positions(X, offset, X.shape[1]))
 
-    def _table(self, X: Tensor) -> Tensor:
-        """P, or in a program a constant: it saves no tensors but parameters and buffers."""
+    def _positions(self, X: Tensor, offset: int | Tensor, count: int) -> Tensor:
+        """Rows of P, in a program a constant: it saves no tensors but parameters and buffers."""
         if paddle.in_dynamic_mode():
             self._match(X)
-            return self.P
-        return paddle.assign(sinusoid_table(self.max_len, self.num_hiddens, self.layout)).astype(X.dtype)
+            return _rows(self.P, offset, count)
+        table = sinusoid_table(self.max_len, self.num_hiddens, self.layout)
+        if isinstance(offset, int):  # a program spells its constants: those rows alone
+            return paddle.assign(table[offset : offset + count]).astype(X.dtype)
+        return _rows(paddle.assign(table).astype(X.dtype), offset, count)
 
     def _match(self, X: Tensor) -> None:
         if self.P.dtype != X.dtype or self.P.place != X.place:
