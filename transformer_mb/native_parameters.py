@@ -27,6 +27,11 @@ class NativeParameter(ABC):
         return self.holder
 
     @property
+    def trained(self) -> bool:
+        """Whether a trainer may change it: not where the framework's own flag has frozen it."""
+        return True
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The canonical shape."""
         shape = tuple(self.value.shape)

@@ -103,6 +103,8 @@ class TrainerOptions:
 class Trainer(ABC):
     """Whole training steps of one model, compiled where the framework compiles.
 
+    A parameter that the framework's own flag has frozen stays as it is, weight decay and all. Raises ConfigError where all are.
+
     Attributes:
         parameters: the model's, by canonical name.
         learning_rate: used by the next step; a schedule sets it.
@@ -125,6 +127,19 @@ class Trainer(ABC):
         self.learning_rate = options.learning_rate
         self.step_count = 0
         self.processes: Processes = Alone()
+        self.unfrozen = {name: parameter for name, parameter in parameters.items() if parameter.trained}
+        if not self.unfrozen:
+            raise ConfigError("A model must have parameters that a trainer may change, got one that is frozen as a whole.")
+
+    def _check_unfrozen(self) -> None:
+        """For a trainer that has no moments for what was frozen when it was made."""
+        for name, parameter in self.parameters.items():
+            if parameter.trained != (name in self.unfrozen):
+                now = "not frozen" if parameter.trained else "frozen"
+                raise ConfigError(
+                    f"What is frozen must be so since its trainer was made, got {name}, which is now {now}: "
+                    "make another trainer, and give it this one's state_dict()."
+                )
 
     def join(self, processes: Processes) -> None:
         """Take every step from here on together with other processes; before the first step and ``load_state_dict``.

@@ -128,7 +128,9 @@ class MXNetTrainer(Trainer):
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         with autograd.pause():
-            native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
+            # What is frozen has none, also in the norm by which they are clipped.
+            given = {name: gradients[name] if p.trained else np.zeros(p.shape) for name, p in self.parameters.items()}
+            native = [parameter.native(given[name]) for name, parameter in self.parameters.items()]
             self._apply(mnp.concatenate(native, axis=None))
 
     def _apply(self, vector: mnp.ndarray) -> None:
@@ -140,7 +142,7 @@ class MXNetTrainer(Trainer):
         pairs = [
             (parameter.value.as_nd_ndarray(), change)
             for parameter, change in zip(self.parameters.values(), self.changes, strict=True)
-            if parameter.holder.grad_req != "null"
+            if parameter.trained
         ]
         small = [pair for pair in pairs if pair[0].size < LARGE]
         for weight, change in pairs:

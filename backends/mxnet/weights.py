@@ -35,6 +35,10 @@ class Parameter(NativeParameter):
     def value(self) -> mnp.ndarray:
         return self.holder.data()
 
+    @property
+    def trained(self) -> bool:
+        return self.holder.grad_req != "null"
+
     @staticmethod
     def to_numpy(tensor: mnp.ndarray) -> np.ndarray:
         return tensor.asnumpy()

@@ -27,7 +27,7 @@ from .weights import _take_threads, gradients, named_parameters
 class PaddleTrainer(Trainer):
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
-        self.tensors = [parameter.value for parameter in self.parameters.values()]
+        self.tensors = [parameter.value for parameter in self.unfrozen.values()]
         self.place = self.tensors[0].place
         self.largest = max(math.prod(tensor.shape) for tensor in self.tensors)
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
@@ -35,6 +35,7 @@ class PaddleTrainer(Trainer):
         self._sums: list[Tensor] = []  # of the gradients of a step's batches before the last
 
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
+        self._check_unfrozen()
         if not self.model.training:
             self.model.train()
         _take_threads(self.largest)
@@ -58,7 +59,7 @@ class PaddleTrainer(Trainer):
         return loss.detach()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
-        native = [parameter.native(gradients[name]) for name, parameter in self.parameters.items()]
+        native = [parameter.native(gradients[name]) for name, parameter in self.unfrozen.items()]
         self._apply(self.optimizer.flatten(native))
 
     @paddle.no_grad()
@@ -69,10 +70,12 @@ class PaddleTrainer(Trainer):
         self.optimizer.step(vectors, self.learning_rate, self.step_count)
 
     def moments(self, slot: str) -> Iterable[Tensor]:
-        return self.optimizer.split(self.optimizer.slots[slot])
+        kept = dict(zip(self.unfrozen, self.optimizer.split(self.optimizer.slots[slot]), strict=True))
+        for name, parameter in self.parameters.items():
+            yield kept[name] if name in kept else paddle.zeros_like(parameter.value)
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
-        tensors = [parameter.native(moments[name]) for name, parameter in self.parameters.items()]
+        tensors = [parameter.native(moments[name]) for name, parameter in self.unfrozen.items()]
         self.optimizer.slots[slot] = self.optimizer.flatten(tensors)
 
 

@@ -36,6 +36,10 @@ class _Linear(nn.Linear):
 
 
 class Parameter(NativeParameter):
+    @property
+    def trained(self) -> bool:
+        return not self.holder.stop_gradient
+
     @staticmethod
     def to_numpy(tensor: Tensor) -> np.ndarray:
         if tensor.dtype in (paddle.bfloat16, paddle.float16):

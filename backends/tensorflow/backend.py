@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 
 import keras
@@ -74,7 +73,7 @@ class TensorFlowBackend(NativeBackend):
         with tf.device(self.device):
             return model.EncoderDecoder.from_config(config, dtype=self.dtype)
 
-    _named_parameters = staticmethod(partial(weights.named_parameters, merged=True))
+    _named_parameters = staticmethod(weights.named_parameters)
     _injected_dropout = staticmethod(injected_dropout)
     _greedy = staticmethod(decoding.greedy)
     _sample = staticmethod(decoding.sample)
@@ -101,7 +100,7 @@ class TensorFlowBackend(NativeBackend):
         self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
     ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, tf.Tensor) and leaf.dtype.is_floating]
-        parameters = weights.named_parameters(layer)
+        parameters = weights._named_variables(layer)
         with tf.device(self.device), tf.GradientTape() as tape:
             tape.watch(watched)
             output = self._call(layer, inputs, options, training)
@@ -115,7 +114,7 @@ class TensorFlowBackend(NativeBackend):
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
-        parameters = weights.named_parameters(model)
+        parameters = weights._named_variables(model)
         with tf.device(self.device), tf.GradientTape() as tape, injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens, training=dropout_masks is not None)
             total = tf.reduce_sum(loss(logits, target_out, target_valid_lens))

@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 
 from transformer_mb.distributed import Processes, Share
-from transformer_mb.errors import ConfigError
 from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dense import bfloat16_products
@@ -21,7 +20,7 @@ from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
-from .weights import named_parameters
+from .weights import _named_variables
 
 
 class TensorFlowTrainer(Trainer):
@@ -30,11 +29,8 @@ class TensorFlowTrainer(Trainer):
     always_compiles = True
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
-        super().__init__(model, named_parameters(model), options)
-        self.trained = {name: parameter for name, parameter in self.parameters.items() if parameter.holder.trainable}
-        if not self.trained:
-            raise ConfigError("The model must have a weight that is trainable, got none: trainable = True makes them so.")
-        self.tensors = [parameter.value for parameter in self.trained.values()]
+        super().__init__(model, _named_variables(model), options)
+        self.tensors = [parameter.value for parameter in self.unfrozen.values()]
         self.device = self.tensors[0].device
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
         self.optimizer = build_optimizer(self.tensors, options)
@@ -49,6 +45,7 @@ class TensorFlowTrainer(Trainer):
             self._compiled = together.compiled(self._whole_step)
 
     def run_batch(self, share: Share, part: int, last: bool) -> tf.Tensor:
+        self._check_unfrozen()
         masks = None if share.dropout_masks is None else dict(share.dropout_masks)
         if not (last or self._sums):
             self._sums = self.optimizer.zeros()
@@ -109,12 +106,12 @@ class TensorFlowTrainer(Trainer):
         return next(iter(self.optimizer.slots.values()))[0].dtype
 
     def _moments(self, arrays: Mapping[str, np.ndarray]) -> list[tf.Tensor]:
-        return [tf.cast(parameter.layout(arrays[name]), self._dtype) for name, parameter in self.trained.items()]
+        return [tf.cast(parameter.layout(arrays[name]), self._dtype) for name, parameter in self.unfrozen.items()]
 
     def moments(self, slot: str) -> Iterable[tf.Tensor]:
-        moved = dict(zip(self.trained, self.optimizer.split(self.optimizer.slots[slot]), strict=True))
-        for name, parameter in self.parameters.items():  # a frozen one has none
-            yield moved[name] if name in moved else tf.zeros(parameter.value.shape, self._dtype)
+        kept = dict(zip(self.unfrozen, self.optimizer.split(self.optimizer.slots[slot]), strict=True))
+        for name, parameter in self.parameters.items():
+            yield kept[name] if name in kept else tf.zeros(parameter.value.shape, self._dtype)
 
     def load_moments(self, slot: str, moments: Mapping[str, np.ndarray]) -> None:
         for variable, moment in zip(self.optimizer.slots[slot], self.optimizer.flatten(self._moments(moments)), strict=True):

@@ -19,6 +19,10 @@ class Parameter(NativeParameter):
     def value(self) -> tf.Variable:
         return self.holder.value
 
+    @property
+    def trained(self) -> bool:
+        return self.holder.trainable
+
     @staticmethod
     def to_numpy(tensor: tf.Tensor | tf.Variable | tf.IndexedSlices) -> np.ndarray:
         tensor = tf.convert_to_tensor(tensor)
@@ -66,12 +70,17 @@ class _Merged(Parameter):
         self.holder.assign(tensor)
 
 
-def named_parameters(module: Any, merged: bool = False) -> dict[str, Parameter]:
-    """Every parameter by canonical name; plain functions have none.
+def named_parameters(module: Any) -> dict[str, Parameter]:
+    """Every parameter by canonical name; plain functions have none. What ``enable_lora`` added is part of its weight."""
+    return _found(module, merged=True)
 
-    Args:
-        merged: what ``enable_lora`` added to a layer is part of its weight, else it is variables of their own.
-    """
+
+def _named_variables(module: Any) -> dict[str, Parameter]:
+    """The same, but of a layer with LoRA the weight and its factors each by itself: what gradients are taken of."""
+    return _found(module, merged=False)
+
+
+def _found(module: Any, merged: bool) -> dict[str, Parameter]:
     parameters: dict[str, Parameter] = {}
     seen = set()
     for path, layer in named_layers(module) if isinstance(module, keras.layers.Layer) else ():

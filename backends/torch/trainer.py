@@ -92,7 +92,8 @@ class TorchTrainer(Trainer):
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         self._forget_gradients()
         for name, parameter in self.parameters.items():
-            parameter.value.grad = parameter.native(gradients[name])
+            if parameter.trained:
+                parameter.value.grad = parameter.native(gradients[name])
         add_gradients(self.updated, self.tensors)
         self._apply()
 

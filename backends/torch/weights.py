@@ -14,6 +14,10 @@ from .sharding import part, whole
 
 
 class Parameter(NativeParameter):
+    @property
+    def trained(self) -> bool:
+        return self.holder.requires_grad
+
     @staticmethod
     def to_numpy(tensor: Tensor) -> np.ndarray:
         tensor = whole(tensor.detach())

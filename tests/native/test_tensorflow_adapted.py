@@ -1,12 +1,11 @@
-"""Layers of Keras' own ``enable_lora``, and frozen ones: what a trainer moves and what a checkpoint holds."""
+"""Layers of Keras' own ``enable_lora``: what a trainer moves and what a checkpoint holds."""
 
-import keras
 import numpy as np
 import pytest
 
 import transformer_mb as tmb
 from transformer_mb.config import TransformerConfig
-from transformer_mb.errors import CheckpointError, ConfigError
+from transformer_mb.errors import CheckpointError
 from transformer_mb.trainer import Batch
 
 CONFIG = TransformerConfig(source_vocab_size=13, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
@@ -66,32 +65,3 @@ def test_weights_given_to_a_model_with_lora_are_its_sums(backend, adapted):
     for tokens in (TARGET, TARGET[:, :1]):
         given, own = (backend.logits(model, SOURCE, tokens, LENS) for model in (adapted, other))
         np.testing.assert_array_equal(given, own)
-
-
-def test_frozen_weights_stay_and_the_rest_goes_on_from_a_checkpoint(backend, tmp_path):
-    model = backend.build(CONFIG, seed=0)
-    model.encoder.trainable = False
-    before = values(model)
-    trainer = backend.trainer(model)
-    trainer.step(BATCH)
-    frozen = {variable.path for variable in model.encoder.weights}
-    for path, value in values(model).items():
-        assert np.array_equal(value, before[path]) == (path in frozen)
-    other = backend.build(CONFIG, seed=0)
-    other.encoder.trainable = False
-    again = backend.trainer(other)
-    again.load_state_dict(trainer.state_dict())
-    assert not trainer.state_dict()["m.encoder.embedding.weight"].any()
-    backend.set_weights(other, backend.get_weights(model))
-    trainer.step(BATCH)
-    again.step(BATCH)
-    for name, weight in backend.get_weights(model).items():
-        np.testing.assert_array_equal(backend.get_weights(other)[name], weight)
-
-
-def test_a_model_that_is_frozen_as_a_whole_has_no_trainer(backend):
-    model = backend.build(CONFIG, seed=0)
-    assert isinstance(model, keras.Model)
-    model.trainable = False
-    with pytest.raises(ConfigError, match="must have a weight that is trainable, got none"):
-        backend.trainer(model)
