@@ -16,7 +16,7 @@ from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import floats, known_sizes, look_up, token_ids
+from .given import _known_sizes, floats, look_up, token_ids
 from .normalization import LayerNorm
 
 
@@ -48,7 +48,7 @@ class PositionalEncoding(Called, nn.Layer):
     def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
-        known_sizes("The input of PositionalEncoding", X)
+        _known_sizes("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
         return self.dropout(X + self._positions(X, offset, X.shape[1]))
