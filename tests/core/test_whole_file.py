@@ -15,8 +15,9 @@ import transformer_mb as tmb
 from transformer_mb.errors import DestinationError
 from transformer_mb.files import renames
 from transformer_mb.files.own_names import PREFIX, stage_name
-from transformer_mb.files.staging import staged, unbroken
+from transformer_mb.files.staging import staged
 from transformer_mb.files.tensors import write_tensors
+from transformer_mb.files.unbroken import unbroken
 from transformer_mb.files.whole_file import check_new, check_writable, place_files, replaced_file, write_whole
 
 

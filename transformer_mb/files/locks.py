@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import waiting
 from .own_names import name_beside
-from .staging import unbroken
+from .unbroken import taken_back, unbroken
 from .waiting import Wait
 
 
@@ -33,17 +33,19 @@ def locked(folder: Path, name: str = "", kind: str = "lock", limit: float | None
     """
     path = folder / name_beside(kind, name)
     held: list[int] = []
-    try:
+
+    def release() -> None:
+        while held:
+            descriptor = held.pop()
+            with suppress(OSError):
+                os.unlink(path)
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # for a child too that was forked meanwhile
+            os.close(descriptor)
+
+    with taken_back(release):
         _acquire(path, folder / name, Wait(limit), held)
         yield
-    finally:
-        with unbroken():
-            for descriptor in held:
-                with suppress(OSError):
-                    os.unlink(path)
-                with suppress(OSError):
-                    fcntl.flock(descriptor, fcntl.LOCK_UN)  # for a child too that was forked meanwhile
-                os.close(descriptor)
 
 
 def _acquire(path: Path, place: Path, wait: Wait, held: list[int]) -> None:

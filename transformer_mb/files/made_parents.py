@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .staging import sync
+from .unbroken import taken_back
 
 
 @contextmanager
@@ -16,13 +17,15 @@ def made_parents(destination: Path) -> Iterator[None]:
     Those that were not there go when nothing comes of it.
     """
     missing = [folder for folder in destination.parents if not folder.exists()]
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    for folder in missing:
-        sync(folder.parent)
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):  # somebody else uses them by now
-            for folder in missing:
+
+    def remove() -> None:
+        for folder in missing:
+            with suppress(OSError):  # somebody else uses it by now
                 folder.rmdir()
-        raise
+
+    with taken_back(remove):
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        for folder in missing:
+            sync(folder.parent)
+        yield
+        missing.clear()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import signal
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .own_names import PREFIX, is_stage, stage_name
+from .unbroken import taken_back, unbroken
 
 
 @contextmanager
@@ -22,29 +21,18 @@ def staged(parent: Path) -> Iterator[Path]:
     A process holds the lock of its folder while it lives: a folder that can be locked has nobody any more. Raises OSError.
     """
     _remove_abandoned(parent)
-    stage, lock = _locked_folder(parent)
-    try:
-        yield stage
-    finally:
-        with unbroken():
+    mine: list[tuple[Path, int]] = []
+
+    def remove() -> None:
+        while mine:
+            stage, lock = mine.pop()
             shutil.rmtree(stage, ignore_errors=True)
             os.close(lock)
 
-
-@contextmanager
-def unbroken() -> Iterator[None]:
-    """A signal whose handler would raise, Ctrl-C for one, waits until the block has ended: half of it is not to be left."""
-    received: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    waiting = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if main and callable(signal.getsignal(one))]
-    before = {one: signal.signal(one, lambda number, frame: received.append(number)) for one in waiting}
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-        if received:
-            signal.raise_signal(received[0])
+    with taken_back(remove):
+        with unbroken():
+            mine.append(_locked_folder(parent))
+        yield mine[0][0]
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int]:

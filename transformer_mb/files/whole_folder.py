@@ -21,7 +21,8 @@ from . import renames
 from .locks import locked
 from .made_parents import made_parents
 from .own_names import name_beside
-from .staging import finish, staged, sync, unbroken
+from .staging import finish, staged, sync
+from .unbroken import unbroken
 
 T = TypeVar("T")
 

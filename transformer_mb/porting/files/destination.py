@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import PortError
 from ...files.locks import locked
-from ...files.staging import unbroken
+from ...files.unbroken import unbroken
 from ...files.whole_file import is_new_file, is_special, place_files
 from ...files.whole_folder import check_names, place_folder
 from ..families import Family
