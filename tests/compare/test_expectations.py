@@ -1,9 +1,11 @@
 """How a fact stands to what is expected, and what --accept makes of it."""
 
+import json
 import math
 
 import pytest
 
+from transformer_mb.cli.commands.compare.behaviours import show
 from transformer_mb.compare.expectations import accept, expected, standing, standings
 from transformer_mb.compare.facts import Fact, same
 from transformer_mb.compare.words import complaint
@@ -55,3 +57,34 @@ def test_values_of_each_kind_are_compared_in_their_way():
     assert same("exact", 1.0, 1.0) and not same("exact", 1.0, 1.0 + 1e-9) and same("exact", math.nan, math.nan)
     assert same("close", 1.0, 1.0 + 1e-9) and not same("close", 1.0, 1.0 + 1e-4)
     assert same("noted", 1.0, 2.0) and not same("close", "zeros", 1.0) and same("exact", "zeros", "zeros")
+
+
+KNOWN = {"probe": EPSILON, "framework": "torch", "version": "2.13", "value": 1e-5, "reason": ""}
+NOTHING_SHARED = "--against must hold a fact that is measured now, of torch, but it has none of these 1 probe."
+REFUSED = {
+    "two values of one": (
+        {"behaviours": [KNOWN, {**KNOWN, "value": 1e-3}]},
+        f"torch: {EPSILON} must have one fact, got several",
+    ),
+    "no facts": ({"behaviours": []}, NOTHING_SHARED),
+    "another framework's": ({"behaviours": [{**KNOWN, "framework": "torch@old"}]}, NOTHING_SHARED),
+    "larger than any number": (
+        {"behaviours": [{**KNOWN, "value": 10**400}]},
+        "value of fact 1 must be text or a number or null",
+    ),
+    "a list": ([], "the file must be an object, got []"),
+    "facts as a number": ({"behaviours": 5}, "behaviours of the file must be a list"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_an_earlier_run_that_nothing_can_be_compared_with_is_refused(kind, fails, tmp_path):
+    content, words = REFUSED[kind]
+    (tmp_path / "facts.json").write_text(json.dumps(content))
+    command = ["compare", "behaviours", "--backends", "torch", "--only", EPSILON, "--against", str(tmp_path / "facts.json")]
+    assert words in fails(*command)
+
+
+def test_what_an_earlier_run_says_moves_no_cursor(capsys):
+    show([standing(fact(1e-3), {"value": "\x1b[2J\ud800[/]", "since": "2.13"})])
+    assert f"{EPSILON}: \\x1b[2J\\ud800[/] was measured with 2.13, 2.14 has 0.001.\n" in capsys.readouterr().out

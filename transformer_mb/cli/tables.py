@@ -12,7 +12,7 @@ WIDEST_MATRIX = 160  # where it is no terminal
 
 
 def table_console() -> Console:
-    """As wide as the terminal, as rich finds it, and no wider than can be read; text is shown as it is."""
+    """As wide as the terminal, as rich finds it, and no wider than can be read; no text is read as markup."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False)
@@ -21,7 +21,7 @@ def table_console() -> Console:
 
 
 def matrix_console() -> Console:
-    """As wide as the terminal; in a file, wide enough for the columns of six backends."""
+    """As wide as the terminal; in a file, wide enough for the columns of six backends. No text is read as markup."""
     from rich.console import Console
 
-    return Console(width=None if Console().is_terminal else WIDEST_MATRIX)
+    return Console(markup=False, width=None if Console().is_terminal else WIDEST_MATRIX)

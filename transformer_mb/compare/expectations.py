@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..counted import counted
+from ..errors import ConfigError
 from ..files.whole_file import write_whole
 from .facts import Fact, Value, same
 from .probes import every_probe
@@ -57,6 +59,15 @@ def earlier(facts: Iterable[Fact]) -> dict[str, dict[str, dict[str, Any]]]:
     for fact in facts:
         table.setdefault(fact.framework, {})[fact.probe] = {"value": fact.value, "since": fact.version}
     return table
+
+
+def check_shared(table: Mapping[str, Expected], frameworks: Sequence[str], probes: Sequence[str]) -> None:
+    """Raises ConfigError where an earlier run has no fact to compare with: a comparison of nothing would find no change."""
+    if not any(probe in table.get(framework, {}) for framework in frameworks for probe in probes):
+        raise ConfigError(
+            f"--against must hold a fact that is measured now, of {', '.join(frameworks)}, but it has none of these "
+            f"{counted(len(probes), 'probe')}."
+        )
 
 
 def standing(fact: Fact, row: Mapping[str, Any] | None) -> Standing:

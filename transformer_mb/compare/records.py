@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from ..errors import ConfigError
 from ..files.regular import read_regular_text
@@ -19,10 +19,21 @@ def record(facts: Sequence[Fact]) -> dict[str, Any]:
     return {"behaviours": [asdict(fact) for fact in facts]}
 
 
+class Content(TypedDict):
+    behaviours: list[Any]
+
+
 def facts_of(content: Any) -> list[Fact]:
+    """Raises ValueError unless there is a list of facts, each probe's of each framework once."""
+    check_record(Content, content, "the file", others=True)
+    found: dict[tuple[str, str], Fact] = {}
     for number, fact in enumerate(content["behaviours"], 1):
         check_record(Fact, fact, f"fact {number}")
-    return [Fact(**fact) for fact in content["behaviours"]]
+        key = fact["framework"], fact["probe"]
+        if key in found:
+            raise ValueError(f"{': '.join(key)} must have one fact, got several")
+        found[key] = Fact(**fact)
+    return list(found.values())
 
 
 def read_facts(path: Path) -> list[Fact]:

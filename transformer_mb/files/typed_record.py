@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
+import sys
 import types
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 WORDS: dict[Any, str] = {
@@ -35,7 +36,7 @@ def check_record(kind: type, given: Any, what: str, others: bool = False) -> Non
     Args:
         what: what the error calls it. others: whether it may hold more than these fields.
     """
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     if not isinstance(given, dict):
         raise ValueError(f"{what} must be an object, got {shown(given)}")
     optional = [*getattr(kind, "_field_defaults", {}), *_with_default(kind)]
@@ -56,7 +57,8 @@ def fits(value: Any, hint: Any) -> bool:
     if origin in (Union, types.UnionType):
         return any(fits(value, one) for one in arguments)
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        # A whole number of JSON may be larger than any float.
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if hint is int:
         return type(value) is int
     if origin in (list, tuple, Sequence):
@@ -85,6 +87,12 @@ def shown(value: Any) -> str:
     except RecursionError:
         text = "what is nested too deeply"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Read once per kind: a file may hold thousands of its records."""
+    return get_type_hints(kind)
 
 
 def _with_default(kind: type) -> list[str]:

@@ -7,9 +7,10 @@ import pytest
 from parity.sweeps.conftest import made_up
 from transformer_mb.cli.main import main
 from transformer_mb.errors import ParityError
+from transformer_mb.parity.cells import EXPECTED
 from transformer_mb.parity.sweeping.sweep import collected
 
-UNMEASURED = made_up(3)["results"][0] | {"error": None}
+UNMEASURED = made_up(3)["results"][0] | {"error": None, "status": EXPECTED}
 
 
 @pytest.fixture
@@ -27,7 +28,8 @@ def swept(folder, units):
 
 
 def test_the_closest_of_each_row_with_its_seed_and_the_least_of_any(swept):
-    findings = collected(swept({}, {"error": 3e-13}, {}, {"results": [UNMEASURED]}))
+    unmeasured = {"results": [UNMEASURED], "passed": 0, "expected_failures": 1}
+    findings = collected(swept({}, {"error": 3e-13}, {}, unmeasured))
     (nearest,) = findings.nearest.values()
     assert (nearest.seed, nearest.runs, findings.seeds) == (1, 3, {0, 1, 2, 3})
     assert nearest.share == pytest.approx(0.6) and nearest.lowest == pytest.approx(0.01)
@@ -55,7 +57,10 @@ INCOMPLETE = {
     ),
     "an idle column": ({"idle": ["jax executed no cell."]}, "seed 0: jax executed no cell."),
     "cells are missing": ({"planned": 2}, "seed 0: 1 of 2 cells were executed"),
-    "more results than cells": ({"planned": 0, "cells": 0}, "seed 0: 1 of 0 cells have a result"),
+    "more results than cells": (
+        {"cells": 1, "passed": 2, "results": [made_up(0)["results"][0] | {"case": case} for case in "ab"]},
+        "seed 0: 2 of 1 cells have a result",
+    ),
 }
 
 

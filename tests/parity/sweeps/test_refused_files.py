@@ -53,6 +53,28 @@ def wrong_sums():
     }
 
 
+def wrong_results():
+    return {
+        "no cells at all": (
+            {"results": [], "passed": 0, "cells": 0, "planned": 0},
+            "planned must be at least 1, got 0",
+        ),
+        "above its limit": (
+            {"results": [RESULT | {"error": 0.5}]},
+            "error of result 1, which passed, must be from 0 to its limit, 1e-12, got 0.5",
+        ),
+        "below zero": ({"results": [RESULT | {"error": -1.0}]}, "error of result 1, which passed, must be from 0 to its limit"),
+        "no limit": (
+            {"results": [RESULT | {"limit": None}]},
+            "error of result 1, which passed, must be from 0 to its limit, None",
+        ),
+        "no column that ran": (
+            {"versions": {"numpy": None}},
+            "result 1 of numpy must have failed, since that column did not start, got passed",
+        ),
+    }
+
+
 def wrong_types():
     return {
         "cells as text": ({"cells": "12"}, 'cells of the file must be a whole number, got "12"'),
@@ -64,13 +86,14 @@ def wrong_types():
         "a field less": ({"results": [{"row": "x"}]}, "result 1 must have case, dtype, backend, status, reason, but it has"),
         "an error as text": ({"results": [RESULT | {"error": "0"}]}, 'error of result 1 must be a number or null, got "0"'),
         "an error that is no number": ({"results": [RESULT | {"error": float("nan")}]}, "error of result 1 must be a number"),
+        "an error beyond any float": ({"results": [RESULT | {"error": 10**400}]}, "error of result 1 must be a number or null"),
         "a status": ({"results": [RESULT | {"status": "fine"}]}, "status of result 1 must be one of passed, failed"),
         "the unit as list": ({"unit": []}, "unit of the file must be an object, each value anything, got []"),
         "the seed as text": ({"unit": {"seed": "0"}}, "the unit must have columns, dtypes, cases, controls, data, timeout"),
     }  # fmt: skip
 
 
-WRONG = wrong_sums() | wrong_types()
+WRONG = wrong_sums() | wrong_results() | wrong_types()
 
 
 @pytest.mark.parametrize("kind", WRONG)
@@ -118,3 +141,11 @@ def test_what_is_no_file_is_named_and_not_waited_for(two):
             "planned/folder.json cannot be read: Is a directory",
         ]
     )
+
+
+def test_a_version_is_shown_as_it_stands_in_the_file(folder, units, capsys):
+    """Neither as markup, which nothing closes here, nor as what moves a cursor."""
+    folder.plan(units(1)[0])
+    folder.write(units(1)[0], made_up(0, version="[/] \x1b[2J1"), 1)
+    assert main(["parity", "--collect", str(folder.folder)]) == 0
+    assert "numpy [/] \\x1b[2J1" in capsys.readouterr().out

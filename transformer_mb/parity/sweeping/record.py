@@ -77,6 +77,7 @@ def check_run(run: Any, name: str) -> None:
         check_record(Result, result, f"result {number}")
         if result["status"] not in STATUSES:
             raise ValueError(f"status of result {number} must be one of {', '.join(STATUSES)}, got {result['status']!r:.40}")
+        _check_passed(result, number, run["versions"])
     for number, control in enumerate(run["control_results"], 1):
         check_record(ControlResult, control, f"negative control {number}")
     labels = [column["label"] for column in run["unit"]["columns"]]
@@ -84,6 +85,19 @@ def check_run(run: Any, name: str) -> None:
         if sorted(run[field]) != sorted(labels):
             raise ValueError(f"{field} must be of the columns {', '.join(labels)}, got {', '.join(run[field]) or 'none'}")
     _check_sums(run, labels)
+
+
+def _check_passed(result: dict[str, Any], number: int, versions: dict[str, str | None]) -> None:
+    """A cell passes by an error within its limit, measured by a column that answered."""
+    if result["status"] not in (PASSED, SURPRISING):
+        return
+    error, limit = result.get("error"), result.get("limit")
+    if error is None or limit is None or not 0 <= error <= limit:
+        raise ValueError(f"error of result {number}, which passed, must be from 0 to its limit, {limit}, got {error}")
+    if versions.get(result["backend"], "") is None:
+        raise ValueError(
+            f"result {number} of {result['backend']} must have failed, since that column did not start, got passed"
+        )
 
 
 def _check_sums(run: dict[str, Any], labels: list[str]) -> None:
@@ -104,6 +118,9 @@ def _check_sums(run: dict[str, Any], labels: list[str]) -> None:
     for field, (said, counted) in sums.items():
         if said != counted:
             raise ValueError(f"{field} must be the number of such results in the file, {counted}, got {said}")
+    for field in ("planned", "attempts"):
+        if run[field] < 1:
+            raise ValueError(f"{field} must be at least 1, got {run[field]}")
     # Those of a worker that could not be asked have failed, but were not executed.
     if not 0 <= run["cells"] <= len(results):
         raise ValueError(f"cells must be at most the number of results in the file, {len(results)}, got {run['cells']}")

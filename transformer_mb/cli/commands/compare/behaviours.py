@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ....printable import printable
 from ....processes.ending import TIMEOUT
 from ... import options
 from ...reporting import write_json
@@ -38,15 +39,17 @@ def command(
     """
     from ....compare.document import document
     from ....compare.expectations import accept as expect
-    from ....compare.expectations import earlier, standings
+    from ....compare.expectations import check_shared, earlier, standings
     from ....compare.records import read_facts, record
     from ....compare.survey import behaviours, chosen
     from ....files.whole_file import check_result_file, write_whole
     from ...columns import worker_specs
 
     columns = worker_specs(backends, ("float32",), (), python or [], ())
-    chosen(only)
+    probes = chosen(only)
     table = None if against is None else earlier(read_facts(against))
+    if table is not None:
+        check_shared(table, [column.label for column in columns], [probe.name for probe in probes])
     check_result_file(json_file, force)
     check_result_file(markdown, force, never=(json_file,))
     facts = behaviours(columns, only, timeout=timeout)
@@ -75,5 +78,5 @@ def show(standings: list[Standing]) -> None:
     table_console().print(table)
     for one in standings:
         if not one.holds:
-            print(complaint(one))
+            print(printable(complaint(one)))
     print(counted(standings))

@@ -203,7 +203,7 @@ def _table(findings: Findings) -> Any:
     from ....parity.ladder import LADDER
 
     labels = list(findings.versions)
-    headings = [f"{label} {findings.versions[label][0]}" for label in labels]
+    headings = [printable(f"{label} {findings.versions[label][0]}") for label in labels]
     table = Table("row", "dtype", *headings, title="Closest share of the limit: its seed, and the least of any seed")
     for column in table.columns:
         column.overflow = "fold"  # a narrow terminal shows no less than a file
