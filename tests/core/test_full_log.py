@@ -42,6 +42,18 @@ def test_a_disk_that_is_full_ends_the_log_and_not_the_training(small_disk, tmp_p
         assert 12 <= len(whole) < 12 * epochs
 
 
+@pytest.mark.parametrize("kind", ["log", "tensorboard"])
+def test_a_disk_that_is_full_from_the_start_ends_it_likewise(small_disk, tmp_path, kind):
+    progress = Fills(small_disk)
+    progress.epoch(None)
+    trained = tmb.train(
+        demo_pairs()[0][:8], tmp_path / "model", epochs=1, progress=progress, **TINY, **{kind: small_disk / "log"}
+    )
+    assert trained.state.epoch == 1 and tmb.load(tmp_path / "model", "numpy")
+    (sentence,) = progress.sentences
+    assert str(small_disk / "log") in sentence and "The training goes on without it." in sentence
+
+
 def test_in_python_it_is_a_warning():
     with pytest.warns(UserWarning, match="cannot be written"):
         Progress().warned("run.jsonl cannot be written to any more")

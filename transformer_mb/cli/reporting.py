@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,41 @@ def write_json(path: Path | None, content: Any) -> None:
         from ..files.whole_file import write_whole
 
         write_whole(path, json.dumps(content, indent=2) + "\n")
+
+
+@contextmanager
+def each_written() -> Iterator[Callable[[Callable[[], object]], None]]:
+    """Gives what calls a function that writes a result: one that cannot be written keeps none of the others back.
+
+    Raises the last error of the system at the end, after those before it were told; an error of the body comes first.
+    """
+    errors: list[OSError] = []
+    last: OSError | None = None
+
+    def attempt(write: Callable[[], object]) -> None:
+        try:
+            write()
+        except OSError as error:
+            errors.append(error)
+
+    try:
+        yield attempt
+        last = errors.pop() if errors else None
+    finally:
+        for error in errors:
+            tell(f"Error: {describe(error)}")
+    if last is not None:
+        raise last
+
+
+def write_report(json_file: Path | None, content: Any, markdown: Path | None, page: Callable[[], str]) -> None:
+    """Write a result for programs and one for people, each where there is a path for it."""
+    from ..files.whole_file import write_whole
+
+    with each_written() as attempt:
+        attempt(lambda: write_json(json_file, content))
+        if markdown is not None:
+            attempt(lambda: write_whole(markdown, page()))
 
 
 def open_standard_streams() -> None:

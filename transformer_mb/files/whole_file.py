@@ -117,8 +117,13 @@ def replaced_file(path: Path) -> Iterator[IO[bytes]]:
     """
     check_writable(path)
     if is_special(path) or is_stream(path):
-        with open_to_write(path) as file:
-            yield file
+        try:
+            with open_to_write(path) as file:
+                yield file
+        except OSError as error:
+            if error.errno is None or error.filename is not None:
+                raise
+            raise OSError(error.errno, error.strerror, str(path)) from error
         return
     final = path.resolve()
     stage = final.parent / PREFIX

@@ -98,9 +98,10 @@ class TensorBoard(Logged):
         super().__init__(file, warn)
         self._records = importlib.import_module(RECORD_WRITER).RecordWriter(file)
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
-        self._add(file_version="brain.Event:2")
-        # TensorBoard leaves out what earlier files of the folder have from here on.
-        self._add(step=step + 1, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
+        with self._attempt():
+            self._add(file_version="brain.Event:2")
+            # TensorBoard leaves out what earlier files of the folder have from here on.
+            self._add(step=step + 1, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
 
     def _add(self, **fields: Any) -> None:
         self._records.write(self._event(wall_time=time.time(), **fields).SerializeToString())

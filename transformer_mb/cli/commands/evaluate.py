@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,8 @@ import typer
 from ...counted import counted, skipped_lines
 from .. import decoding_options, options
 from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_unended
-from ..reporting import encoded_rows, tell, tell_bad_lines, write_json
+from ..reporting import each_written, tell, tell_bad_lines, write_json
+from ..streams import rows_to
 
 if TYPE_CHECKING:
     from ...inference.evaluation import Evaluation
@@ -71,7 +73,7 @@ def command(
     from ...decoding.beam_search import check_search
     from ...decoding.coverage_penalty import check_coverage_penalty
     from ...errors import ConfigError
-    from ...files.whole_file import check_result_file, replaced_file
+    from ...files.whole_file import check_result_file
     from ...inference.evaluation import check_tokenization, evaluate
     from ...inference.translation import Translator
 
@@ -126,18 +128,23 @@ def command(
         texts = translator.translate(sources, beam, penalty, coverage_penalty=coverage_penalty)
         tell_unended(translator, len(sources))
         vocabularies = translator.source_vocabulary, translator.target_vocabulary
-    if output is not None:
-        with replaced_file(output) as file:
-            file.writelines(encoded_rows(spread(texts, pairs)))
-    result = evaluate(pairs, texts, *more, vocabularies=vocabularies, tokenize=tokenize, lowercase=lowercase, ter=ter)
-    for line in described(result):
-        print(line)
-    if pairs.skipped:
-        print(f"{skipped_lines(pairs.skipped)}")
-    tell_bad_lines(pairs.bad_lines)
-    if vocabularies is not None and (swapped := swapped_note(pairs, vocabularies)):
-        tell(f"Note: {swapped}.")
-    write_json(json_file, result.to_dict())
+    with each_written() as attempt:
+        if output is not None:
+            attempt(lambda: _write(output, spread(texts, pairs)))
+        result = evaluate(pairs, texts, *more, vocabularies=vocabularies, tokenize=tokenize, lowercase=lowercase, ter=ter)
+        for line in described(result):
+            print(line)
+        if pairs.skipped:
+            print(f"{skipped_lines(pairs.skipped)}")
+        tell_bad_lines(pairs.bad_lines)
+        if vocabularies is not None and (swapped := swapped_note(pairs, vocabularies)):
+            tell(f"Note: {swapped}.")
+        attempt(lambda: write_json(json_file, result.to_dict()))
+
+
+def _write(output: Path, rows: Iterable[str]) -> None:
+    with rows_to(output) as write:
+        write(rows)
 
 
 def score(

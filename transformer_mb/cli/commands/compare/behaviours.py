@@ -10,7 +10,7 @@ import typer
 from ....printable import printable
 from ....processes.ending import TIMEOUT
 from ... import options
-from ...reporting import write_json
+from ...reporting import write_report
 from ...tables import table_console
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def command(
     from ....compare.expectations import check_shared, earlier, standings
     from ....compare.records import read_facts, record
     from ....compare.survey import behaviours, chosen
-    from ....files.whole_file import check_result_file, write_whole
+    from ....files.whole_file import check_result_file
     from ...columns import worker_specs
 
     columns = worker_specs(backends, ("float32",), (), python or [], ())
@@ -55,9 +55,7 @@ def command(
     facts = behaviours(columns, only, timeout=timeout)
     stand = standings(facts, table)
     show(stand)
-    write_json(json_file, record(facts))
-    if markdown is not None:
-        write_whole(markdown, document(facts))
+    write_report(json_file, record(facts), markdown, lambda: document(facts))
     if accept:
         expect(stand)
     elif not all(one.holds for one in stand):

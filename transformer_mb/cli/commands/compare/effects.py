@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ... import options
-from ...reporting import write_json
+from ...reporting import write_report
 from ...tables import table_console
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def command(
     from ....compare.effects.measuring import chosen, effects
     from ....compare.effects.page import page
     from ....compare.effects.records import record
-    from ....files.whole_file import check_result_file, write_whole
+    from ....files.whole_file import check_result_file
     from ....registry import requested_name
     from ...counting import Counting
 
@@ -51,9 +51,7 @@ def command(
     with Counting() as counting:
         study = effects(seeds, only, requested_name(backend), steps, counting.tell)
     show(study)
-    write_json(json_file, record(study))
-    if markdown is not None:
-        write_whole(markdown, page(study))
+    write_report(json_file, record(study), markdown, lambda: page(study))
 
 
 def show(study: Study) -> None:

@@ -52,9 +52,9 @@ def command(
     from ....compare.training_runs.document import document
     from ....compare.training_runs.job import built_in_job, job_of_file
     from ....compare.training_runs.verdicts import DIFFERENT
-    from ....files.whole_file import check_result_file, write_whole
+    from ....files.whole_file import check_result_file
     from ...columns import worker_specs
-    from ...reporting import write_json
+    from ...reporting import write_report
 
     columns, chosen = worker_specs(backends, ("float32",)), parsed_seeds(seeds)
     check_result_file(json_file, force, never=(data,))
@@ -71,9 +71,7 @@ def command(
         told=lambda run: print(f"{run.column}, seed {run.seed}: {run.user_seconds:.1f} s", file=sys.stderr, flush=True),
     )
     show(found)
-    write_json(json_file, found.to_dict())
-    if markdown is not None:
-        write_whole(markdown, document(found))
+    write_report(json_file, found.to_dict(), markdown, lambda: document(found))
     if not native and DIFFERENT in map(found.verdict, found.columns):
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ import typer
 
 from ....processes.ending import TIMEOUT
 from ... import options
-from ...reporting import write_json
+from ...reporting import write_report
 from ...tables import table_console
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
     from ....compare.versions.measuring import CELLS, check_columns, versions
     from ....compare.versions.page import page
     from ....compare.versions.records import record
-    from ....files.whole_file import check_result_file, write_whole
+    from ....files.whole_file import check_result_file
     from ...columns import worker_specs
     from ...counting import Counting
 
@@ -58,9 +58,7 @@ def command(
     with Counting() as counting:
         comparison = versions(specs, only, cases or CELLS, timeout, counting.tell)
     show(comparison)
-    write_json(json_file, record(comparison))
-    if markdown is not None:
-        write_whole(markdown, page([comparison]))
+    write_report(json_file, record(comparison), markdown, lambda: page([comparison]))
 
 
 def show(comparison: Comparison) -> None:

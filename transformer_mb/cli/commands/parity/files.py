@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...reporting import write_json
+from ...reporting import each_written, write_json
 
 if TYPE_CHECKING:
     from ....parity.outcome import Outcome
@@ -89,14 +89,15 @@ class Files:
         from ....parity.report import markdown, to_json, write_junit
 
         run = to_json(outcome, settings)
-        write_json(self.json_file, run)
-        if self.junit is not None:
-            write_junit(self.junit, outcome)
-        if self.report is not None:
-            from ....files.whole_file import write_whole
+        with each_written() as attempt:
+            attempt(lambda: write_json(self.json_file, run))
+            if (junit := self.junit) is not None:
+                attempt(lambda: write_junit(junit, outcome))
+            if (report := self.report) is not None:
+                from ....files.whole_file import write_whole
 
-            write_whole(self.report / TABLE, markdown(run))
-            self._draw(outcome, plan, self.report)
+                attempt(lambda: write_whole(report / TABLE, markdown(run)))
+                attempt(lambda: self._draw(outcome, plan, report))
 
     def _draw(self, outcome: Outcome, plan: Plan, report: Path) -> None:
         from ....figures.curves import divergence_figure

@@ -14,7 +14,7 @@ import typer
 
 from ....counted import counted
 from ....printable import printable
-from ...reporting import write_json
+from ...reporting import each_written, write_json
 from ...tables import matrix_console
 
 if TYPE_CHECKING:
@@ -187,11 +187,12 @@ def _tell(line: str) -> None:
 
 def tell_findings(findings: Findings, json_file: Path | None) -> None:
     """The report, and an exit status of 1 where it is not all well."""
-    write_json(json_file, findings.to_json())
-    if findings.nearest:
-        console = matrix_console()
-        console.print(_table(findings))
-    print("\n".join(map(printable, _lines(findings))))
+    with each_written() as attempt:
+        attempt(lambda: write_json(json_file, findings.to_json()))
+        if findings.nearest:
+            console = matrix_console()
+            console.print(_table(findings))
+        print("\n".join(map(printable, _lines(findings))))
     if not findings.holds:
         raise typer.Exit(1)
 

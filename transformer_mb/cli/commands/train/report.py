@@ -13,6 +13,27 @@ if TYPE_CHECKING:
     from ....training.job import Job
 
 
+def told_scores(job: Job, trained: Trained) -> Evaluation | None:
+    """Tell what came of a training, and give the scores of its validation, if there are any."""
+    from ...reporting import say, tell
+    from ..evaluate import described, score
+
+    if job.is_finished:
+        return None
+    scores = None
+    if job.validation is not None:
+        decoding = job.decoding
+        search = decoding.beam, decoding.length_penalty, decoding.coverage_penalty
+        scores = score(decoding.translator(trained.translator), job.validation, *search, job.recipe.validation_tokenize)
+    # Of a model that has learned little, translations are short and wrong: that BLEU is 0 then needs no reason.
+    lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
+    say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))
+    say(f"saved in {job.folder}")
+    if hint := little_learned(job, trained):
+        tell(hint)
+    return scores
+
+
 def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
     """The loss, the speed of what was trained now, and what the validation measured."""
     from ....counted import counted

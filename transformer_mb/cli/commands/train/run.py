@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,9 @@ from ... import options
 from ...counting import Counting
 from ...options import ALONE
 from .processes import of_several, said_by, started
+
+if TYPE_CHECKING:
+    from ....training.job import Job
 
 NAME = "train"
 
@@ -173,7 +176,7 @@ def data_files(data: Mapping[str, Any]) -> list[str]:
     return [data[name] for name in (*FILES, "vocabulary", "target_vocabulary", "tokenizer") if data.get(name)]
 
 
-def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None:
+def carry_out(job: Job, loss_curve: Path | None, json_file: Path | None) -> None:
     """Train, and tell what came of it."""
     from ....figures.curves import draw_losses
     from ....training import Progress, TrainingInterrupted, TrainingState
@@ -181,8 +184,8 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     from ....training.interruption import ENDINGS
     from ....training.own_files import marked
     from ....training.run import execute
-    from ...reporting import say, tell, write_json
-    from .report import closing_lines, little_learned, results
+    from ...reporting import each_written, say, write_json
+    from .report import results, told_scores
 
     def draw(state: TrainingState) -> None:
         draw_losses(loss_curve, [record.loss for record in state.history], job.recipe.normalization, marked(job.logs.identity))
@@ -194,25 +197,15 @@ def carry_out(job: Any, loss_curve: Path | None, json_file: Path | None) -> None
     try:
         trained = execute(job, signals=ENDINGS)
     except TrainingInterrupted as interrupted:
-        draw(interrupted.state)
         interrupted.args = (f"{interrupted} Continue with: transformer-mb train --out {job.folder} --resume",)
-        raise
-    draw(trained.state)
-    scores = None
-    if not job.is_finished:
-        if job.validation is not None:
-            from ..evaluate import described, score
-
-            decoding = job.decoding
-            search = decoding.beam, decoding.length_penalty, decoding.coverage_penalty
-            scores = score(decoding.translator(trained.translator), job.validation, *search, job.recipe.validation_tokenize)
-        # Of a model that has learned little, translations are short and wrong: that BLEU is 0 then needs no reason.
-        lines = described(scores, explain=scores.exact_match > 0.0) if scores else ()
-        say(*closing_lines(job, trained), *(f"validation {line}" for line in lines))
-        say(f"saved in {job.folder}")
-        if hint := little_learned(job, trained):
-            tell(hint)
-    write_json(json_file, results(job, trained, scores))
+        with each_written() as attempt:
+            state = interrupted.state
+            attempt(lambda: draw(state))
+            raise
+    with each_written() as attempt:
+        attempt(lambda: draw(trained.state))
+        scores = told_scores(job, trained)
+        attempt(lambda: write_json(json_file, results(job, trained, scores)))
 
 
 def validation_lines(job: Any) -> list[str]:
