@@ -24,14 +24,20 @@ def drawn(logits: mnp.ndarray, uniform: mnp.ndarray, truncation: Truncation) -> 
     """Ids [B] by logits [B, V] and numbers [B]: the first of the likeliest whose probabilities sum to more than the number."""
     logits = logits if np.dtype(logits.dtype) == np.float64 else npx.cast(logits, dtype="float32")
     size = logits.shape[-1]
-    # Which sorts stably where it sorts all: of equal logits the lowest id first.
-    falling, ids = npx.topk(logits, k=size, ret_typ="both", dtype="int32")
+    falling = npx.topk(logits, k=size, ret_typ="value")
     weights = mnp.exp((falling - falling[:, :1]) / truncation.temperature)
     weights = weights * (mnp.arange(size, ctx=logits.ctx) < truncation.top_k)
     before = mnp.cumsum(weights, axis=1) - weights
     weights = weights * (before < truncation.top_p * weights.sum(axis=-1, keepdims=True))
     total = mnp.cumsum(weights, axis=1)
-    place = (total <= uniform.astype(total.dtype)[:, None] * total[:, -1:]).astype("int32").sum(axis=-1)
+    place = _count(total <= uniform.astype(total.dtype)[:, None] * total[:, -1:])
     # Rounding may end the sum a little late, among tokens that were cut.
-    place = mnp.minimum(place, (weights > 0.0).astype("int32").sum(axis=-1) - 1)
-    return npx.pick(ids.astype("int32"), place.astype("int32"), axis=-1)
+    place = mnp.minimum(place, _count(weights > 0.0) - 1)
+    # MXNet sorts equal logits in any order. The lowest id is the first of them: so many that are equal come before the place.
+    chosen = npx.pick(falling, place, axis=-1)[:, None]
+    equal = mnp.cumsum((logits == chosen).astype("int32"), axis=1)
+    return _count(equal <= (place - _count(logits > chosen))[:, None])
+
+
+def _count(true: mnp.ndarray) -> mnp.ndarray:
+    return true.astype("int32").sum(axis=-1)

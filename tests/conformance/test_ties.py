@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from transformer_mb.decoding.sampling import Sampling
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
 from transformer_mb.registry import PLAIN_DTYPES, get_backend
 
@@ -55,8 +56,8 @@ def check_groups(backend, model, groups):
     logits[:, list(SUPPRESSED)] = -np.inf
     expected = np.argsort(-logits, axis=1, kind="stable")  # the highest first, of equal ones the lowest id
     np.testing.assert_array_equal(first_step(backend, model)[1], expected[:, :COUNT])
-    firsts = [row[0] if row else CONFIG.eos_id for row in backend.greedy(model, SOURCE, LENS, STEPS)]
-    assert firsts == expected[:, 0].tolist()
+    for rows in (backend.greedy(model, SOURCE, LENS, STEPS), backend.sample(model, SOURCE, LENS, STEPS, Sampling(top_k=1))):
+        assert [row[0] if row else CONFIG.eos_id for row in rows] == expected[:, 0].tolist()
 
 
 def searched(logits, length_penalty):
@@ -87,6 +88,27 @@ def test_all_logits_equal(vocabulary, backend32, tied_model):
     np.testing.assert_allclose(log_probs[:, :shown], -np.log(len(allowed)), rtol=1e-5)
     assert (log_probs[:, shown:] == -np.inf).all()
     assert backend32.greedy(model, SOURCE, LENS, STEPS) == [[2] * STEPS] * ROWS
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("vocabulary", [13, 40000])
+def test_tokens_are_drawn_from_the_lowest_of_equals(vocabulary, backend32, tied_model):
+    """Three fifths of the logits are equal, and what sorts them may leave them in any order."""
+    model = tied_model(backend32, vocabulary, bias=np.where(np.arange(vocabulary) % 5 < 3, 0.5, -0.5))
+    drawn = [backend32.sample(model, SOURCE, LENS, STEPS, Sampling(top_k=3, seed=seed)) for seed in range(8)]
+    assert {token for rows in drawn for row in rows for token in row} == {2, 5, 6}
+
+
+def test_ties_in_products_of_whole_numbers(backend32, tied_model):
+    """Where a backend has them: its output layer and its steps are then others."""
+    if getattr(backend32, "_to_int8", None) is not None:
+        model = backend32.quantized(tied_model(backend32, 13, bias=0.5))
+        np.testing.assert_array_equal(first_step(backend32, model)[1], [[2, 3, 5, 6, 7]] * ROWS)
+        for rows in (
+            backend32.greedy(model, SOURCE, LENS, STEPS),
+            backend32.sample(model, SOURCE, LENS, STEPS, Sampling(top_k=1)),
+        ):
+            assert rows == [[2] * STEPS] * ROWS
 
 
 @pytest.mark.two_bytes
