@@ -61,6 +61,8 @@ def bisect(experiment: Any, ask: Ask, dump: Path | None = None, rows: Iterable[s
         dump: inputs and outputs of every sublayer go there as safetensors.
         rows: those of the experiment that failed; where none of them is of gradients, none is looked at.
     """
+    if setting := experiment.request.spec.get("setting"):
+        ask = partial(_told, ask, setting)
     request = _forward(experiment.request)
     nodes = examine(request, ask, dump, experiment.request)
     first = next((node.path for node in nodes if node.failed), None)
@@ -81,6 +83,11 @@ def bisect(experiment: Any, ask: Ask, dump: Path | None = None, rows: Iterable[s
     lines.append(f"every sublayer is right by itself, backward too: the difference is {unseen}, or in the embeddings")
     # Without a sublayer the same gradients are off.
     return "; ".join(line.partition(":")[0] for line in worst), "\n".join([*lines, *worst])
+
+
+def _told(ask: Ask, setting: str, request: Request) -> Arrays:
+    """What the experiment was asked with."""
+    return ask(replace(request, spec={**request.spec, "setting": setting}))
 
 
 def _forward(request: Request) -> Request:

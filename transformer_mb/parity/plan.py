@@ -12,6 +12,7 @@ from .ladder import LADDER
 from .rows.accumulated_training import accumulated_experiments
 from .rows.attention_kernels import kernel_experiments
 from .rows.caches import cached_experiments
+from .rows.drawn_thresholds import is_tiny, with_drawn_thresholds
 from .rows.drawn_training import training_experiments
 from .rows.fast_steps import fast_experiments
 from .rows.hand_over import HandOverRun, HandOverStart
@@ -40,9 +41,12 @@ class Plan:
         self.job = make_job(selection.data, selection.seed)
         self.recording = Recording(self.job)
         self.free: dict[str, FreeRunning] = {}
-        every = [experiment for dtype in selection.dtypes for experiment in self._experiments(dtype, backends)]
+        drawn = [experiment for dtype in selection.dtypes for experiment in self._experiments(dtype, backends)]
+        every = with_drawn_thresholds(drawn, selection.seed)
         # float64 last: JAX computes the others differently too once its switch for it is on, which is the whole process's.
-        self.experiments = sorted(self._taken(every, backends), key=lambda experiment: experiment.dtype == "float64")
+        # And what is tiny last in its dtype, since JAX forgets its programs around it.
+        order = {experiment: (experiment.dtype == "float64", is_tiny(experiment)) for experiment in every}
+        self.experiments = sorted(self._taken(every, backends), key=order.__getitem__)
         self.controls: dict[Experiment, list[Control]] = {}
         self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:

@@ -18,6 +18,7 @@ from .making import Spec, batch_of, continued_trainer, masks_of, model_of, train
 from .messages import Arrays, Request, named, under, with_arrays
 from .native_dtypes import recorded_dtypes, with_dtypes
 from .own_masks import masks
+from .thresholds import TINY, tiny
 
 Answer = dict[str, np.ndarray]
 
@@ -245,4 +246,6 @@ def compute(backend: Backend, request: Request) -> Answer:
 
 
 def _told(backend: Backend, setting: str | None) -> AbstractContextManager[None]:
+    if setting == TINY:
+        return tiny(backend.name)
     return nullcontext() if setting is None else backend.gpu_settings[setting]()

@@ -14,13 +14,14 @@ from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...trainer import Batch, Trainer
 from .messages import Arrays, under
+from .thresholds import told
 
 Spec = Mapping[str, Any]
 
 
 def model_of(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
     """As if it were new: many requests are for a model of the same configuration, and what a framework made for it is kept."""
-    native = _empty(backend, TransformerConfig.from_dict(dict(config)))
+    native = _empty(backend, TransformerConfig.from_dict(dict(config)), told())
     if hasattr(native, "train"):  # the mode in which a new one is, where it has any
         native.train()
     backend.set_weights(native, under("weights", arrays))
@@ -28,7 +29,7 @@ def model_of(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any
 
 
 @lru_cache(maxsize=32)
-def _empty(backend: Backend, config: TransformerConfig) -> Any:
+def _empty(backend: Backend, config: TransformerConfig, setting: str | None) -> Any:
     return backend.create_empty(config)
 
 

@@ -40,7 +40,7 @@ class Search:
 
     ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: where it is not ``STEPS`` every hypothesis is cut there.
     ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none. ``sharpness``: of the attention to the
-    source. ``repeats``: see ``decoding.decode``.
+    source. ``repeats``: see ``decoding.decode``. ``setting``: of the backend, in which it is asked.
     """
 
     config: TransformerConfig
@@ -53,6 +53,7 @@ class Search:
     rows: int = ROWS
     sharpness: float = 1.0
     repeats: int = 0
+    setting: str | None = None
 
     @property
     def cut(self) -> bool:
@@ -72,6 +73,7 @@ class Search:
             "coverage_penalty": self.coverage_penalty,
             "repeats": self.repeats,
             "mistake": None,
+            "setting": self.setting,
         }
 
     @property
