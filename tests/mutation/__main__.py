@@ -1,4 +1,4 @@
-"""The mutation score: mistakes made mechanically in the backends' files, and which of them the parity matrix sees.
+"""The mutation score: mistakes made mechanically in the backends' files and what they share, and which the matrix sees.
 
 python -m tests.mutation [--backends torch,numpy] [--files attention.py] [--number 120 | --all] [--seeds 0,1]
 """
@@ -21,7 +21,7 @@ from .engine import Engine
 from .mutants import Mutant, all_mutants, sample
 from .report import HEAD, by_file, printed, summary
 from .results import Results
-from .sources import BACKENDS, ROOT
+from .sources import PARTS, ROOT
 from .together import judged
 
 
@@ -31,7 +31,7 @@ def _names(text: str) -> list[str]:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--backends", type=_names, default=list(BACKENDS), help="names with commas (default: all)")
+    parser.add_argument("--backends", type=_names, default=list(PARTS), help="names with commas (default: all, and shared)")
     parser.add_argument("--files", type=_names, help="names of files with commas, such as attention.py (default: all)")
     parser.add_argument("--number", type=int, default=120, help="mistakes per backend (default: 120)")
     parser.add_argument("--all", action="store_true", help="every mistake there is")
@@ -42,8 +42,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "mutants" / "mutants.json", help="where results go")
     parser.add_argument("--jobs", type=int, default=1, help="backends at a time (default: 1)")
     chosen = parser.parse_args()
-    if unknown := [name for name in chosen.backends if name not in BACKENDS]:
-        parser.error(f"--backends must be of {', '.join(BACKENDS)}, got {', '.join(unknown)}.")
+    if unknown := [name for name in chosen.backends if name not in PARTS]:
+        parser.error(f"--backends must be of {', '.join(PARTS)}, got {', '.join(unknown)}.")
     return chosen
 
 

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -35,9 +35,14 @@ from transformer_mb.registry import EVERY_DTYPE, PLAIN_DTYPES, load_backend_clas
 
 from .executed import Executed
 from .frameworks import COMPILED, DETACH, forget, prepare
-from .sources import ROOT
+from .sources import ROOT, SHARED, judge_of, module
 
 STEPS = 3  # of a training, one by one, in each dtype
+# What is imported anew with what all share, since it took something from there.
+ABOVE = tuple(
+    f"transformer_mb.{name}"
+    for name in ("backend", "native_backend", "trainer", "decoding", "positions", "masks", "distributed")
+)
 # Imported once: what it does to its framework can be done once.
 KEPT = ("transformer_mb.backends.mxnet.shim",)
 # An experiment may take so many times its usual seconds, and some more, before it counts as hanging.
@@ -67,40 +72,46 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 class Package:
-    """The modules of a backend's package: as they are, or with the text of some files replaced."""
+    """The modules of a backend's package, or of what all share: as they are, or with the text of some files replaced."""
 
-    def __init__(self, backend: str):
-        self.name = f"transformer_mb.backends.{backend}"
-        self.backend = backend
-        load_backend_class(backend)
+    def __init__(self, part: str):
+        self.part, self.backend = part, judge_of(part)
+        self.names = (f"transformer_mb.backends.{self.backend}", *(ABOVE if part == SHARED else ()))
+        load_backend_class(self.backend)
         self.original = self._loaded()
         self.replaced: dict[str, str] = {}
         sys.meta_path.insert(0, self)  # type: ignore[arg-type]
 
     def _loaded(self) -> dict[str, Any]:
-        ours = (self.name, f"{self.name}.")
-        return {name: module for name, module in sys.modules.items() if name == ours[0] or name.startswith(ours[1])}
+        ours = tuple(f"{name}." for name in self.names)
+        return {name: loaded for name, loaded in sys.modules.items() if f"{name}.".startswith(ours)}
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name not in self.replaced:
             return None
-        file = str(ROOT / "transformer_mb" / "backends" / self.backend / f"{name.rpartition('.')[2]}.py")
+        file = str(ROOT / f"{name.replace('.', '/')}.py")
         return spec_from_file_location(name, file, loader=_Replacing(name, file, self.replaced[name]))
 
     def anew(self, texts: Mapping[str, str] | None = None) -> Any:
         """The class of the backend, imported anew, some files having other texts. ``restore`` is to follow."""
-        self.replaced = {f"{self.name}.{file.removesuffix('.py')}": text for file, text in (texts or {}).items()}
-        for name in self._loaded():
-            if name not in KEPT:
-                del sys.modules[name]
+        self.replaced = {module(self.part, file): text for file, text in (texts or {}).items()}
+        self._forget(KEPT)
         return load_backend_class(self.backend)
 
     def restore(self) -> None:
         self.replaced = {}
-        for name in self._loaded():
-            del sys.modules[name]
+        self._forget()
         sys.modules.update(self.original)
-        setattr(sys.modules["transformer_mb.backends"], self.backend, self.original[self.name])
+        for name, original in self.original.items():
+            package, _, leaf = name.rpartition(".")
+            setattr(sys.modules[package], leaf, original)
+
+    def _forget(self, but: Sequence[str] = ()) -> None:
+        for name in self._loaded().keys() - set(but):
+            del sys.modules[name]
+            package, _, leaf = name.rpartition(".")
+            if package in sys.modules:
+                vars(sys.modules[package]).pop(leaf, None)
 
 
 class _Replacing(SourceFileLoader):
@@ -128,12 +139,13 @@ def answerer(label: str, backends: dict[str, Any]) -> Callable[[Request], Any]:
 class Judge:
     """The experiments of the matrix for one backend, of all seeds that were asked for."""
 
-    def __init__(self, backend: str, selection: dict[str, Any], seeds: list[int]):
-        self.backend = backend
+    def __init__(self, part: str, selection: dict[str, Any], seeds: list[int]):
+        self.part, self.backend = part, judge_of(part)
+        backend = self.backend
         for dtype in EVERY_DTYPE:  # before any mistake is made: for NumPy this is the very package
             reference.backend(dtype)
         prepare(backend)
-        self.package = Package(backend)
+        self.package = Package(part)
         loaded = load_backend_class(backend)
         self.dtypes = [dtype for dtype in EVERY_DTYPE if dtype in loaded.dtypes and dtype in selection["dtypes"]]
         self.original = {dtype: loaded(dtype=dtype) for dtype in self.dtypes}
@@ -177,7 +189,7 @@ class Judge:
 
     def record(self, tell: Callable[[dict[str, Any]], None]) -> None:
         """Tells of each experiment its cell, its seconds and the lines that it executes; first of the import."""
-        with Executed(self.backend) as executed:
+        with Executed(self.part) as executed:
             self.package.anew()
         self.package.restore()
         tell({"imported": executed.lines, "dtypes": self.dtypes, "count": len(self.experiments)})
@@ -194,7 +206,7 @@ class Judge:
         dtype = self.experiments[number][0].dtype
         backends = {dtype: self.package.anew()(dtype=dtype)} if compiled else self.original
         began = time.perf_counter()
-        with Executed(self.backend) as executed:
+        with Executed(self.part) as executed:
             again = self.first_wrong(number, backends)
         self.seconds[number] = time.perf_counter() - began
         self.package.restore()
@@ -253,10 +265,10 @@ def _short(plan: Plan, backend: str) -> list[Experiment]:
     return taken + [run for run in runs if all(map(selection.takes, run.cells(backend)))]
 
 
-def serve(channel: Any, backend: str, selection: dict[str, Any], seeds: list[int], record: bool) -> None:
+def serve(channel: Any, part: str, selection: dict[str, Any], seeds: list[int], record: bool) -> None:
     """Tells what it recorded, then answers one mistake after the other until the channel closes."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    judge = Judge(backend, selection, seeds)
+    judge = Judge(part, selection, seeds)
     builtins.detached = DETACH  # type: ignore[attr-defined]  # what ``cut_gradient`` writes into a file
     if record:
         judge.record(lambda what: channel.send(json.dumps(what)))

@@ -1,4 +1,4 @@
-"""Five mistakes of the kind that written cases let pass, planted into the torch backend by hand.
+"""Five mistakes of the kind that written cases let pass, planted into the torch backend by hand; and one change that is none.
 
 None of them is a slip of one token: each is right for the sizes and switches that somebody wrote down, and wrong for others.
 """
@@ -56,6 +56,8 @@ PLANTED = (
         "pass",
     ),
 )
+# Whatever the numbers, a sum of two is the same the other way round: who fails this one fails anything.
+NO_MISTAKE = Planted("a sum the other way round", "normalization.py", "Z = X + self.dropout(Y)", "Z = self.dropout(Y) + X")
 
 
 def planted_mutant(planted: Planted) -> Mutant:

@@ -23,6 +23,9 @@ failed by its numbers), *survived* (all cells passed), or is *equivalent* (the c
 - The *mutation score*, as it is usually counted, takes an exception for a kill:
   (raised + killed) / (raised + killed + survived).
 
+Behind each share, in percent, what the score of all mistakes is likely to be (Wilson's interval, 95 %). *Shared* are the files
+that all backends compute with, judged by NumPy's cells, whose reference has code of its own for them.
+
 What the first cells do not kill is judged by the others together with more such mistakes, one in each function; where a cell
 fails, each of them is judged by it alone. One mistake may so hide another, and the scores be too low, never too high.
 """

@@ -11,9 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scipy.stats import binomtest
+
 from .engine import Verdict
 from .equivalent import EQUIVALENT
 from .mutants import Mutant
+from .sources import judge_of
 
 KILLED, SURVIVED, EQUAL = "killed", "survived", "equivalent"
 
@@ -53,7 +56,7 @@ class Record:
 
 
 def _refusals(backend: str) -> tuple[str, ...]:
-    return tuple(f"{backend} {what}" for what in ("raised", "could not be made", "did not answer"))
+    return tuple(f"{judge_of(backend)} {what}" for what in ("raised", "could not be made", "did not answer"))
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Score:
 
 
 class Share(NamedTuple):
-    """So many of all."""
+    """So many of all: of a sample, so that what all of them would give lies in an interval (Wilson 1927, 95 %)."""
 
     part: int
     whole: int
@@ -89,7 +92,10 @@ class Share(NamedTuple):
 
     @property
     def percent(self) -> str:
-        return f"{100.0 * self.part / self.whole:.0f} % ({self.text})" if self.whole else "-"
+        if not self.whole:
+            return "-"
+        low, high = binomtest(self.part, self.whole).proportion_ci(0.95, "wilson")
+        return f"{100.0 * self.part / self.whole:.0f} % ({self.text}; {100.0 * low:.0f} to {100.0 * high:.0f})"
 
 
 def score(records: Iterable[Record]) -> Score:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BACKENDS = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
+# What all backends share and compute with, judged by NumPy's cells: the reference has code of its own for it.
+SHARED = "shared"
+PARTS = (*BACKENDS, SHARED)
 
 # Files without mathematics of the layers.
 FILES_LEFT_OUT = {
@@ -17,7 +20,12 @@ FILES_LEFT_OUT = {
     "given.py": "refuses what a caller gives wrongly; tests/conformance/test_bad_*.py hold it",
     "numpy/rounding.py": "what the verdict measures two-byte formats by; tests/parity/test_rounding.py holds it",
     "mxnet/shim.py": "makes MXNet importable, once for a process; tests/native/test_mxnet.py holds it",
+    "shared/decoding/ensemble.py": "of several models, which no cell has; tests/conformance/test_rows_apart.py holds it",
+    "shared/decoding/inputs.py": "refuses what a caller gives wrongly; tests/conformance/test_bad_*.py hold it",
+    "shared/training/schedules.py": "no cell has a schedule; tests/core/test_training_loop.py holds it",
+    "shared/checkpoint/averaging.py": "no cell averages; tests/core/test_average.py holds it",
 }
+UNASKED = ("training/schedules.py", "checkpoint/averaging.py")  # what all share too, and no cell asks for
 FUNCTIONS_LEFT_OUT = {
     "extra_repr": "is shown, not computed with; tests/conformance/test_representation.py holds it",
     "__repr__": "is shown, not computed with; tests/conformance/test_representation.py holds it",
@@ -50,6 +58,21 @@ KEYWORDS_LEFT_OUT = ("device", "fused", "strict", "copy", "ctx", "place", "name"
 CHECKS = re.compile(r"_?(check|refuse)_\w+|floats|lengths|token_ids|attention_mask|refuse\w*")
 
 
+def folder(part: str) -> Path:
+    return ROOT / "transformer_mb" if part == SHARED else ROOT / "backends" / part
+
+
+def judge_of(part: str) -> str:
+    """The backend whose cells judge its mistakes."""
+    return "numpy" if part == SHARED else part
+
+
+def module(part: str, name: str) -> str:
+    """The full name of the module in a file."""
+    inside = "" if part == SHARED else f"backends.{part}."
+    return f"transformer_mb.{inside}{name.removesuffix('.py').replace('/', '.')}"
+
+
 def called(node: ast.AST) -> str:
     """The last name of what a call calls; empty for another node."""
     if not isinstance(node, ast.Call):
@@ -74,7 +97,7 @@ class Source:
 
     def __init__(self, backend: str, name: str, text: str | None = None):
         self.backend, self.name = backend, name
-        self.path = ROOT / "backends" / backend / f"{name}"
+        self.path = folder(backend) / name
         self.text = self.path.read_text() if text is None else text
         self.tree = ast.parse(self.text)
 
@@ -177,7 +200,14 @@ def _left_alone(node: ast.AST) -> bool:
     return CHECKS.fullmatch(called(node)) is not None or called(node) in FUNCTIONS_LEFT_OUT
 
 
-def sources(backend: str) -> list[Source]:
-    """The files of a backend in which mistakes are made."""
-    names = sorted(path.name for path in (ROOT / "backends" / backend).glob("*.py"))
-    return [Source(backend, name) for name in names if not {name, f"{backend}/{name}"} & FILES_LEFT_OUT.keys()]
+def sources(part: str) -> list[Source]:
+    """The files of a backend, or of what all share, in which mistakes are made."""
+    return [Source(part, name) for name in names(part) if not {name, f"{part}/{name}"} & FILES_LEFT_OUT.keys()]
+
+
+def names(part: str) -> list[str]:
+    """Of its files, within its folder."""
+    if part != SHARED:
+        return sorted(path.name for path in folder(part).glob("*.py"))
+    decoding = sorted(f"decoding/{path.name}" for path in (folder(part) / "decoding").glob("[!_]*.py"))
+    return ["masks.py", "positions.py", "trainer.py", *decoding, "distributed/shares.py", *UNASKED]

@@ -8,10 +8,10 @@ import pytest
 from mutation.engine import Engine
 from mutation.equivalent import EQUIVALENT
 from mutation.mutants import all_mutants, mutants_of, sample
-from mutation.planted import PLANTED, SEEDS, planted_mutant
+from mutation.planted import NO_MISTAKE, PLANTED, SEEDS, planted_mutant
 from mutation.report import page, score_table
 from mutation.results import KILLED, SURVIVED, records
-from mutation.sources import BACKENDS, ROOT, Source
+from mutation.sources import PARTS, ROOT, Source
 from mutation.survivors import SURVIVORS
 
 from transformer_mb.registry import EVERY_DTYPE
@@ -68,7 +68,7 @@ def test_checks_messages_and_documentation_stay(short):
             assert line in mutant.text
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", PARTS)
 def test_every_mistake_compiles_and_has_a_name_of_its_own(backend):
     mutants = all_mutants(backend)
     assert len(mutants) > 500 and len({mutant.key for mutant in mutants}) == len(mutants)
@@ -138,3 +138,24 @@ def test_what_was_planted_by_hand_is_caught(planted, planting):
     verdict = planting.judge_by(planted_mutant(planted), asked)
     print(f"{planted.name}: {verdict.status} by {verdict.cell}: {verdict.said}")
     assert verdict.status == KILLED and "did not answer" not in verdict.said
+
+
+def test_a_change_that_is_no_mistake_survives(planting):
+    asked = [number for number, cells in enumerate(planting.cells) if cells[0].startswith("layer forward: decoder block")]
+    verdict = planting.judge_by(planted_mutant(NO_MISTAKE), asked)
+    assert (verdict.status, verdict.ran) == (SURVIVED, len(asked)) and len(asked) > 10
+
+
+SHARED_MISTAKES = ("np.power(20000.0, ", "(10.0 + max(length, 1)) / 6.0")
+
+
+def test_what_all_backends_share_is_judged_by_numpys_cells():
+    """Whose reference computes positions and searches by itself."""
+    cells = {"dtypes": ("float64",), "cases": ["beam tokens: d2l*", "layer forward: positions*"]}
+    engine = Engine("shared", cells, (0,), record=False)
+    mistakes = [[one for one in all_mutants("shared") if change in one.key] for change in SHARED_MISTAKES]
+    try:
+        fates = [engine.judge_by(mistake, [*range(len(engine.cells))]).status for (mistake,) in mistakes]
+    finally:
+        engine.stop()
+    assert fates == [KILLED, KILLED]

@@ -36,6 +36,7 @@ def test_every_mistake_of_a_search_is_looked_for():
         "no coverage penalty",
         "coverage of the next row",
         "no prefix",
+        "positions that move",
         "a prefix that is written but not read",
         "caches that do not follow their hypotheses",
         "the last of equal logits",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -132,23 +133,41 @@ def cached(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray
     """
     native = model_of(backend, spec["config"], arrays)
     batch, padding = under("batch", arrays), arrays.get("left_padding")
-    states, lens = None, batch.get("source_valid_lens")
-    if native.config.has_encoder:
-        states = backend.encode(native, batch["source"], lens)
-    state = backend.apply(native.decoder.init_state, states, lens, spec["max_steps"], padding)
-    logits = []
-    for count, piece in enumerate(np.split(batch["target_in"], np.cumsum(spec["pieces"])[:-1], axis=1), 2):
-        output, state = backend.apply(native.decoder, piece, state, need_weights=count == len(spec["pieces"]))
-        logits.append(output)
-    whole = made_of(logits, np.concatenate(logits, axis=1))
+    source, lens = batch.get("source"), batch.get("source_valid_lens")
+    whole = _in_pieces(backend, native, source, lens, batch["target_in"], spec["pieces"], spec["max_steps"], padding)
     if padding is not None:
         whole[np.arange(whole.shape[1]) < padding[:, None]] = 0.0
     check_mode(native)
     return {"logits": whole, **kept_unasked(native.decoder)}
 
 
+def _in_pieces(
+    backend: Backend,
+    native: Any,
+    source: np.ndarray | None,
+    lens: np.ndarray | None,
+    target: np.ndarray,
+    pieces: Sequence[int],
+    max_steps: int,
+    padding: np.ndarray | None = None,
+) -> np.ndarray:
+    """[B, T, V]: of a target that is fed to the decoder in pieces of these lengths."""
+    states = None if source is None else backend.encode(native, source, lens)
+    state = backend.apply(native.decoder.init_state, states, lens, max_steps, padding)
+    logits = []
+    for count, piece in enumerate(np.split(target, np.cumsum(pieces)[:-1], axis=1), 2):
+        output, state = backend.apply(native.decoder, piece, state, need_weights=count == len(pieces))
+        logits.append(output)
+    return made_of(logits, np.concatenate(logits, axis=1))
+
+
 def _logits_of_steps(backend: Backend, native: Any, source: np.ndarray, lens: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """[B, steps, V]: of a decoder alone, whose prompts the target begins with, those after each row's prompt."""
+    """[B, steps, V]: of a decoder alone, whose prompts the target begins with, those after each row's prompt.
+
+    Of the book's decoding, which is another one than its whole forward pass, by one step after the other.
+    """
+    if native.config.compat_decode == "d2l":
+        return _in_pieces(backend, native, source, lens, target, [1] * target.shape[1], target.shape[1])
     if native.config.has_encoder:
         return backend.logits(native, source, target, lens)
     logits = backend.logits(native, None, target)

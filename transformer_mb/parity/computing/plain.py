@@ -57,8 +57,18 @@ class _Plainly:
         width = None if beam == 1 else beam
         return [[found] for found in self._search(model, source, lens, max_steps, width, length_penalty, **options).run()]
 
-    def _search(self, *given: Any, **options: Any) -> PlainSearch:
-        return PlainSearch(self, *given, **options)  # type: ignore[arg-type]  # it is mixed into a backend
+    def _search(self, model: Any, *given: Any, **options: Any) -> PlainSearch:
+        if model.config.compat_decode == "d2l":
+            model = self._at_position_0(model)
+        return PlainSearch(self, model, *given, **options)  # type: ignore[arg-type]  # it is mixed into a backend
+
+    def _at_position_0(self, model: Any) -> Any:
+        """As the book's predictor feeds its decoder: one token after the other, each at position 0."""
+        copy = self.create_empty(model.config.replace(compat_decode="correct"))  # type: ignore[attr-defined]
+        self.set_weights(copy, self.get_weights(model))  # type: ignore[attr-defined]
+        layer = copy.decoder.pos_encoding
+        layer.P = np.repeat(layer.P[model.config.position_offset][None], len(layer.P), axis=0)
+        return copy
 
     def _place(self, module: Any) -> Any:
         """What positions add is a table that a layer makes when it is made."""

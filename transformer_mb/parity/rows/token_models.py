@@ -93,6 +93,8 @@ class Search:
         if self.prefixed:
             wrong["no prefix"] = {"mistake": "no prefix"}
             wrong["a prefix that is written but not read"] = {"mistake": "prefix not read"}
+        if self.config.compat_decode == "d2l":
+            wrong["positions that move"] = {"config": {**self.config.to_dict(), "compat_decode": "correct"}}
         if self.ties:
             wrong["the last of equal logits"] = {"mistake": "the last of equal logits"}
         if self.config.suppress_ids and not self.config.tie_output:  # tied, tokens repeat themselves: few others ever win

@@ -196,12 +196,14 @@ def _errors(got: Arrays, expected: Arrays) -> Errors:
 
 
 def special_searches(beam: int | None) -> dict[str, Search]:
-    """Forced prefixes; where hypotheses are compared, a coverage penalty, and a length penalty that makes the longest win.
+    """Forced prefixes; greedily the book's decoding; where hypotheses are compared, penalties.
 
-    A sharp attention leaves words nothing.
+    A length penalty makes the longest win; a sharp attention leaves words nothing to the penalty on coverage.
     """
     searches = {"forced prefixes": Search(TIED, beam, prefixed=True)}
-    if beam is not None:
+    if beam is None:
+        searches["the book's decoding"] = Search(CASES["d2l"].replace(compat_decode="d2l"), beam, rows=3)
+    else:
         searches["coverage penalty"] = Search(CASES["d2l"], beam, coverage_penalty=0.6)
         searches["one row, long ones win"] = Search(CASES["d2l"], beam, length_penalty=2.0, rows=1)
         searches["coverage penalty, sharp attention"] = replace(searches["coverage penalty"], sharpness=60.0)
