@@ -22,7 +22,7 @@ ARRAYS = [
 def made(array):
     """Of each row the place of its value in each setting."""
     places = {name: list(range(size)) for name, size in array.sizes}
-    rows = make(places, constraints=[apart(*pair) for pair in impossible(array)])
+    rows = make(places, strength=array.strength, constraints=[apart(*pair) for pair in impossible(array)])
     order = stream("covering", array.name).permutation(len(rows))
     return [[rows[i][name] for name in array.settings] for i in order]
 

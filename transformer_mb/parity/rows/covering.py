@@ -1,7 +1,7 @@
-"""Few combinations of many settings in which every pair of values occurs, and the share of them that a seed runs.
+"""Few combinations of many settings in which every pair of values occurs, of few settings every three values.
 
-The combinations lie in covering_arrays.json. ``python tests/parity/make_covering_arrays.py`` makes them, with covertable, which
-takes seconds and is not needed to read them.
+A seed runs a share of them. They lie in covering_arrays.json; ``python tests/parity/make_covering_arrays.py`` makes them, with
+covertable, which takes seconds and is not needed to read them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from ...errors import ParityError
 
 Row = dict[str, Any]
+FEW = 13  # settings: three values of each that meet take four times as many combinations as two
 STORED = Path(__file__).with_name("covering_arrays.json")
 
 
@@ -34,7 +35,7 @@ class CoveringArray:
     """Settings with their values, the usual one first.
 
     ``possible`` says of a row that holds two settings alone whether these two values can go together; the array is made of
-    such pairs. Whichever seeds follow one another, ``seeds_for_all(share)`` of them run every pair.
+    such pairs. Whichever seeds follow one another, ``seeds_for_all(share)`` of them run every pair, or every three.
     """
 
     name: str
@@ -51,6 +52,11 @@ class CoveringArray:
                 "python tests/parity/make_covering_arrays.py."
             )
         return [{name: self.settings[name][i] for (name, _), i in zip(self.sizes, row, strict=True)} for row in made["rows"]]
+
+    @property
+    def strength(self) -> int:
+        """How many values meet in every way."""
+        return 3 if len(self.settings) <= FEW else 2
 
     @property
     def sizes(self) -> list[list[Any]]:
