@@ -25,6 +25,7 @@ from transformer_mb.trees import map_leaves
 
 from . import (
     attention,
+    compilation,
     compiled,
     decoder,
     decoding,
@@ -184,7 +185,7 @@ class JAXBackend(NativeBackend):
         self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
         batch, masks = map_leaves(self._tensor, (batch, dropout_masks))
-        compared = compiled.compiled(_loss_and_gradients, 2, self.device.platform)
+        compared = compilation.compiled(_loss_and_gradients, 2, self.device.platform)
         total, gradients = compared(compiled.Structure(loss), *compiled.split(model), batch, masks)
         return float(total), _gradients(model, gradients)
 

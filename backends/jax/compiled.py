@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from jax import Array
 from transformer_mb.machine.compilation_cache import compilation_cache
 
 from .attention import DotProductAttention
+from .compilation import SOME_SIZE, compiled, runs_seldom
 from .weights import held_by, named_layers, named_parameters
 
 _traced_since_counted = False
@@ -77,6 +76,7 @@ class Structure:
     def __init__(self, module: nnx.Module):
         self.graphdef, state = nnx.split(module)
         self.state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), state)
+        self.runs_seldom = runs_seldom(jax.tree.leaves(state))
         self.hash = hash(self.graphdef)
 
     def __hash__(self) -> int:
@@ -144,41 +144,10 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
     return known.structure, known.values()
 
 
-# What is compared, and not trained with, runs once a program, and XLA's CPU compiler takes most of its time in LLVM: a model's
-# loss and gradients compile in a seventh of the time so.
-QUICKLY = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
-# What evaluates a model of some size may run often: in three fifths of the time, and at base size it runs as fast.
-READILY = {"xla_backend_optimization_level": 1}
-_SOME_SIZE = 1 << 20  # numbers
-
-
-@lru_cache
-def compiled(function: Callable[..., Any], static: int, platform: str, quickly: bool = True) -> Callable[..., Any]:
-    """A function of ``static`` constants and then arrays; on a CPU compiled in little time, unless XLA_FLAGS says how."""
-    told = platform != "cpu" or "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
-    options = {} if told else {name: value for name, value in (QUICKLY if quickly else READILY).items() if _known(name, value)}
-    return jax.jit(function, static_argnums=tuple(range(static)), compiler_options=options or None)
-
-
-@cache
-def _known(option: str, value: Any) -> bool:
-    """Whether this version's compiler has the option: some came late, and some have gone."""
-    try:
-        jax.jit(operator.neg, compiler_options={option: value})(np.zeros(()))
-    except jax.errors.JaxRuntimeError:
-        return False
-    return True
-
-
 def evaluate(function: Callable[..., Any], module: nnx.Module, platform: str, arrays: Sequence[Any]) -> Any:
     """function(module, *arrays) in evaluation mode, the module being left as it is."""
     structure, values = split(module)
-    small = sum(value.size for value in values.values()) < _SOME_SIZE
+    small = sum(value.size for value in values.values()) < SOME_SIZE
     return compiled(_evaluate, 2, platform, quickly=small)(function, structure, values, *arrays)
 
 

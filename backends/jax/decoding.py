@@ -15,6 +15,7 @@ from transformer_mb.decoding.inputs import DecodingInputs, room
 from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
+from .compilation import Program
 from .compiled import Structure, product_precision, split
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
@@ -40,7 +41,7 @@ def _generated(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, tr
     return _generate(*split(model), inputs, size, max_steps, truncation)
 
 
-@partial(jax.jit, static_argnums=(0, 3))
+@partial(Program, static_argnums=(0, 3))
 def _generate(
     structure: Structure,
     values: dict[str, Array],
@@ -139,7 +140,7 @@ class BeamDecoder:
         return np.asarray(self.weights, np.float64)
 
 
-@partial(jax.jit, static_argnums=(0, 3, 4))
+@partial(Program, static_argnums=(0, 3, 4))
 def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int, beam: int) -> list[Any]:
     model = structure.module(values)
     model.eval()
@@ -147,7 +148,7 @@ def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInput
         return _start(model, inputs, max_steps, beam)
 
 
-@partial(jax.jit, static_argnums=(0, 5, 6), donate_argnums=2)
+@partial(Program, static_argnums=(0, 5, 6), donate_argnums=2)
 def _beam_step(
     structure: Structure,
     values: dict[str, Array],

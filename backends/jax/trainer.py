@@ -16,7 +16,8 @@ from jax import Array
 from transformer_mb.distributed import Share
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compiled import Structure, at_least_float32, compiled, product_precision, split
+from .compilation import Program, compiled
+from .compiled import Structure, at_least_float32, product_precision, split
 from .dropout import injected_dropout, seeded_dropout
 from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
@@ -141,7 +142,7 @@ def _key(seed: int) -> Array:
     return jax.random.fold_in(key, high) if high else key
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+@partial(Program, static_argnums=(0, 1), donate_argnums=2)
 def _step(
     structure: Structure,
     options: TrainerOptions,
@@ -157,7 +158,7 @@ def _step(
     )
 
 
-@partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+@partial(Program, static_argnums=(0, 1), donate_argnums=2)
 def _add(
     structure: Structure, options: TrainerOptions, sums: dict[str, Array], values: dict[str, Array], inputs: _Inputs
 ) -> tuple[Array, dict[str, Array]]:

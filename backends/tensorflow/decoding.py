@@ -177,10 +177,10 @@ def _start(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int | tf.Te
     return _reordered(state, tf.repeat(tf.range(tf.shape(inputs.tokens)[0]), beam))
 
 
-def _complete(model: EncoderDecoder, inputs: DecodingInputs, state: list[Any]) -> list[Any]:
+def _complete(model: EncoderDecoder, inputs: DecodingInputs, state: list[Any], beam: int = 1) -> list[Any]:
     """With nothing left to allocate or to project, as a loop wants its state: a first step outside would be traced too."""
     enc_outputs, valid_lens, caches = state
-    sizes = tf.shape(inputs.tokens)[0], 1, model.config.num_hiddens
+    sizes = tf.shape(inputs.tokens)[0] * beam, 1, model.config.num_hiddens
     step = tf.zeros(sizes, model.decoder.compute_dtype)  # of any numbers: only its form is looked at
     complete = []
     for block, cache in zip(model.decoder.blks, caches, strict=True):
@@ -204,7 +204,9 @@ class BeamDecoder:
         self.model = model
         # What is compiled keeps no weights.
         self.run = partial(_beam_step, model, attend=True) if attend else _compile(_beam_step, model, _programs_of(model))
-        self.state = _start(model, inputs, max_steps, beam)
+        start = _start(model, inputs, max_steps, beam)
+        # Complete, or the first step would be a program of its own.
+        self.state = _complete(model, inputs, start, beam) if inputs.prompt is None else start
 
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         best, ids, _ = self._stepped(tokens, count)

@@ -1,12 +1,14 @@
 """What JAX compiles: how often, for what, and with which options of XLA's compiler."""
 
+from collections import namedtuple
+
 import jax
 import numpy as np
 import pytest
 from flax import nnx
 
 import transformer_mb as tmb
-from transformer_mb.backends.jax import DotProductAttention, compiled, linear, trainer
+from transformer_mb.backends.jax import DotProductAttention, compilation, compiled, linear, trainer
 from transformer_mb.trainer import Batch
 
 
@@ -24,39 +26,56 @@ def told(monkeypatch):
 
 
 def test_this_compiler_knows_the_options():
-    assert all(compiled._known(name, value) for name, value in [*compiled.QUICKLY.items(), *compiled.READILY.items()])
-    assert not compiled._known("xla_an_option_of_another_version", 1)
+    assert all(compilation._known(name, value) for name, value in [*compilation.QUICKLY.items(), *compilation.READILY.items()])
+    assert not compilation._known("xla_an_option_of_another_version", 1)
 
 
-@pytest.mark.parametrize(("quickly", "options"), [(True, compiled.QUICKLY), (False, compiled.READILY)])
+@pytest.mark.parametrize(("quickly", "options"), [(True, compilation.QUICKLY), (False, compilation.READILY)])
 def test_a_function_is_compiled_with_them(quickly, options, without_flags, told):
-    product = compiled.compiled(lambda times, X: times * X, 1, "cpu", quickly)
+    product = compilation.compiled(lambda times, X: times * X, 1, "cpu", quickly)
     assert product(2, np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
     assert told == [options]
 
 
 def test_another_version_is_told_what_it_knows(without_flags, told, monkeypatch):
-    known = dict(compiled.QUICKLY)
-    monkeypatch.setitem(compiled.QUICKLY, "xla_an_option_of_another_version", 1)
-    assert compiled.compiled(lambda X: -X, 0, "cpu")(np.ones(())) == -1.0
-    assert known in told and compiled.QUICKLY not in told
+    known = dict(compilation.QUICKLY)
+    monkeypatch.setitem(compilation.QUICKLY, "xla_an_option_of_another_version", 1)
+    assert compilation.compiled(lambda X: -X, 0, "cpu")(np.ones(())) == -1.0
+    assert known in told and compilation.QUICKLY not in told
 
 
 @pytest.mark.parametrize(("platform", "flags"), [("cpu", "--xla_backend_optimization_level=3"), ("cuda", "")])
 def test_xla_flags_and_other_devices_have_their_own(platform, flags, told, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", flags)
-    compiled.compiled(lambda X: -X, 0, platform)
+    compilation.compiled(lambda X: -X, 0, platform)
     assert told == [None]
 
 
-@pytest.mark.parametrize(("vocabulary", "options"), [(11, compiled.QUICKLY), (1 << 15, compiled.READILY)])
+@pytest.mark.parametrize(("vocabulary", "options"), [(11, compilation.QUICKLY), (1 << 15, compilation.READILY)])
 def test_what_evaluates_a_small_model_is_compiled_quickly(vocabulary, options, without_flags, told):
-    compiled.compiled.cache_clear()
+    compilation.compiled.cache_clear()
     backend = tmb.get_backend("jax")
     small = {"num_hiddens": 32, "encoder_num_layers": 1, "decoder_num_layers": 1}
     model = backend.build(tmb.presets.d2l(vocabulary, 13, **small), seed=0)
     backend.encode(model, np.array([[4, 9, 6]]), np.array([3]))
     assert [one for one in told if one] == [options]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "vocabulary", "quickly"),
+    [("float32", 11, False), ("float64", 11, True), ("bfloat16", 11, True), ("float16", 11, True), ("float64", 1 << 15, False)],
+)
+def test_only_a_small_model_of_another_dtype_than_float32_runs_seldom(dtype, vocabulary, quickly):
+    small = {"num_hiddens": 32, "encoder_num_layers": 1, "decoder_num_layers": 1}
+    model = tmb.get_backend("jax", dtype=dtype).build(tmb.presets.d2l(vocabulary, 13, **small), seed=0)
+    assert compiled.split(model)[0].runs_seldom == quickly
+
+
+@pytest.mark.parametrize("seldom", [True, False])
+def test_what_runs_seldom_is_compiled_quickly(seldom, without_flags, told):
+    program = compilation.Program(lambda structure, X: -X, static_argnums=0)
+    assert program(namedtuple("Built", "runs_seldom")(seldom), np.ones(())) == -1.0
+    assert (compilation.QUICKLY in told) == seldom
 
 
 def test_a_changed_attribute_is_seen():
@@ -121,10 +140,10 @@ def test_a_training_step_is_compiled_once(optimizer):
     backend = tmb.get_backend("jax")
     model = backend.build(tmb.presets.d2l(11, 13), seed=0)
     ids, lens = np.array([[4, 9, 6]]), np.array([3])
-    batch, before = Batch(ids, lens, ids, ids, lens), trainer._step._cache_size()
+    batch, before = Batch(ids, lens, ids, ids, lens), trainer._step.thorough._cache_size()
     ours = backend.trainer(model, optimizer=optimizer, momentum=0.9)
     for _ in range(3):
         ours.step(batch)
     ours.load_state_dict(ours.state_dict())
     ours.step(batch)
-    assert trainer._step._cache_size() == before + 1
+    assert trainer._step.thorough._cache_size() == before + 1

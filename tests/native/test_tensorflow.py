@@ -230,6 +230,13 @@ def test_what_is_compiled_anew():
     assert programs == {"rows 1": 1, "rows None": 1}
 
 
+def test_a_beam_search_is_compiled_once():
+    model = TensorFlowBackend().build(CONFIG)
+    TensorFlowBackend().beam(model, BATCH.source, None, 4, beam=2)
+    (step,) = decoding._programs[model].functions.values()
+    assert step.experimental_get_tracing_count() == 1
+
+
 def test_decoding_does_not_keep_a_model_alive():
     model = TensorFlowBackend().build(CONFIG)
     TensorFlowBackend().greedy(model, BATCH.source, None, 2)
