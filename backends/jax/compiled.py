@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
 from jax import Array
 

@@ -216,7 +216,9 @@ class BeamDecoder:
         return self._stepped(tokens, 1)[2].numpy()
 
     def _stepped(self, tokens: np.ndarray, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        *answers, self.state = self.run(tf.constant(tokens)[:, None], self.state, tf.constant(count))
+        # Of one dtype: the first tokens come as int64, those that a step has chosen as int32.
+        column = tf.constant(tokens, tf.int32)[:, None]
+        *answers, self.state = self.run(column, self.state, tf.constant(count))
         return tuple(answers)
 
     def reorder(self, rows: np.ndarray) -> None:

@@ -81,7 +81,7 @@ class Search:
         """What each of them changes in the spec."""
         wrong: dict[str, dict[str, Any]] = {}
         if self.beam:
-            wrong["beam taken for greedy"] = {"beam": None}
+            wrong["beam taken for greedy"] = {"beam": 1}  # of which the same program is made
             if not self.cut:  # among hypotheses of one length it chooses nothing
                 wrong["another length penalty"] = {"length_penalty": 0.0 if self.length_penalty else 2.0}
             wrong["caches that do not follow their hypotheses"] = {"mistake": "caches not reordered"}
