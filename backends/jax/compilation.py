@@ -52,13 +52,17 @@ class Program:
         return (self.quick if structure.runs_seldom else self.thorough)(structure, *others)
 
 
+def is_small(arrays: Iterable[Array]) -> bool:
+    return sum(array.size for array in arrays) < SOME_SIZE
+
+
 def runs_seldom(leaves: Iterable[Array]) -> bool:
     """Whether a model of these arrays is likelier compared than used: a small one on a CPU that is not of float32.
 
     A training step of the book's compiles in a quarter of the time so, and takes a third more to run, as decoding does.
     """
     floats = [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
-    if not floats or sum(leaf.size for leaf in floats) >= SOME_SIZE or any(leaf.dtype == jnp.float32 for leaf in floats):
+    if not floats or not is_small(floats) or any(leaf.dtype == jnp.float32 for leaf in floats):
         return False
     return all(device.platform == "cpu" for leaf in floats for device in leaf.devices())
 

@@ -18,7 +18,7 @@ from jax import Array
 from transformer_mb.machine.compilation_cache import compilation_cache
 
 from .attention import DotProductAttention
-from .compilation import SOME_SIZE, compiled, runs_seldom
+from .compilation import compiled, is_small, runs_seldom
 from .weights import held_by, named_layers, named_parameters
 
 _traced_since_counted = False
@@ -146,8 +146,7 @@ def split(module: nnx.Module) -> tuple[Structure, dict[str, Array]]:
 def evaluate(function: Callable[..., Any], module: nnx.Module, platform: str, arrays: Sequence[Any]) -> Any:
     """function(module, *arrays) in evaluation mode, the module being left as it is."""
     structure, values = split(module)
-    small = sum(value.size for value in values.values()) < SOME_SIZE
-    return compiled(_evaluate, 2, platform, quickly=small)(function, structure, values, *arrays)
+    return compiled(_evaluate, 2, platform, quickly=is_small(values.values()))(function, structure, values, *arrays)
 
 
 def _evaluate(function: Callable[..., Any], structure: Structure, values: Mapping[str, Array], *arrays: Any) -> Any:

@@ -42,7 +42,7 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
         "prepared_layers.JOINED": 8,
     },
     "mxnet": {"decoding._MOST_CALLS": 2, "trainer.LARGE": 20, "trainer.MOST_ARRAYS": 3, "trainer.STATIC_STEPS": 0},
-    "jax": {"attention.SMALL_PRODUCT": 1, "compiled._SOME_SIZE": 1, "linear.FEW_ROWS": 2},
+    "jax": {"attention.SMALL_PRODUCT": 1, "compilation.SOME_SIZE": 1, "linear.FEW_ROWS": 2},
 }
 # What forgets all that a backend has made by those constants among others, and keeps: called before and after.
 FORGETTING = {"numpy": "prepared_layers._averages.cache_clear", "jax": "compiled.jax.clear_caches"}

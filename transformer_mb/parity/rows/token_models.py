@@ -140,26 +140,30 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
             weights[name] = weights[name] * search.sharpness
     arrays |= rounded_arrays(named("weights", weights), dtype)
 
-    def answer(dtype: str = "float64", **changes: Any) -> dict[str, np.ndarray]:
+    def answer(dtype: str = "float64", more: Arrays | None = None, **changes: Any) -> dict[str, np.ndarray]:
         spec = {**search.spec, "repeats": 0, **changes}
-        return reference.run(reference.backend(dtype), Request("decode", dtype, spec, arrays))
+        return reference.run(reference.backend(dtype), Request("decode", dtype, spec, arrays | (more or {})))
 
     expected = answer()["tokens"]
     good = np.array([is_telling(row, search) for row in expected])
     if good.sum() < search.rows:
         return None
-    wrong = {name: (answer(**changes)["tokens"] != expected).any(axis=1) for name, changes in search.mistakes.items()}
-    arrays["target"] = fed_target(config, arrays, expected)
+    target = {"target": fed_target(config, arrays, expected)}
     if search.beam is None:
-        good &= _are_clear(config, expected, answer()["logits"], arrays.get("prefixes"), CLEAR_EPSILONS * EPS[dtype])
+        logits = answer(more=target)["logits"]
+        good &= _are_clear(config, expected, logits, arrays.get("prefixes"), CLEAR_EPSILONS * EPS[dtype])
     else:
         good &= (answer(dtype)["tokens"] == expected).all(axis=1)
+    if good.sum() < search.rows:  # before the mistakes, since most attempts end here
+        return None
+    wrong = {name: (answer(**changes)["tokens"] != expected).any(axis=1) for name, changes in search.mistakes.items()}
+    arrays |= target
     shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(pool, int)
     rows = np.argsort(np.where(good, -shown, 1), kind="stable")[: search.rows]
     changed = {name: int(differs[rows].sum()) for name, differs in wrong.items()}
     different = len(np.unique(expected[rows], axis=0))
     enough = different >= search.at_least(HYPOTHESES) and all(count >= search.at_least(SHOWN) for count in changed.values())
-    if not (good[rows].all() and enough):
+    if not enough:
         return None
     arrays = {name: value[rows] if name in per_row else value for name, value in arrays.items()}
     return Drawn(arrays, expected[rows], changed)
