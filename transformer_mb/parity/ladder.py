@@ -21,7 +21,7 @@ class Row:
         sentence: what is true of a backend whose cells all pass.
         computation: what the backend is asked for.
         measured: what of the answer is compared with the reference's: one of ``comparison.MEASURES``, or ``tokens``,
-            ``losses``, ``bits`` or ``masks``, which experiments of their own compare.
+            ``losses``, ``bits``, ``masks`` or ``draws``, which experiments of their own compare.
         limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
         dtypes: in which it is measured, where the backend has them.
         made_of: rows whose comparisons it is made of, and whose negative controls hold for it.
@@ -60,6 +60,8 @@ LADDER = {
         # two bytes nothing is promised: what one rounding prunes is gone, however much better it would have been in the end.
         Row("greedy tokens", "Greedy decoding gives the reference's tokens.", "decode", "tokens", 1e-11, EVERY_DTYPE),
         Row("beam tokens", "So does beam search.", "decode", "tokens", 1e-11),
+        # Of tokens that are drawn none may be another: see verdict/inverse.py. Near-ties are counted.
+        Row("drawn tokens", "By the numbers that it draws it samples the tokens of the rule.", "draw", "draws", 0.0),
         Row("stepwise loss", "Put into any state of a training, it has the reference's loss.", "step", "loss", 1e-11),
         Row("stepwise gradients", "It has the reference's gradients there.", "step", "gradients", 1e-10),
         Row("stepwise update", "It takes the reference's step from there.", "step", "update", 1e-11),

@@ -13,6 +13,7 @@ from .rows.accumulated_training import accumulated_experiments
 from .rows.attention_kernels import kernel_experiments
 from .rows.caches import cached_experiments
 from .rows.drawn_thresholds import is_tiny, with_drawn_thresholds
+from .rows.drawn_tokens import drawing_experiments
 from .rows.drawn_training import training_experiments
 from .rows.fast_steps import fast_experiments
 from .rows.hand_over import HandOverRun, HandOverStart
@@ -68,6 +69,7 @@ class Plan:
             *training_experiments(dtype, seed),
             *accumulated_experiments(dtype, seed),
             *token_experiments(dtype, seed),
+            *drawing_experiments(dtype, seed),
             *fast_experiments(dtype, seed, self.on_gpu),
             *kernel_experiments(dtype, seed, self.on_gpu),
             Repeat(dtype, seed, self.on_gpu),

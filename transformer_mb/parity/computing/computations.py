@@ -12,6 +12,7 @@ from ...backend import Backend
 from ...interface import FUNCTIONS
 from ...trainer import Batch
 from .decoding import cached, decode
+from .drawing import draw
 from .left_behind import check_mode, check_unchanged, kept_unasked, kept_weights
 from .life import life
 from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_for, trainer_of
@@ -228,7 +229,7 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function
     for function in (
-        *(layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached, life, masks),
+        *(layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached, life, masks, draw),
     )
 }
 

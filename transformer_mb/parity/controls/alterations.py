@@ -96,6 +96,11 @@ def setting(*path: str, value: Any) -> Alter:
     return partial(_spec, change)
 
 
+def sampled(**changes: Any) -> Alter:
+    """Other values in each of the samplings."""
+    return partial(_spec, lambda spec: {**spec, "samplings": [{**each, **changes} for each in spec["samplings"]]})
+
+
 def epsilon_hat(request: Request) -> Request:
     options = request.spec["options"]
     beta2 = options.get("betas", (0.9, 0.999))[1]

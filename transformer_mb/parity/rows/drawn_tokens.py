@@ -1,0 +1,166 @@
+"""The row of sampling: by the numbers that a backend draws, read off, it draws the tokens that the rule says.
+
+The numbers are its own, so that of them it is held that they are other ones for each row, step and seed, and even.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...config import TransformerConfig
+from ...random_streams import stream
+from ..cells import FAILED, PASSED, Ask, Cell, Result
+from ..computing import reference
+from ..computing.messages import Arrays, Request, named
+from ..computing.precision import EPS, rounded_arrays
+from ..ladder import LADDER, rows_of
+from ..verdict.answers import check_answer
+from ..verdict.independence import FALSE_ALARM, Count
+from ..verdict.inverse import drawn_by, drawn_within
+from .drawn_values import lengths
+from .model_cases import CONFIGS
+from .weights import model_weights
+
+ROW = "drawn tokens"
+MODELS = ("d2l", "gelu, halves", "pre-norm, final norm", "learned positions, tied")
+ROWS, STEPS, SOURCE = 8, 12, 5
+EVEN = 1 << 14  # tokens of the model that shows the numbers: exact in float32, as their sums are
+EIGHTHS, SHOWN = 8, 3
+# Logits of a step may be off by so many times what NumPy's are in the dtype, or so many units in the last place.
+TIMES, UNITS = 4.0, 16.0
+
+
+def drawing_experiments(dtype: str, seed: int) -> list[DrawnTokens]:
+    return [DrawnTokens(row, dtype, seed) for row in rows_of("draw", dtype)]
+
+
+@dataclass(eq=False)
+class DrawnTokens:
+    """Near-ties are counted and listed, not failed."""
+
+    row: str
+    dtype: str
+    seed: int
+    after = False
+
+    def cells(self, backend: str) -> list[Cell]:
+        return [Cell(self.row, f"drawn temperature, top_k and top_p: {self.model}", self.dtype)]
+
+    @property
+    def model(self) -> str:
+        return MODELS[self.seed % len(MODELS)]
+
+    @property
+    def config(self) -> TransformerConfig:
+        return CONFIGS[self.model]
+
+    @cached_property
+    def samplings(self) -> list[dict[str, Any]]:
+        """Colder and hotter than 1, by each cut alone and by both."""
+        random = stream(self.seed, "parity", ROW)
+
+        def sampling(hot: bool, top_k: bool, top_p: bool) -> dict[str, Any]:
+            temperature = float(random.uniform(1.5, 2.5) if hot else random.uniform(0.4, 0.7))
+            cuts = {"top_k": int(random.integers(3, 8)) if top_k else None, "top_p": 1.0}
+            return {"temperature": temperature, **cuts, "seed": self.seed} | (
+                {"top_p": float(random.uniform(0.4, 0.9))} if top_p else {}
+            )
+
+        kinds = ((False, False, False), (True, False, False), (True, True, False), (True, False, True), (True, True, True))
+        return [sampling(*kind) for kind in kinds]
+
+    @cached_property
+    def request(self) -> Request:
+        random = stream(self.seed, "parity", ROW, "batch")
+        even = TransformerConfig(
+            source_vocab_size=self.config.source_vocab_size,
+            target_vocab_size=EVEN,
+            suppress_ids=(),
+            max_len=self.config.max_len,
+            num_hiddens=8,
+            ffn_num_hiddens=8,
+            encoder_num_heads=1,
+            decoder_num_heads=1,
+            encoder_num_layers=1,
+            decoder_num_layers=1,
+        )
+        spec = {"config": self.config.to_dict(), "even": even.to_dict(), "samplings": self.samplings, "max_steps": STEPS}
+        arrays = rounded_arrays(named("weights", model_weights(self.config, self.seed)), self.dtype)
+        arrays["source"] = random.integers(0, self.config.source_vocab_size or 0, (ROWS, SOURCE))
+        arrays["source_valid_lens"] = lengths("some", random, ROWS, SOURCE)
+        return Request("draw", self.dtype, {**spec, "seeds": [self.seed, self.seed + 1]}, arrays)
+
+    @cached_property
+    def expected(self) -> Arrays:
+        return reference.answer(self.request)
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        got = ask(self.request)
+        check_answer(got, self.expected, self.dtype)
+        counts = list(_counts(np.stack([got["numbers.0"], got["numbers.1"]])))
+        limit = math.log(2.0 * len(counts) / FALSE_ALARM)
+        told = [str(count) for count in counts if count.surprise > limit]
+        passed = not told
+        draws = differing = near_ties = 0
+        for number, options in enumerate(self.samplings):
+            every, others = self._others(got[f"tokens.{number}"], got["numbers.0"], options)
+            draws += every
+            near_ties += sum(near for near, _ in others)
+            differing += sum(not near for near, _ in others)
+            told += [words for _, words in sorted(others)[:SHOWN]]
+        reason = "; ".join([f"{draws - differing - near_ties} of {draws} draws identical", *told])
+        (cell,) = self.cells(backend)
+        status = PASSED if passed and not differing else FAILED
+        return [Result(*cell, backend, status, reason, differing / draws, LADDER[self.row].limit, near_ties=near_ties)]
+
+    def _others(
+        self, tokens: np.ndarray, numbers: np.ndarray, options: Mapping[str, Any]
+    ) -> tuple[int, list[tuple[bool, str]]]:
+        """How many tokens of [B, T] were drawn, and those that are not the rule's: whether by a near-tie, and in words."""
+        logits, off = self._logits(tokens)
+        others, drawn = [], np.cumsum(tokens < 0, axis=1) <= 1  # an end is drawn too
+        half = 0.5 / EVEN
+        for row, step in np.argwhere(drawn).tolist():
+            token, number = int(tokens[row, step]), float(numbers[row, step])
+            token = self.config.eos_id if token < 0 else token
+            expected = drawn_by(number, logits[row, step], options)
+            if token != expected:
+                near = token in drawn_within(number - half, number + half, logits[row, step], options, off)
+                words = f"row {row}, step {step}: {number:.5f} draws {expected}, got {token}, with {dict(options)}"
+                others.append((near, f"{'near-tie' if near else 'differs though clear'}, {words}"))
+        return int(drawn.sum()), others
+
+    def _logits(self, tokens: np.ndarray) -> tuple[np.ndarray, float]:
+        """The reference's [B, T, V] along the tokens, and how far off they may be."""
+        config = self.config
+        start = config.start_id
+        fed = np.concatenate([np.full((len(tokens), 1), start), np.where(tokens < 0, config.eos_id, tokens)[:, :-1]], axis=1)
+        inputs = {name: self.request.arrays[name] for name in ("source", "source_valid_lens")}
+        spec = {"config": config.to_dict(), "wanted": ["logits"], "loss": {}}
+        weights = {name: value for name, value in self.request.arrays.items() if name.startswith("weights.")}
+        request = Request("model", self.dtype, spec, weights | named("batch", {**inputs, "target_in": fed}))
+        logits = reference.answer(request)["logits"]
+        off = UNITS * EPS[self.dtype] * float(np.abs(logits).max())
+        if self.dtype != "float64":
+            off += TIMES * float(np.abs(reference.baseline(request)["logits"] - logits).max())
+        logits[..., list(config.suppress_ids)] = -np.inf
+        return logits, off
+
+
+def _counts(numbers: np.ndarray) -> Iterator[Count]:
+    """Of [seeds, rows, steps]: how many came before, and how many are in each eighth from 0 to 1.
+
+    A number is one of those of fewer than n before it with a probability of at most n / EVEN.
+    """
+    size = numbers.size
+    again = size - len(np.unique(numbers))
+    yield Count("numbers that came before", max(again, round(size * size / EVEN)), size, size / EVEN)
+    for eighth in range(EIGHTHS):
+        within = int((np.floor(numbers * EIGHTHS) == eighth).sum())
+        yield Count(f"numbers in eighth {eighth + 1} from 0 to 1", within, size, 1.0 / EIGHTHS)
