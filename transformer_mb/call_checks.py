@@ -51,6 +51,17 @@ def check_lengths(name: str, valid_lens: Any, batch: int, steps: int) -> np.ndar
     return array.astype(np.int64)
 
 
+def config_of(model: Any) -> TransformerConfig:
+    """The configuration that a model was built from. Raises ConfigError where it has none."""
+    config = getattr(model, "config", None)
+    if not isinstance(config, TransformerConfig):
+        raise ConfigError(
+            f"The model must have the config it was built from, but this {type(model).__name__} has none: give a model that a "
+            "backend made, without what wraps it, such as DataParallel."
+        )
+    return config
+
+
 def check_config(config: Any) -> None:
     """Refuse what is no configuration, such as the name of a preset."""
     if not isinstance(config, TransformerConfig):

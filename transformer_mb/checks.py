@@ -237,6 +237,8 @@ def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
             f"mask must be boolean, True where a query may attend, got dtype {spelled(dtype)}: "
             "of ones and zeros give mask > 0, of numbers to add to the scores mask > -1."
         )
+    if not shape:
+        raise ShapeError("mask must be a boolean tensor [T, S], [B, T, S] or [B, H, T, S], got a single value.")
     if len(shape) == 3 and len(scores) == 4:
         shape = (shape[0], 1, *shape[1:])
         rows = f"; of three dimensions it is [B, T, S] = {[scores[0], *scores[2:]]}, the same for every head"

@@ -17,6 +17,7 @@ class OtherName(NamedTuple):
 LENGTHS = ("valid_lens", "mask")
 HIDDEN = "give valid_lens=, how many leading keys count, or mask=, True where a query may attend (there True hides)"
 ALLOWED = "give mask=, True where a query may attend: [T, S], [B, T, S], or four dimensions up to [B, H, T, S]"
+KEYS = "give valid_lens=, how many leading keys count, or mask=mask[:, None], True where a query may attend"
 CAUSAL = "give causal=True"
 SEES_THE_PAST = "a decoder is causal by itself"
 MODE = "the model's own mode says so: model.train() and model.eval(), in Keras training="
@@ -33,6 +34,10 @@ OTHER_NAMES: dict[str, OtherName] = {
     "memory_key_padding_mask": OtherName(
         "torch.nn.TransformerDecoder", ("enc_valid_lens",), "the state has it: init_state(enc_outputs, enc_valid_lens)"
     ),
+    "key_mask": OtherName("Keras", LENGTHS, KEYS),
+    "value_mask": OtherName("Keras", LENGTHS, KEYS),
+    "query_mask": OtherName("Keras", (), "none is needed: what a padded query gets is read by nobody; mask the loss"),
+    "valid_length": OtherName("MXNet", ("valid_lens",), "give valid_lens=, how many leading keys count"),
     "attn_mask": OtherName("torch, Paddle", ("mask",), ALLOWED),
     "src_mask": OtherName("torch, Paddle", ("mask",), ALLOWED),
     "attention_mask": OtherName("Keras, Hugging Face", LENGTHS, f"{ALLOWED}; or valid_lens=, how many leading keys count"),
@@ -93,6 +98,7 @@ OTHER_NAMES: dict[str, OtherName] = {
     "normalized_shape": OtherName("torch, Paddle", ("norm_shape",), "give norm_shape, the trailing sizes"),
     "epsilon": OtherName("Keras, Paddle, MXNet, flax", ("eps",), "give eps="),
     "elementwise_affine": OtherName("torch", ("affine",), "give affine="),
+    "bias": OtherName("torch", ("use_bias",), "give use_bias="),
     "dropout_rate": OtherName("flax", ("dropout",), "give dropout"),
     "dropout_p": OtherName("torch", ("dropout",), "give dropout, to the constructor"),
     "attn_dropout": OtherName("Paddle", ("attention_dropout",), "give attention_dropout="),

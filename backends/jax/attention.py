@@ -76,7 +76,7 @@ def _allowed(shape: Sequence[int], like: Array, valid_lens: Array | None, mask: 
     if valid_lens is not None:
         within = length_mask(valid_lens, shape, like)
         mask = within if mask is None else mask & within
-    if causal and T > 1:
+    if causal and T != 1:
         past = jnp.tri(T, S, S - T, dtype=bool)
         mask = past if mask is None else mask & past
     return mask
@@ -85,14 +85,15 @@ def _allowed(shape: Sequence[int], like: Array, valid_lens: Array | None, mask: 
 def _product(A: Array, B: Array) -> Array:
     """A @ B for every head, in at least float32."""
     dtype = jnp.promote_types(A.dtype, jnp.float32)
-    if A.shape[-2] > 1 and A.shape[-2] * A.shape[-1] * B.shape[-1] <= SMALL_PRODUCT:
+    sizes = (A.shape[-2], A.shape[-1], B.shape[-1])  # no numbers where jax.export leaves them open
+    if sizes[0] != 1 and all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL_PRODUCT:
         return (A.astype(dtype)[..., None] * B.astype(dtype)[..., None, :, :]).sum(axis=-2)
     return jnp.matmul(A, B, preferred_element_type=dtype)
 
 
 def _scores(queries: Array, keys: Array) -> Array:
     """queries @ keys.T for every head; of one row as the keys lie, for to transpose them takes longer than the product."""
-    if queries.shape[-2] > 1:
+    if queries.shape[-2] != 1:
         return _product(queries, keys.swapaxes(-2, -1))
     dtype = jnp.promote_types(queries.dtype, jnp.float32)
     return jnp.matmul(keys, queries.swapaxes(-2, -1), preferred_element_type=dtype).swapaxes(-2, -1)

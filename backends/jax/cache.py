@@ -32,11 +32,15 @@ class KeyValueCache:
 
     @property
     def keys(self) -> Array:
-        return self.key_buffer if self._traced else self.key_buffer[:, :, : int(self.length)]
+        return self._within(self.key_buffer)
 
     @property
     def values(self) -> Array:
-        return self.value_buffer if self._traced else self.value_buffer[:, :, : int(self.length)]
+        return self._within(self.value_buffer)
+
+    def _within(self, buffer: Array) -> Array:
+        """Of a buffer with room for more, what is there; a size that jax.export leaves open is all of its buffer."""
+        return buffer if self._traced or self.max_steps is None else buffer[:, :, : int(self.length)]
 
     @property
     def _traced(self) -> bool:

@@ -14,6 +14,7 @@ from jax import Array
 
 from transformer_mb.checks import check_features, check_positions, check_types
 from transformer_mb.config import check_choice, check_sizes, check_table
+from transformer_mb.errors import ShapeError
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
@@ -61,7 +62,13 @@ class PositionalEncoding(Called, nnx.Module):
 def _check_positions(offset: Any, steps: int, max_len: int) -> None:
     # In a compiled decoding loop the offset is no number yet; the loop's length was checked before it began.
     if not isinstance(offset, jax.core.Tracer) and jnp.ndim(offset) == 0:
-        check_positions(int(offset), steps, max_len)
+        try:
+            check_positions(int(offset), steps, max_len)
+        except jax.core.InconclusiveDimensionOperation:  # jax.export leaves the size open
+            raise ShapeError(
+                f"A sequence must be known to be at most max_len = {max_len} tokens long, got {steps} of them: give "
+                f"jax.export.symbolic_shape the constraint {steps} <= {max_len}."
+            ) from None
 
 
 def _places(start: Array, count: int) -> Array:
@@ -71,7 +78,7 @@ def _places(start: Array, count: int) -> Array:
 
 def _rows(table: Any, start: Any, count: int, dtype: Any) -> Array:
     """The vectors of ``count`` positions, the first at ``start``; of each row, where that is [B]."""
-    if isinstance(start, jax.core.Tracer) or jnp.ndim(start) == 1:
+    if isinstance(start, jax.core.Tracer) or jnp.ndim(start) == 1 or not isinstance(count, int):  # jax.export leaves it open
         # A traced number may be no position: beyond the last JAX' own lookup gives NaN, where a slice would begin earlier.
         return jnp.take(jnp.asarray(table, dtype), _places(jnp.asarray(start), count), axis=0)
     return jnp.asarray(table[int(start) : int(start) + count], dtype)

@@ -103,10 +103,11 @@ class TiedLinear(nnx.Module):
             table = jnp.where(pad, jax.lax.stop_gradient(table), table)
         bias = None if self.bias is None else self.bias[...]
         rows, table, bias = promote_dtype((X.reshape(-1, table.shape[1]), table, bias), dtype=self.dtype)
-        if len(rows) == 1:
+        number = rows.shape[0]
+        if number == 1:
             # XLA on a CPU would add the bias within the product, which then reads the table column after column: 30 ms, not 1.
             logits = jax.lax.optimization_barrier(rows @ table.T)
-        elif len(rows) <= FEW_ROWS:
+        elif isinstance(number, int) and number <= FEW_ROWS:
             logits = jax.lax.optimization_barrier(table @ rows.T).T
         else:
             logits = rows @ table.T

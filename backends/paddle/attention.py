@@ -17,7 +17,7 @@ from transformer_mb.layer_options import AttentionOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
-from .given import attention_mask, features, floats, lengths
+from .given import _known_sizes, attention_mask, features, floats, lengths
 from .weights import _Linear
 
 
@@ -104,6 +104,8 @@ class DotProductAttention(Called, nn.Layer):
         causal: bool = False,
         need_weights: bool = False,
     ) -> Tensor:
+        _known_sizes("queries", queries)
+        _known_sizes("keys", keys)
         check_attention(queries, keys, values)
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
@@ -140,6 +142,7 @@ class MultiHeadAttention(Called, nn.Layer):
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        _known_sizes("keys", keys)
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
@@ -152,6 +155,7 @@ class MultiHeadAttention(Called, nn.Layer):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
+        _known_sizes("queries", queries)
         features("queries", queries, self.W_q)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import _register_namedtuple
 
 from transformer_mb.checks import check_positions
 
@@ -68,3 +69,7 @@ class BlockCache(NamedTuple):
 
     self_attention: KeyValueCache = KeyValueCache()
     cross_attention: tuple[Tensor, Tensor, Tensor | None] | None = None
+
+
+for _kind in (KeyValueCache, BlockCache):  # by which torch.export.save writes what an exported decoder returns
+    _register_namedtuple(_kind, serialized_type_name=f"{_kind.__module__}.{_kind.__qualname__}")

@@ -12,6 +12,9 @@ from transformer_mb.native_parameters import NativeParameter
 
 from .sharding import part, whole
 
+# What torch.compile, activation checkpointing and the older FSDP put into the names of what they wrap.
+WRAPPERS = {"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
+
 
 class Parameter(NativeParameter):
     @property
@@ -35,7 +38,11 @@ class Parameter(NativeParameter):
 
 
 def named_parameters(module: Any) -> dict[str, Parameter]:
-    """Every parameter by canonical name; plain functions have none."""
+    """Every parameter by canonical name, which torch's own wrappers leave as it is; plain functions have none."""
     if not isinstance(module, nn.Module):
         return {}
-    return {name: Parameter(parameter) for name, parameter in module.named_parameters()}
+    return {_unwrapped(name): Parameter(parameter) for name, parameter in module.named_parameters()}
+
+
+def _unwrapped(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part not in WRAPPERS)

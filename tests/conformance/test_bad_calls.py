@@ -72,6 +72,7 @@ BATCHES = {
     "mask": ("DotProductAttention", (0.0,), (X, X, X), {"mask": np.ones((2, 3, 4), bool)}, "mask must be broadcastable to the scores [2, 3, 3], got [2, 3, 4]."),
     "mask of three axes": ("MultiHeadAttention", ATTENTION, (X, X[:, :2], X[:, :2]), {"mask": np.ones((3, 3, 2), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 2]; of three dimensions it is [B, T, S] = [2, 3, 2], the same for every head, got [3, 3, 2]."),
     "mask of keys": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((2, 3), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 3], got [2, 3]; a mask [B, S] of keys is given as mask[:, None]."),
+    "mask of no axes": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": True}, "mask must be a boolean tensor [T, S], [B, T, S] or [B, H, T, S], got a single value."),
     "mask of more axes": ("MultiHeadAttention", ATTENTION, (X, X, X), {"mask": np.ones((1, 2, 1, 3, 3), bool)}, "mask must be broadcastable to the scores [2, 2, 3, 3], got [1, 2, 1, 3, 3]."),
 }  # fmt: skip
 VALUES = {

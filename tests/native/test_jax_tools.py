@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from flax import nnx
 from tools_page import check
 
 import transformer_mb as tmb
+from transformer_mb.errors import ShapeError
 from transformer_mb.presets import d2l
 
 SIZES = {"num_hiddens": 16, "ffn_num_hiddens": 24, "encoder_num_layers": 1, "decoder_num_layers": 1}
@@ -44,6 +46,17 @@ def mapped(model):
     equal(model, jax.vmap(of_one)(SOURCE, TARGET, LENS))
 
 
+def of_any_size(model):
+    graph, parameters, rest = nnx.split(model, nnx.Param, ...)
+    B, S, T = jax.export.symbolic_shape("B, S, T", constraints=["S <= 1000", "T <= 1000"])
+    program = jax.export.export(jax.jit(lambda given, *inputs: logits(nnx.merge(graph, given, rest), *inputs)))
+    inputs = [jax.ShapeDtypeStruct(shape, SOURCE.dtype) for shape in ((B, S), (B, T), (B,))]
+    program = program(parameters, *inputs)
+    equal(model, program.call(parameters, SOURCE, TARGET, LENS))
+    more = jnp.tile(SOURCE, (2, 3)), jnp.tile(TARGET, (2, 1)), jnp.array([9, 1, 4, 3])
+    np.testing.assert_allclose(program.call(parameters, *more), logits(model, *more), rtol=0, atol=1e-5)
+
+
 TOOLS = {
     "copy.deepcopy": lambda model: equal(model, logits(copy.deepcopy(model))),
     "pickle": lambda model: equal(model, logits(pickle.loads(pickle.dumps(model)))),
@@ -52,9 +65,10 @@ TOOLS = {
     "nnx.jit": lambda model: equal(model, nnx.jit(logits)(model)),
     "jax.jit of a merged state": jitted,
     "jax.vmap": mapped,
+    "jax.export with sizes of any number": of_any_size,
     "nnx.eval_shape": lambda model: nnx.eval_shape(lambda: type(model).from_config(model.config)),
 }
-LONG = ("nnx.jit", "jax.jit of a merged state", "jax.vmap")
+LONG = ("jax.export with sizes of any number", "nnx.jit", "jax.jit of a merged state", "jax.vmap")
 
 
 @pytest.mark.parametrize("tool", [pytest.param(tool, marks=pytest.mark.further if tool in LONG else ()) for tool in TOOLS])
@@ -89,3 +103,11 @@ def test_a_model_is_built_in_a_trace():
             jnp.shape, nnx.to_pure_dict(nnx.state(built, nnx.Param))
         )
     equal(built, logits(made))
+
+
+def test_a_size_that_is_left_open_needs_its_limit(model):
+    tokens = jax.ShapeDtypeStruct(jax.export.symbolic_shape("B, S"), SOURCE.dtype)
+    with pytest.raises(
+        ShapeError, match="known to be at most max_len = 1000 tokens long, got S of them: .* constraint S <= 1000"
+    ):
+        jax.export.export(jax.jit(lambda tokens: model.encoder(tokens)))(tokens)

@@ -54,6 +54,7 @@ TOOLS = {
     "pickle": lambda model: equal(model, pickle.loads(pickle.dumps(model))),
     "register_forward_hook on every block": hooks,
     "hybridize": hybridized,
+    "summary": lambda model: model.summary(*(tmb.get_backend("mxnet")._tensor(np.array(each)) for each in INPUTS)),
     "export": lambda model: model.export("program"),
 }
 

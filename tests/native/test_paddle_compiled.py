@@ -5,7 +5,7 @@ import paddle
 import pytest
 from paddle import nn
 
-from transformer_mb.backends.paddle import EncoderBlock, PaddleBackend
+from transformer_mb.backends.paddle import EncoderBlock, MultiHeadAttention, PaddleBackend
 from transformer_mb.backends.paddle.embedding import _without_row
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
@@ -76,6 +76,11 @@ def test_an_exported_model_has_its_sinusoids(tmp_path):
 def test_a_program_without_sizes_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(ShapeError, match=r"must have sizes that its InputSpec gives, got \[-1, -1\]"):
         saved(tmp_path, [None, None], [None, None], [None])
+    open_sizes = [paddle.static.InputSpec([None, None, 8], "float32")]
+    for layer in (PaddleBackend().build(ZERO).encoder.blks[0], MultiHeadAttention(8, 8, 8, 8, 2, 0.0)):
+        given = open_sizes if isinstance(layer, EncoderBlock) else open_sizes * 3
+        with pytest.raises(ShapeError, match=r"keys must have sizes that its InputSpec gives, got \[-1, -1, 8\]"):
+            paddle.jit.to_static(layer, input_spec=given, full_graph=True).forward.concrete_program  # noqa: B018
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

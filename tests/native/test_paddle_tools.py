@@ -7,6 +7,7 @@ import numpy as np
 import paddle
 import pytest
 from paddle import nn
+from paddle.distributed.fleet.utils import recompute
 from tools_page import check
 
 import transformer_mb as tmb
@@ -56,11 +57,21 @@ def normalized(model):
     assert len(tmb.get_backend("paddle").greedy(changed, SOURCE, LENS, 3)) == 2
 
 
+def recomputed(model):
+    X = paddle.rand([2, 3, 16])
+    X.stop_gradient = False
+    recompute(model.encoder.blks[0], X, use_reentrant=False).sum().backward()
+    assert X.grad.abs().max() > 0
+
+
 TOOLS = {
     "copy.deepcopy": lambda model: equal(model, copy.deepcopy(model)),
     "pickle": lambda model: equal(model, pickle.loads(pickle.dumps(model))),
     "register_forward_post_hook on every layer": hooks,
     "paddle.nn.utils.weight_norm": normalized,
+    "paddle.distributed.fleet.utils.recompute(use_reentrant=False)": recomputed,
+    "paddle.summary of a block": lambda model: paddle.summary(model.encoder.blks[0], (2, 3, 16)),
+    "paddle.summary of a whole model": lambda model: paddle.summary(model, [(2, 3), (2, 3), (2,)], dtypes=["int64"] * 3),
     "paddle.jit.to_static(full_graph=True)": lambda model: equal(
         model, paddle.jit.to_static(copy.deepcopy(model), full_graph=True)
     ),

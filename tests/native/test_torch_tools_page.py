@@ -9,13 +9,15 @@ import pytest
 import torch
 from tools_page import check
 from torch import nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.func import functional_call
-from torch.nn.utils import parametrizations, prune
+from torch.nn.utils import parametrizations, parametrize, prune
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 import transformer_mb as tmb
 from transformer_mb.backends.torch import EncoderDecoder
+from transformer_mb.errors import CheckpointError, ConfigError
 from transformer_mb.presets import d2l
 
 CONFIG = d2l(23, 29, num_hiddens=16, ffn_num_hiddens=24, encoder_num_layers=1, decoder_num_layers=1)
@@ -102,6 +104,13 @@ def of_any_size(model):
     torch.testing.assert_close(logits(program, *more), logits(model, *more), rtol=0, atol=1e-5)
 
 
+def exported(model):
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(model, INPUTS), file)
+    file.seek(0)
+    equal(model, torch.export.load(file).module())
+
+
 def loss_of(model):
     return lambda parameters, *inputs: functional_call(model, parameters, inputs)[0].square().mean()
 
@@ -159,6 +168,7 @@ TOOLS = {
     "torch.jit.script": torch.jit.script,
     "torch.fx.symbolic_trace": torch.fx.symbolic_trace,
     "torch.export with sizes of any number": of_any_size,
+    "torch.export.save": exported,
     "torch.compile(fullgraph=True)": lambda model: equal(model, torch.compile(model, backend="eager", fullgraph=True)),
     "torch.ao.quantization.quantize_dynamic": quantized,
     "torch.nn.utils.parametrizations.weight_norm": parametrized(parametrizations.weight_norm),
@@ -182,3 +192,30 @@ def test_what_the_page_says_of_a_tool_is_so(tool, model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # traces warn of what they hold fixed, and torch of tools that are to move
         check("torch", TOOLS, tool, model)
+
+
+def test_weights_in_wrappers_of_torchs_own_keep_their_names(model, tmp_path):
+    changed, backend = copy.deepcopy(model), tmb.get_backend("torch")
+    changed.encoder.blks[0] = torch.compile(changed.encoder.blks[0], backend="eager")
+    changed.decoder.blks[0] = checkpoint_wrapper(changed.decoder.blks[0])
+    equal(model, changed)
+    tmb.save(changed, tmp_path / "model")
+    equal(model, tmb.load(tmp_path / "model", backend="torch").eval())
+    backend.set_weights(changed, backend.get_weights(backend.build(CONFIG, seed=1)))
+    equal(backend.build(CONFIG, seed=1).eval(), changed)
+
+
+def test_what_holds_a_model_is_no_model_and_what_parametrizes_one_is_to_be_taken_off(model, tmp_path):
+    holder = torch.optim.swa_utils.AveragedModel(model)
+    for call in (
+        lambda: tmb.save(holder, tmp_path / "model"),
+        lambda: tmb.get_backend("torch").greedy(holder, SOURCE, LENS, 3),
+    ):
+        with pytest.raises(ConfigError, match=r"but this AveragedModel has none: give .* without what wraps it"):
+            call()
+    parametrizations.weight_norm(model.decoder.dense)
+    with pytest.raises(CheckpointError, match=r"unexpected decoder\.dense\.parametrizations.* take that off, before you save"):
+        tmb.save(model, tmp_path / "model")
+    parametrize.remove_parametrizations(model.decoder.dense, "weight")
+    tmb.save(model, tmp_path / "model")
+    equal(model, tmb.load(tmp_path / "model", backend="torch").eval())

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..call_checks import config_of
 from ..config import TransformerConfig
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError, ConfigError, NotFiniteError, WeightsError
@@ -138,12 +139,11 @@ def save(
         CheckpointError: the folder is not a checkpoint and not empty, holds what would be lost, or cannot be written;
             ConfigError: another argument that cannot be; NotFiniteError: a weight is NaN or infinite. Then nothing has changed.
     """
-    if not isinstance(getattr(model, "config", None), TransformerConfig):
-        raise ConfigError(f"The model must have the config it was built from, but this {type(model).__name__} has none.")
+    config = config_of(model)
     check_folder_name(folder)
     source, target = (None, None) if vocabularies is None else _both(vocabularies)
     checkpoint = Checkpoint(
-        config=model.config,
+        config=config,
         weights=(backend or backend_of(model)).get_weights(model),
         source_vocabulary=source,
         target_vocabulary=target,
@@ -272,7 +272,10 @@ def _check_parts(folder: Path, checkpoint: Checkpoint) -> None:
     try:
         checkpoint.check()
     except CheckpointError as error:
-        raise CheckpointError(f"The checkpoint {folder} is not written. {error}") from None
+        remedy = ""
+        if "unexpected" in str(error):
+            remedy = " Merge into each layer what wraps or parametrizes it, and take that off, before you save."
+        raise CheckpointError(f"The checkpoint {folder} is not written. {error}{remedy}") from None
 
 
 def _fill(folder: Path, checkpoint: Checkpoint) -> None:

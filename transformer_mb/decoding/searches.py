@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..call_checks import check_side
+from ..call_checks import check_side, config_of
 from ..config import TransformerConfig
 from ..errors import ConfigError
 from ..registry import check_own
@@ -166,7 +166,7 @@ class Searches(ABC):
     def _check_model(self, model: Any, side: str, call: str) -> None:
         """Refuse another backend's model, and one without the side that a call needs."""
         check_own(self, model)
-        check_side(model.config, side, call)
+        check_side(config_of(model), side, call)
 
     def _config(self, model: Any, side: str, call: str) -> TransformerConfig:
         """Of a model, or what the models of an ensemble share."""
