@@ -1,6 +1,7 @@
 """TensorFlow's and Keras' own tools on our layers: checkpoints, exported programs, layers in the place of ours."""
 
 import copy
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -9,6 +10,7 @@ import tensorflow as tf
 from tools_page import check
 
 import transformer_mb as tmb
+from transformer_mb.porting.formats.native_loaders.tensorflow import load
 from transformer_mb.presets import d2l
 
 SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 2}
@@ -45,6 +47,22 @@ def test_a_checkpoint_holds_every_variable(made, backend, tmp_path):
     status.assert_existing_objects_matched()
     status.assert_consumed()
     np.testing.assert_array_equal(logits(backend, other), logits(backend, model))
+
+
+@pytest.mark.parametrize("called", ["optimizer", "adam"])
+def test_weights_beside_their_optimizer_are_read_as_the_models(called, backend, tmp_path):
+    """The file calls them by the shortest path, which leads through the optimizer's list of what it trains."""
+    model, optimizer = backend.build(CONFIG, seed=0), keras.optimizers.Adam()
+    optimizer.build(model.trainable_variables)
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model, **{called: optimizer}), str(tmp_path), 2)
+    path = manager.save()
+    assert sum(name.startswith(f"{called}/_trainable_variables/") for name in names(path)) == 64
+    arrays, notes = load(tf, Path(path))
+    assert len(arrays) == 64 and all(name.startswith("model/") for name in arrays)
+    np.testing.assert_array_equal(
+        arrays["model/encoder/blks/1/attention/W_q/_kernel"], model.encoder.blks[1].attention.W_q.kernel
+    )
+    assert len(notes) == 1 and notes[0].startswith("130 variables of Keras' optimizer ")  # two moments each, a count, a rate
 
 
 def test_a_checkpoint_from_before_the_blocks_were_in_it_is_no_silent_half(backend, tmp_path):

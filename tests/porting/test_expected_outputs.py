@@ -1,10 +1,14 @@
 """``port --expect``: the owner's own inputs and outputs turn trust into proof, or say what they refute."""
 
+import re
+
 import numpy as np
 import pytest
 
 import transformer_mb as tmb
 from transformer_mb.errors import PortError, ProofError
+from transformer_mb.porting.files.sources import read_source
+from transformer_mb.porting.proof.expected_outputs import held_against, read_expected
 
 SIZES = {"num_hiddens": 16, "ffn_num_hiddens": 24, "encoder_num_heads": 4, "decoder_num_heads": 4, "max_len": 30}
 CONFIG = tmb.presets.d2l(11, 13, **SIZES)
@@ -70,6 +74,10 @@ REFUSED = [
     ({"logits": np.full((3, 5, 13), np.nan)}, "logits holds numbers that are not finite"),
     ({"source": np.full((3, 6), 99)}, "99"),
     ({"source": np.zeros(3, int)}, "source must have 2 axes, got 1"),
+    ({"source": [[4, 5], [6]]}, "expect: source must be an array that NumPy takes, got list"),
+    ({"target": np.full((2, 5), 4)}, "expect: target must have batch size 3"),
+    ({"pooled": np.zeros((3, 16))}, "of which encoder and logits can be compared, got pooled"),
+    ({"logits": np.zeros((3, 5, 13), np.float16)}, "float16. Run your model in float32"),
 ]
 
 
@@ -82,3 +90,61 @@ def test_what_cannot_be_compared_is_refused(owned, tmp_path, changes, words):
     with pytest.raises(PortError, match=words):
         tmb.port(file, tmp_path / "a", to="canonical", config=HEADS, expect=given)
     assert not (tmp_path / "a").exists()
+
+
+def held(file, given):
+    model = read_source(file, None, HEADS).model
+    return held_against(read_expected(given), model, ("architecture", "position", "activation"))
+
+
+def test_outputs_of_padding_alone_prove_nothing(owned):
+    """Encoder states at padding are anybody's: without a token there is nothing to compare."""
+    file, arrays = owned
+    given = {"source": arrays["source"], "source_valid_lens": np.zeros(3, int), "encoder": 7 * arrays["encoder"]}
+    with pytest.raises(PortError, match="encoder must hold numbers at tokens, but by source_valid_lens all of it is padding"):
+        held(file, given)
+
+
+def test_sentences_of_one_token_and_padding_are_of_one_token(owned):
+    file, arrays = owned
+    backend = tmb.get_backend("numpy", dtype="float64")
+    model = backend.create_empty(CONFIG)
+    with np.load(file) as weights:
+        backend.set_weights(model, dict(weights))
+    source, lens = arrays["source"], np.ones(3, int)
+    given = {"source": source, "source_valid_lens": lens, "encoder": backend.encode(model, source, lens)}
+    assert held(file, given).borne_out == ("activation",)
+
+
+def log_softmax(logits):
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+CAUSES = [
+    ({"logits": log_softmax}, "its logits are logarithms of probabilities: they must be those before log_softmax"),
+    ({"logits": lambda logits: np.exp(log_softmax(logits))}, "its logits are probabilities: they must be those before softmax"),
+    ({"source_valid_lens": None}, "it holds no source_valid_lens, so that each id of source counts as a token, padding too"),
+    ({"logits": lambda logits: logits + 1}, "they must be of the model in evaluation mode .without dropout., in float32"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), CAUSES)
+def test_outputs_that_nothing_explains_hear_what_they_likely_are(owned, changes, words):
+    file, arrays = owned
+    source = np.where(np.arange(6) < arrays["source_valid_lens"][:, None], arrays["source"], CONFIG.pad_id)
+    given = {**arrays, "source": source}
+    del given["encoder"]
+    for name, change in changes.items():
+        if change is None:
+            del given[name]
+        else:
+            given[name] = change(given[name])
+    (failure,) = held(file, given).failures
+    assert re.search(words, failure)
+
+
+def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
+    with pytest.raises(PortError, match=r"none.npz cannot be read: No such file"):
+        read_expected(tmp_path / "none.npz")
+    with pytest.raises(PortError, match="expect must be an .npz file or a mapping of arrays by name, got list"):
+        read_expected([1, 2])

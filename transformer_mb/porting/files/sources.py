@@ -30,7 +30,7 @@ from ..settings import names_of
 from .chosen import with_chosen
 from .config_beside import beside, with_recorded
 from .names_hint import names_hint
-from .unreadable import what_a_folder_seems, what_it_seems
+from .unreadable import what_a_folder_seems, what_it_seems, what_stands_there
 
 AROUND = ("source_embedding", "target_embedding", "source_positions", "target_positions", "output")  # settings that name layers
 DATA = re.compile(r"(.+)\.data-\d+-of-\d+")  # the numbers of a TensorFlow checkpoint
@@ -157,7 +157,8 @@ def resolved(path: Path) -> Path:
     if not path.exists() and index.is_file():
         return index
     if not path.exists():
-        raise PortError(f"There is no file or folder {path}.")
+        link = f": it is {what_stands_there(path)}" if path.is_symlink() else ""
+        raise PortError(f"There is no file or folder {path}{link}.")
     if path.is_dir() and (path / "checkpoint").is_file():
         indices = sorted(path.glob("*.index"))
         if len(indices) == 1:
@@ -174,7 +175,7 @@ def resolved(path: Path) -> Path:
 def read_native(path: Path, format_name: str | None = None) -> NativeFile:
     """The content of a container, recognized unless its format is named."""
     if not path.is_file():
-        raise PortError(f"{path} must be a file, but it is not.")
+        raise PortError(f"{path} must be a file, got {what_stands_there(path)}.")
     if is_index(path):
         return read_shards(path)
     row = FORMATS[format_name] if format_name else _recognized_format(path)

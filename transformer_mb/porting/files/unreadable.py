@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import zipfile
 from pathlib import Path
 
-from ...files.regular import open_regular
+from ...files.regular import KINDS, open_regular
+from ..formats import FORMATS
 
 ZIP = b"PK\x03\x04"
 KERAS = "model.weights.h5"  # in a .keras file
 ORBAX = {"_CHECKPOINT_METADATA", "_METADATA", "_sharding", "manifest.ocdbt", "ocdbt.process_0"}
 MOST_ENTRIES = 1000
+SUFFIXES = (*(row.suffix for row in FORMATS.values()), ".pth", ".ckpt")
 TEXT = (b"{", b"[", b"<", b"#")
 
 
@@ -45,11 +50,35 @@ def what_a_folder_seems(folder: Path) -> str:
         return (
             f": it is a model of sentence-transformers (modules.json), whose weights lie in a folder of their own: name {inner}"
         )
-    if not ORBAX.isdisjoint(names):
+    if not ORBAX.isdisjoint(names) or any(_is_orbax(folder / name) for name in names if name.isdecimal()):  # steps of a manager
         return ": it is orbax's, of which flax.serialization.to_bytes of the restored parameters makes a file that can be read"
+    if "saved_model.pb" in names:
+        return ": it is a SavedModel of TensorFlow, whose variables are a checkpoint: name variables/variables.index in it"
     if ".metadata" in names or any(name.endswith(".distcp") for name in names):
         return (
             ": it is a checkpoint of torch.distributed, of which `python -m torch.distributed.checkpoint.format_utils "
             "dcp_to_torch` makes a .pt"
         )
-    return ""
+    readable = [name for name in sorted(names) if name.endswith(SUFFIXES)]
+    if readable:
+        return f": it holds files that can be named themselves, such as {', '.join(readable[:3]):.200}"
+    return "" if names else ": it is empty"
+
+
+def _is_orbax(folder: Path) -> bool:
+    return any((folder / name).exists() for name in ORBAX)
+
+
+def what_stands_there(path: Path) -> str:
+    """Of a path that is no file and no folder."""
+    if not path.is_symlink():
+        return KINDS.get(stat.S_IFMT(path.stat().st_mode), "something else") if path.exists() else "nothing"
+    return f"a link to {os.readlink(path):.200}, which is not there" if not _loops(path) else "a link that leads back to itself"
+
+
+def _loops(link: Path) -> bool:
+    try:
+        os.stat(link)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False

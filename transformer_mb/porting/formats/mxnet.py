@@ -36,7 +36,8 @@ def read(path: Path) -> NativeFile:
     if cursor.left:
         raise PortError(f"{path} must end after its names, but {cursor.left} bytes follow.")
     if len(names) != len(arrays) or len(set(names)) != len(names):
-        raise PortError(f"{path} must name each of its {len(arrays)} arrays once, got {len(set(names))} names.")
+        remedy = "" if names else ": what was saved is a list, and a dictionary by name is what can be read"
+        raise PortError(f"{path} must name each of its {len(arrays)} arrays once, got {len(set(names))} names{remedy}.")
     tensors = dict(zip(names, arrays, strict=True))
     check_names(tensors, path)
     return NativeFile(format="mxnet", tensors=tensors)

@@ -40,7 +40,7 @@ def read(path: Path) -> NativeFile:
                     raise PortError(f"{path} must hold each tensor once, but {name!r:.80} comes twice.")
                 with archive.open(member) as file:
                     arrays[name] = _array(file, member.file_size, name)
-    except PortError:
+    except (PortError, OSError):
         raise
     except Exception as error:  # zipfile and NumPy raise what they meet
         raise PortError(f"{path} must be a NumPy .npz file, but it is damaged: {error}.") from None

@@ -25,12 +25,12 @@ def unwritten(destination: Path) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def port_errors(*kinds: type[Exception], end: str = "") -> Iterator[None]:
-    """Errors of these kinds are raised with their own words."""
+def port_errors(*kinds: type[Exception], begin: str = "", end: str = "") -> Iterator[None]:
+    """Errors of these kinds are raised with their own words, between others."""
     try:
         yield
     except kinds as error:
-        raise PortError(f"{error}{end}") from None
+        raise PortError(f"{begin}{error}{end}") from None
 
 
 def not_installed(packages: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from ...safety.raw_arrays import DTYPES, MOST_AXES, MOST_TENSORS, check_name, si
 
 DEEPEST = 40
 # What Keras saves beside the weights: its optimizer, whose Adam is another formula, and the random state of dropout.
-BOOKKEEPING = ("optimizer", "_optimizer", "seed_generator", "metrics")
+BOOKKEEPING = ("optimizer", "_optimizer", "optimizer_weights", "seed_generator", "metrics")
 
 
 def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

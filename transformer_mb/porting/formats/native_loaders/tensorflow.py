@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from ....processes.limits import limit_process
 from ...safety.raw_arrays import DTYPES, size_of
 
 ENDING = "/.ATTRIBUTES/VARIABLE_VALUE"
-BOOKKEEPING = ("_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter")
+GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+BOOKKEEPING = (GRAPH, "save_counter")
+BESIDE = {"optimizer", "_optimizer", "seed_generator"}
+OF_OPTIMIZER = {"_iterations", "_trainable_variables"}  # what a Keras optimizer holds, whatever it is called
 
 
 def read(unused: Any, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -45,10 +49,11 @@ def load(tf: Any, prefix: Path) -> tuple[dict[str, Any], list[str]]:
 def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]]:
     arrays, optimizer = {}, 0
     dtypes = reader.get_variable_to_dtype_map()
+    paths = _paths(reader.get_tensor(GRAPH)) if GRAPH in dtypes else {}
     for name, shape in sorted(reader.get_variable_to_shape_map().items()):
         if name.startswith(BOOKKEEPING):
             continue
-        if "OPTIMIZER_SLOT" in name or not {"optimizer", "seed_generator"}.isdisjoint(name.split("/")):
+        if "OPTIMIZER_SLOT" in name or (paths and name not in paths) or not BESIDE.isdisjoint(paths.get(name, name).split("/")):
             optimizer += 1
             continue
         dtype = dtypes[name]
@@ -57,6 +62,29 @@ def _tensors(tf: Any, reader: Any, left: int) -> tuple[dict[str, Any], list[str]
         left -= tf.TensorShape(shape).num_elements() * dtype.size
         if left < 0:
             raise PortError(f"Tensor {name!r:.80} of shape {shape} claims more numbers than the files hold: refused.")
-        arrays[name.removesuffix(ENDING)] = reader.get_tensor(name)
+        arrays[paths.get(name, name).removesuffix(ENDING)] = reader.get_tensor(name)
     note = f"{optimizer} variables of Keras' optimizer (whose Adam is another formula) and random state were left out."
     return arrays, [note] if optimizer else []
+
+
+def _paths(graph: bytes) -> dict[str, str]:
+    """By the name of a variable in the file, the shortest path to it that leads through no optimizer.
+
+    The file names it by the shortest of all: an optimizer, which lists the variables it trains, is often nearer than the
+    layer whose variable it is.
+    """
+    from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+
+    nodes = TrackableObjectGraph.FromString(graph).nodes
+    found: dict[str, str] = {}
+    seen, waiting = {0}, deque([(0, "")])
+    while waiting:
+        number, path = waiting.popleft()
+        for attribute in nodes[number].attributes:
+            found[attribute.checkpoint_key] = f"{path}.ATTRIBUTES/{attribute.name}"
+        for child in nodes[number].children:
+            names = {one.local_name for one in nodes[child.node_id].children}
+            if child.node_id not in seen and child.local_name not in BESIDE and not names >= OF_OPTIMIZER:
+                seen.add(child.node_id)
+                waiting.append((child.node_id, f"{path}{child.local_name}/"))
+    return found
