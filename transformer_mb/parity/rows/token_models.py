@@ -127,7 +127,8 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
     config, pool = search.config, search.rows + SPARE * ROWS
     # A decoder alone has prompts of its own vocabulary instead.
     source = random.integers(0, config.source_vocab_size or config.target_vocab_size or 0, (pool, SOURCE_STEPS))
-    arrays = {"source": source, "source_valid_lens": random.integers(int(not config.has_encoder), SOURCE_STEPS + 1, pool)}
+    arrays: dict[str, np.ndarray] = {"source": source}
+    arrays["source_valid_lens"] = random.integers(int(not config.has_encoder), SOURCE_STEPS + 1, pool)
     if search.prefixed:
         arrays["prefixes"] = _prefixes(config, pool, random)
     per_row = (*arrays, "target")
@@ -140,9 +141,9 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
             weights[name] = weights[name] * search.sharpness
     arrays |= rounded_arrays(named("weights", weights), dtype)
 
-    def answer(dtype: str = "float64", more: Arrays | None = None, **changes: Any) -> dict[str, np.ndarray]:
-        spec = {**search.spec, "repeats": 0, **changes}
-        return reference.run(reference.backend(dtype), Request("decode", dtype, spec, arrays | (more or {})))
+    def answer(dtype: str = "float64", target: Arrays | None = None, **changes: Any) -> dict[str, np.ndarray]:
+        spec = {**search.spec, "repeats": 0, "tokens alone": target is None, **changes}
+        return reference.run(reference.backend(dtype), Request("decode", dtype, spec, {**arrays, **(target or {})}))
 
     expected = answer()["tokens"]
     good = np.array([is_telling(row, search) for row in expected])
@@ -150,11 +151,11 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
         return None
     target = {"target": fed_target(config, arrays, expected)}
     if search.beam is None:
-        logits = answer(more=target)["logits"]
+        logits = answer(target=target)["logits"]
         good &= _are_clear(config, expected, logits, arrays.get("prefixes"), CLEAR_EPSILONS * EPS[dtype])
     else:
         good &= (answer(dtype)["tokens"] == expected).all(axis=1)
-    if good.sum() < search.rows:  # before the mistakes, since most attempts end here
+    if good.sum() < search.rows:  # before the mistakes are made
         return None
     wrong = {name: (answer(**changes)["tokens"] != expected).any(axis=1) for name, changes in search.mistakes.items()}
     arrays |= target
