@@ -30,4 +30,4 @@ def test_of_each_perturbed_copy_there_is_one_however_many_ask():
     with ThreadPoolExecutor(8) as threads:
         several = list(threads.map(lambda _: one.baseline("model forward"), range(8)))
     assert len(one._draws.made) == len(alone._draws.with_copies(4)) == 5
-    assert set(several) == {alone.baseline("model forward")}
+    assert all(each == alone.baseline("model forward") for each in several)

@@ -16,6 +16,7 @@ from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.precision import before_rounding
 from transformer_mb.parity.controls.alterations import setting, shifted, transposed
 from transformer_mb.parity.rows.accumulated_training import accumulated_experiments
+from transformer_mb.parity.rows.equal_parts import equal_parts_experiments
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.rows.optimizers import optimizer_experiments
@@ -106,6 +107,22 @@ def test_a_mistake_between_parameters_and_what_is_updated_fails(planted, dtype, 
     assert failed([training], backend) == set()
     monkeypatch.setattr(*IN_TRAINING[planted])
     assert failed([training], backend) == {("trained steps", training.case)}
+
+
+def test_parts_that_are_summed_in_two_bytes_fail(monkeypatch):
+    """Of 64 equal ones the last are added to a sum whose last place is a quarter of them."""
+    (parts,), backend = equal_parts_experiments("bfloat16", 0), TorchBackend(dtype="bfloat16")
+    assert failed([parts], backend) == set()
+
+    def sum_in_two_bytes(updated, parameters):
+        for copy, parameter in zip(updated, parameters, strict=True):
+            if parameter.grad is not None:
+                before = 0.0 if copy.grad is None else copy.grad.to(parameter.dtype)
+                copy.grad, parameter.grad = (before + parameter.grad).float(), None
+
+    monkeypatch.setattr(trainer, "add_gradients", sum_in_two_bytes)
+    (result,) = judged(parts, "torch", partial(compute, backend))
+    assert result.status == FAILED and result.share > 1000.0
 
 
 MISTAKES = {

@@ -28,7 +28,10 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a cell in one backend. ``error`` and ``limit`` are None where nothing could be measured."""
+    """The result of a cell in one backend. ``error`` and ``limit`` are None where nothing could be measured.
+
+    ``limit_by_norm`` is that of the error by norm, where ``limit`` may be of another figure that took more of its own.
+    """
 
     row: str
     case: str
@@ -40,6 +43,7 @@ class Result:
     limit: float | None = None
     seconds: float = 0.0
     near_ties: int = 0  # rows of tokens that differ where the reference's own choice is one
+    limit_by_norm: float | None = None
 
     @property
     def cell(self) -> Cell:

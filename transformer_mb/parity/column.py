@@ -15,6 +15,7 @@ from .bisection import bisect, can_bisect
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result
 from .computing.messages import Request
 from .controls.answers import Replay, spoil
+from .controls.few_bits import few_bits_controls
 from .outcome import Difference
 from .rows.fast_steps import is_offered
 from .run import Run
@@ -140,12 +141,18 @@ class Column:
                 result = ControlResult(control.name, *cell, self.label, False, str(error))
             self.shared.add_controls([result])
         if experiment in self.shared.plan.spoiled:
-            try:
-                self.shared.add_controls(spoil(experiment, self.label, replay))
-            except Exception as error:
-                cell = experiment.cells(self.label)[0]
-                result = ControlResult("numbers that are not finite", *cell, self.label, False, str(error))
-                self.shared.add_controls([result])
+            self._planted_into_answers("numbers that are not finite", experiment, spoil(experiment, self.label, replay))
+        if self.shared.plan.selection.controls:
+            controls = few_bits_controls(experiment, self.label, replay.answers)
+            self._planted_into_answers("larger errors", experiment, controls)
+
+    def _planted_into_answers(self, name: str, experiment: Experiment, controls: Iterable[ControlResult]) -> None:
+        """``name`` is of what could not be planted."""
+        try:
+            self.shared.add_controls(controls)
+        except Exception as error:
+            cell = experiment.cells(self.label)[0]
+            self.shared.add_controls([ControlResult(name, *cell, self.label, False, str(error))])
 
 
 def dumped(cell: Cell) -> str:

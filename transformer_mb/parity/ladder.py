@@ -21,7 +21,7 @@ class Row:
         sentence: what is true of a backend whose cells all pass.
         computation: what the backend is asked for.
         measured: what of the answer is compared with the reference's: one of ``comparison.MEASURES``, or ``tokens``,
-            ``losses``, ``bits``, ``masks`` or ``draws``, which experiments of their own compare.
+            ``losses``, ``bits``, ``parts``, ``masks`` or ``draws``, which experiments of their own compare.
         limit: of the relative error in float64. In the other dtypes it is a multiple of NumPy's own: see verdict/limits.py.
         dtypes: in which it is measured, where the backend has them.
         made_of: rows whose comparisons it is made of, and whose negative controls hold for it.
@@ -69,6 +69,15 @@ LADDER = {
         Row("fast gradients", "Its weights move by the reference's gradients.", "whole_step", "gradients", 1e-10),
         Row("fast logits", "In eight bits it has the reference's logits.", "eight_bits", "outputs", 1e-11, ("float32",)),
         Row("repeated steps", "The same steps from the same seed give the same bits.", "repeated", "bits", 0.0, EVERY_DTYPE),
+        # Against itself: see rows/equal_parts.py. In float16 a sixty-fourth of a gradient would have other digits.
+        Row(
+            "equal parts",
+            "A step of many equal parts has the gradient of one of few.",
+            "parts",
+            "parts",
+            0.0,
+            ("float32", "bfloat16"),
+        ),
         # In float64, where what was dropped can be read off: a mask knows nothing of the dtype. See computing/mask_reading.py.
         Row(
             "own dropout",

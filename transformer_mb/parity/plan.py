@@ -15,6 +15,7 @@ from .rows.caches import cached_experiments
 from .rows.drawn_thresholds import is_tiny, with_drawn_thresholds
 from .rows.drawn_tokens import drawing_experiments
 from .rows.drawn_training import training_experiments
+from .rows.equal_parts import equal_parts_experiments
 from .rows.fast_steps import fast_experiments
 from .rows.hand_over import HandOverRun, HandOverStart
 from .rows.layers import layer_experiments
@@ -68,6 +69,7 @@ class Plan:
             *optimizer_experiments(dtype, seed),
             *training_experiments(dtype, seed),
             *accumulated_experiments(dtype, seed),
+            *equal_parts_experiments(dtype, seed),
             *token_experiments(dtype, seed),
             *drawing_experiments(dtype, seed),
             *fast_experiments(dtype, seed, self.on_gpu),

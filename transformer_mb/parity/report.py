@@ -19,6 +19,7 @@ from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .closest import as_json, closest
 from .ladder import LADDER
 from .outcome import Outcome, is_own
+from .widest import as_markdown
 
 
 def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,7 +155,8 @@ def markdown(run: Mapping[str, Any]) -> str:
     lines = [f"| row | dtype | {' | '.join(backends)} |", f"|---|---|{'---|' * len(backends)}"]
     for (row, dtype), cells in _grouped(run["results"]).items():
         lines.append(f"| {row} | {dtype} | {' | '.join(_columns(cells, backends))} |")
-    return "\n".join([*lines, "", counts(run)])
+    limits = as_markdown(run["results"])
+    return "\n".join([*lines, "", *limits, *([""] if limits else []), counts(run)])
 
 
 def counts(run: Mapping[str, Any]) -> str:
@@ -167,7 +169,7 @@ def counts(run: Mapping[str, Any]) -> str:
     versions = table_cell(versions)
     of = "" if run["cells"] == run["planned"] else f" of {run['planned']:,}"
     cells = f"{run['cells']:,}{of} cell{'' if run['planned'] == 1 else 's'}, {run['passed']:,} passed, {run['failed']} failed"
-    caught = f"{controls['caught']} of {counted(controls['planted'], 'negative control')} caught"
+    caught = f"{controls['caught']:,} of {counted(controls['planted'], 'negative control')} caught"
     summary = f"{cells}, {counted(run['expected_failures'], 'expected failure')}; {caught}; {run['seconds']:.0f} s."
     if run.get("interrupted"):
         summary += f" {table_cell(run['interrupted'])}."

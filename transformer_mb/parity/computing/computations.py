@@ -206,6 +206,20 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     return {"losses": np.array(losses), **named("weights", backend.get_weights(native)), **named("slots", trainer.slots())}
 
 
+def parts(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
+    """For each of the ``counts`` the momentum after one step on so many equal parts, the ``last`` of which stands by itself.
+
+    From nothing it is the gradient, which of a model in two bytes too is kept in float32.
+    """
+    answer: Answer = {}
+    batch, last = (batch_of(under(name, arrays)) for name in ("batch", "last"))
+    for word, count in spec["counts"].items():
+        trainer, _ = trainer_of(backend, spec, arrays)
+        trainer.accumulated_step([*[batch] * (count - 1), last])
+        answer |= named(word, trainer.slots())
+    return answer
+
+
 def repeated(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     """``losses``, ``weights`` and moments of a few steps whose dropout the trainer draws; and ``again`` of the same from anew.
 
@@ -229,7 +243,8 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
     function.__name__: function
     for function in (
-        *(layer, model, part, update, step, whole_step, eight_bits, run, train, repeated, decode, cached, life, masks, draw),
+        *(layer, model, part, update, step, whole_step, eight_bits, run, train, parts, repeated, decode, cached),
+        *(life, masks, draw),
     )
 }
 

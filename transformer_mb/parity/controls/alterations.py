@@ -17,8 +17,10 @@ Alter = Callable[[Request], Request]
 
 
 def _arrays(name: str, change: Callable[[np.ndarray], np.ndarray], request: Request) -> Request:
-    value = change(request.arrays[name])
-    return replace(request, arrays={**request.arrays, name: value.astype(request.arrays[name].dtype)})
+    """Every array of the name, or whose path ends with it, as all that one piece of code reads do."""
+    found = {path: value for path, value in request.arrays.items() if f".{path}".endswith(f".{name}")}
+    assert found, f"an array of the request must be named {name}"
+    return replace(request, arrays={**request.arrays, **{path: change(v).astype(v.dtype) for path, v in found.items()}})
 
 
 def _spec(change: Callable[[dict[str, Any]], dict[str, Any]], request: Request) -> Request:

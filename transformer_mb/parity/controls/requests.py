@@ -97,8 +97,8 @@ CONTROLS = (
     Control("TF32 left on", MODEL, "d2l", in_tf32),
     Control("a moved epsilon", MODEL, "d2l", setting("config", "norm_eps", value=1e-3)),
     Coarse("a mask shifted by one", MODEL, "d2l", shifted("batch.source_valid_lens")),
-    Coarse("a transposed square matrix", MODEL, "d2l", transposed(f"{DECODER}.attention2.W_k.weight")),
-    Coarse("a dropped scale", MODEL, "d2l", times(f"{DECODER}.attention2.W_q.weight", math.sqrt(HEAD))),
+    Coarse("a transposed square matrix", MODEL, "d2l", transposed("W_k.weight")),
+    Coarse("a dropped scale", MODEL, "d2l", times("W_q.weight", math.sqrt(HEAD))),
     Coarse("a wrong position", MODEL, "d2l", setting("config", "position_offset", value=1)),
     Coarse("no embedding scale", MODEL, "d2l", setting("config", "embedding_scale", value=False)),
     Coarse("a mask shifted by one", "model loss", "d2l", shifted("batch.target_valid_lens")),
@@ -172,6 +172,7 @@ CONTROLS = (
         for kernel in ("math", "memory-efficient")
     ),
     Control("bfloat16 for TF32", "fast gradients", "tf32, shared*", setting("fast", "precision", value="bf16")),
+    Coarse("the last part is another batch", "equal parts", "*", rolled("last.target_in")),
     Coarse("another seed", "repeated steps", "*", specified({"seeds": [0, 1]})),
     Control("a temperature that is ignored", "drawn tokens", "*", sampled(temperature=1.0)),
     Control("a top_k that is ignored", "drawn tokens", "*", sampled(top_k=None)),

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from ...config import TransformerConfig
+from ...registry import PLAIN_DTYPES
 from ..computing.messages import Request
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
@@ -36,6 +37,7 @@ def kernel_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[C
             dtype,
             rows_of("model", dtype),
             partial(kernel_request, kernel, padding, dtype, seed),
+            redrawn=dtype not in PLAIN_DTYPES,
             option=kernel,
             on_gpu=on_gpu,
         )
@@ -45,8 +47,8 @@ def kernel_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[C
     ]
 
 
-def kernel_request(kernel: str, padding: str, dtype: str, seed: int) -> Request:
-    request = model_request(replace(CASE, name=f"{kernel} attention, {padding}"), dtype, seed, with_gradients=True)
+def kernel_request(kernel: str, padding: str, dtype: str, seed: int, attempt: int = 0) -> Request:
+    request = model_request(replace(CASE, name=f"{kernel} attention, {padding}"), dtype, seed, True, attempt)
     lens = {"batch.source_valid_lens": PADDED} if padding == "padding" else {}
     arrays = {name: value for name, value in request.arrays.items() if name != "batch.source_valid_lens"} | lens
     return replace(request, spec={**request.spec, "setting": kernel}, arrays=arrays)

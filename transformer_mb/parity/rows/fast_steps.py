@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,22 +11,22 @@ from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ...registry import BUILT_IN, PLAIN_DTYPES
 from ...rounding import TF32_TOWARDS_ZERO
-from ..cells import Cell
+from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named
 from ..computing.precision import perturbed_copy, rounded_arrays
+from ..controls.alterations import shifted
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from ..verdict.limits import PERTURBED_COPIES, Baseline
-from ..verdict.measure import NONE, Errors, worst_errors
+from ..verdict.measure import ByArray, worst_by_array
 from .model_cases import CONFIGS, ModelCase
 from .models import drawn_batch
-from .weights import model_weights
+from .weights import model_weights, redrawn
 
 # A step's gradient is read off its weights, which lose its small parts beside large weights: it is made large before that.
 RATE = 2.0**14
 SGD: dict[str, Any] = {"optimizer": "sgd", "learning_rate": RATE, "normalization": "tokens", "label_smoothing": 0.1}
-# In which of NumPy's ``gpu_settings`` a format's losses are measured, the worst of them: a GPU may round either way.
+# In which of NumPy's ``gpu_settings`` a format's losses are measured for a GPU, the worst of them: it may round either way.
 ROUNDINGS = {"tf32": (None, TF32_TOWARDS_ZERO)}
 
 
@@ -40,6 +40,7 @@ class Fast:
             ``model_cases.CONFIGS``; those whose gradients come rounded without ReLU, see ``model_cases.SMOOTH``.
         computation: what shows it. rounded_to: the format of its factors, where that is less than float32.
         setting: of ``Backend.gpu_settings``, in which it is computed. times: how often it is, before the last one counts.
+        shows: as ``Comparison`` has it.
     """
 
     option: str
@@ -50,8 +51,11 @@ class Fast:
     rounded_to: str | None = None
     setting: str | None = None
     times: int = 1
+    shows: Mapping[str, Callable[[Request], Request]] = field(default_factory=dict)
 
 
+# In eight bits much is lost beside which one key more or less is nothing, where nobody attends to it.
+MASKS = {"fast logits": shifted("batch.source_valid_lens")}
 MODELS = ("gelu, halves", "silu, uneven sides", "shared and tied, padding")
 FAST = (
     Fast("bf16", {"precision": "bf16"}, ("float32",), MODELS, rounded_to="bfloat16"),
@@ -59,7 +63,7 @@ FAST = (
     Fast("compile", {"compile": True}, PLAIN_DTYPES, ("embedding norm",)),
     # The first call warms up, the second is captured, and from the third on the graphs are run.
     Fast("CUDA graphs", {"compile": True}, ("float32",), ("embedding norm",), setting="CUDA graphs", times=4),
-    Fast("int8", {"dtype": "int8"}, ("float32",), (*MODELS, "d2l"), "eight_bits", rounded_to="bfloat16"),
+    Fast("int8", {"dtype": "int8"}, ("float32",), (*MODELS, "d2l"), "eight_bits", rounded_to="bfloat16", shows=MASKS),
 )
 
 
@@ -82,12 +86,20 @@ def is_offered(option: str, backend: str, on_gpu: Collection[str]) -> bool:
 
 @dataclass(eq=False)
 class CoarseComparison(FastComparison):
-    """Held to what NumPy loses that rounds the same products, here and with arrays off by a last place of their format.
-
-    The weights are the format's numbers already, so how far such a place moves the exact result is allowed to nobody.
-    """
+    """Held to what NumPy loses that rounds the same products, here and with arrays off by a last place of their format."""
 
     rounded_to: str = "bfloat16"
+    ways: tuple[str | None, ...] = (None,)
+
+    @cached_property
+    def _for_a_gpu(self) -> CoarseComparison:
+        return replace(self, ways=ROUNDINGS[self.rounded_to])
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        """What rounding towards zero loses, twice as much, is allowed where a GPU may do it."""
+        if backend in self.on_gpu and ROUNDINGS.get(self.rounded_to, self.ways) != self.ways:
+            return self._for_a_gpu.run(backend, ask)
+        return super().run(backend, ask)
 
     @cached_property
     def judged_in(self) -> str:
@@ -101,13 +113,9 @@ class CoarseComparison(FastComparison):
         copy = perturbed_copy(replace(self.request, dtype=self.rounded_to), number)
         return replace(copy, dtype=self.dtype)
 
-    def _lost(self, request: Request, expected: Arrays | None = None) -> dict[str, Errors]:
-        ways = ROUNDINGS.get(self.rounded_to, (None,))
-        lost = [self._errors(request, reference.baseline(request, way), expected) for way in ways]
-        return {row: worst_errors(errors[row] for errors in lost) for row in self.rows}
-
-    def baseline(self, row: str, copies: int = PERTURBED_COPIES) -> Baseline:
-        return replace(super().baseline(row, copies), copies=NONE)
+    def _lost(self, request: Request, expected: Arrays | None = None) -> dict[str, ByArray]:
+        lost = [self._errors(request, reference.baseline(request, way), expected) for way in self.ways]
+        return {row: worst_by_array([errors[row] for errors in lost]) for row in self.rows}
 
     @property
     def rounds_once(self) -> bool:
@@ -123,16 +131,17 @@ def fast_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[Com
     ]
 
 
-def comparison(case: str, fast: Fast, make: Callable[[], Request], dtype: str, on_gpu: Collection[str]) -> Comparison:
+def comparison(case: str, fast: Fast, make: Callable[..., Request], dtype: str, on_gpu: Collection[str]) -> Comparison:
     shared: dict[str, Any] = {"option": fast.option, "on_gpu": on_gpu}
     rows = rows_of(fast.computation, dtype)
     if fast.rounded_to is None:
         return FastComparison(case, dtype, rows, make, **shared)
-    return CoarseComparison(case, dtype, rows, make, **shared, rounded_to=fast.rounded_to)
+    return CoarseComparison(case, dtype, rows, make, redrawn=True, shows=fast.shows, **shared, rounded_to=fast.rounded_to)
 
 
-def fast_request(name: str, fast: Fast, dtype: str, seed: int) -> Request:
+def fast_request(name: str, fast: Fast, dtype: str, seed: int, attempt: int = 0) -> Request:
     """Random weights and ragged tokens, dropout from injected masks."""
+    seed = redrawn(seed, attempt)
     config, random = CONFIGS[name], stream(seed, "parity", f"{fast.option}, {name}")
     if fast.options.get("compile"):  # which takes torch half a minute for two blocks of each side
         config = config.replace(encoder_num_layers=1, decoder_num_layers=1)

@@ -18,7 +18,7 @@ from ..verdict.comparison import Comparison
 from .drawn_layers import drawn_cases
 from .layer_cases import CASES, WITH_ACTIVATION, Case, build_input, build_layer
 from .model_cases import SMOOTH
-from .weights import random_weights
+from .weights import random_weights, redrawn
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
@@ -33,12 +33,14 @@ def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
             smooth = dtype in PLAIN_DTYPES or case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
             rows = every_row if smooth else every_row[:1]
             make = partial(layer_request, case, dtype, seed, len(rows) > 1)
-            experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned))
+            again = dtype not in PLAIN_DTYPES
+            experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned, redrawn=again))
     return experiments
 
 
-def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True) -> Request:
+def layer_request(case: Case, dtype: str, seed: int, with_gradients: bool = True, attempt: int = 0) -> Request:
     """The case with random weights, inputs and cotangent, keyed by the seed and the case's name."""
+    seed = redrawn(seed, attempt)
     random = stream(seed, "parity", case.name)
     arrays: dict[str, np.ndarray] = {}
     if case.layer not in FUNCTIONS:

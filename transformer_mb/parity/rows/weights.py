@@ -9,6 +9,11 @@ from ...parameters import Shapes, parameter_shapes
 from ...random_streams import stream
 
 
+def redrawn(seed: int, attempt: int) -> int:
+    """The seed of another draw of what a seed draws: see ``Comparison.redrawn``."""
+    return seed + 10**9 * attempt
+
+
 def random_weights(shapes: Shapes, seed: int = 7) -> dict[str, np.ndarray]:
     """Asymmetric weights about their usual size, so that a forgotten transpose or a swapped pair shows.
 

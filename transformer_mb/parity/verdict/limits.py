@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from types import MappingProxyType
 
 import numpy as np
 
 from ..cells import FAILED, PASSED, Cell, Result
 from ..computing.precision import EPS
 from ..ladder import LADDER
-from .measure import FLOOR, NONE, Errors, worst
+from .measure import FLOOR, NONE, ByArray, Errors, worst
 
 # float32: so many times the error of NumPy in float32 on the same case, and on perturbed copies of it. One run alone is one
 # draw of rounding errors: over 16 seeds of 400 cells, torch's worst was 8.4 times NumPy's single draw, and 2.8 times the
@@ -30,17 +31,18 @@ CAPS = {"gradients": FLOOR_EPS * EPS["float32"] / FLOOR}
 # A fixed limit by norm is so many times as much for a single element: of n errors that are nearly normal the largest is about
 # sqrt(2 log n) times their root mean square, 4.8 times for 100,000 of them.
 TIMES_NORM = 5.0
-# bfloat16, float16: so many times the error of NumPy with every operation's result rounded, the largest over the perturbed
+# Formats of few bits: so many times the error of NumPy with every operation's result rounded, the largest over the perturbed
 # copies too: against a single draw one cell of 1,200 of torch's, over 18 seeds, came to 2.2 times in one element, and one of
-# JAX' to 2.4 times by norm.
-# A loss and gradients are held by both figures to the copies, and to how far the exact result moves from copy to copy: against
-# a single draw torch's loss came to 20 times, for a sum may hit the exact one by chance. Over 8 seeds of torch and 3 of
-# TensorFlow and JAX the nearest cell came to 1.5 times what is measured so (0.75 of the limit): outputs 1.5, loss 1.05,
-# gradients 1.3. A training is held to rounded NumPy alone: after four large steps in bfloat16 its copies are apart by up to 0.8
-# of the change of a weight, and twice that would let pass a training that changes no weight. Over 10 seeds of torch, TensorFlow
-# and JAX the nearest came to 1.15 times rounded NumPy. What is computed in float32 by contract, the loss of given logits and an
-# update, is held to float32's rule, its result before the one rounding to the format.
+# JAX' to 2.4 times by norm. How far a whole last place of the inputs moves the exact result is no part of it: a rounding is
+# half of that, and by twice that a gradient of zeros could pass. What is computed in float32 by contract, the loss of given
+# logits and an update, is held to float32's rule, its result before the one rounding to the format.
 TIMES_ROUNDED = 2.0
+# Each array of an answer is held to what NumPy loses in that array: all of them together, the root mean square of these ratios,
+# to as many times, and each by itself to twice as many, since of a hundred arrays some have the luck of a small yardstick. The
+# worst array's limit alone would let pass what is wrong in all others.
+TIMES_ONE_ARRAY = 2.0 * TIMES_ROUNDED
+# Never more by norm, for a wrong result has 1: cases are drawn until the rule asks for no more (see comparison.py).
+CAP_ROUNDED = 0.3
 
 
 @dataclass(frozen=True)
@@ -51,26 +53,30 @@ class Baseline:
         numpy: of the NumPy backend in float32, the largest over the case and its perturbed copies; for bfloat16 and float16
             of NumPy rounded to the format.
         rounding: of the exact result rounded to the dtype: no implementation can have less.
-        copies: how far the exact results of the perturbed copies are from that of the case; none for outputs and trainings in
-            bfloat16 and float16, and for updates.
+        copies: how far the exact results of the perturbed copies are from that of the case; none in formats of few bits, and
+            for updates.
+        arrays: in formats of few bits, ``numpy`` of each array by itself.
     """
 
     numpy: Errors = NONE
     rounding: Errors = NONE
     copies: Errors = NONE
+    arrays: ByArray = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """``reason`` is the figure with what makes it fine or not."""
+    """``reason`` is the figure with what makes it fine or not; ``by_norm`` the limit by norm, whichever figure was told."""
 
     passed: bool
     error: float
     limit: float
     reason: str
+    by_norm: float | None = None
 
     def of(self, cell: Cell, backend: str) -> Result:
-        return Result(*cell, backend, PASSED if self.passed else FAILED, self.reason, self.error, self.limit)
+        status = PASSED if self.passed else FAILED
+        return Result(*cell, backend, status, self.reason, self.error, self.limit, limit_by_norm=self.by_norm)
 
     @property
     def share(self) -> float:
@@ -82,22 +88,47 @@ class Judgement:
 FIGURES = {"norm": "by norm", "element": "in one element"}
 
 
-def judge(row: str, dtype: str, errors: Errors, baseline: Baseline) -> Judgement:
-    """Hold both figures of an error to the limits of their row and dtype: the judgement on the one that takes more of its own.
+def judge(row: str, dtype: str, errors: Errors, baseline: Baseline, arrays: ByArray = MappingProxyType({})) -> Judgement:
+    """Hold both figures of an error to the limits of their row and dtype: the judgement on the one that takes most of its own.
 
-    What is not finite never passes, on either side.
+    So are those of the answer's ``arrays``, where the baseline has them. What is not finite never passes, on either side.
     """
     if not np.isfinite([*errors, *chain(baseline.numpy, baseline.rounding, baseline.copies)]).all():
         return Judgement(False, errors.norm, float("nan"), f"not finite: the error is {errors.norm:.1e}, its {baseline}")
-    return sorted((_judge(row, dtype, figure, errors, baseline) for figure in FIGURES), key=lambda one: one.share)[-1]
+    whole = [_judge(row, dtype, figure, errors, baseline) for figure in FIGURES]
+    found = [*whole, *(_by_array(dtype, arrays, baseline.arrays) if len(baseline.arrays) > 1 else ())]
+    return replace(sorted(found, key=lambda one: one.share)[-1], by_norm=whole[0].limit)
 
 
-def judge_by_draws(row: str, dtype: str, errors: Errors, baseline: Callable[..., Baseline]) -> Judgement:
+def judge_by_draws(
+    row: str, dtype: str, errors: Errors, baseline: Callable[..., Baseline], arrays: ByArray = MappingProxyType({})
+) -> Judgement:
     """By the baseline as it comes; what is over its limit by little is judged again by that of ``MORE_COPIES``."""
-    judgement = judge(row, dtype, errors, baseline())
+    judgement = judge(row, dtype, errors, baseline(), arrays)
     if judgement.passed or not judgement.share <= JUDGED_AGAIN:
         return judgement
-    return judge(row, dtype, errors, baseline(copies=MORE_COPIES))
+    return judge(row, dtype, errors, baseline(copies=MORE_COPIES), arrays)
+
+
+def _by_array(dtype: str, arrays: ByArray, numpy: ByArray) -> Iterator[Judgement]:
+    """Of each figure the array that is furthest off by its own yardstick, and all of them together."""
+    names = list(numpy)
+    for number, words in enumerate(FIGURES.values()):
+        off = np.array([arrays[name][number] for name in names])
+        own = np.maximum([numpy[name][number] for name in names], EPS[dtype])
+        ratios = off / own
+        worst_one = int(ratios.argmax())
+        ratio, error = float(ratios[worst_one]), float(off[worst_one])
+        text = f"{error:.1e} {words} of {names[worst_one]}; {ratio:.2g}x rounded NumPy there; limit {TIMES_ONE_ARRAY:g}x"
+        yield Judgement(ratio <= TIMES_ONE_ARRAY, error, float(TIMES_ONE_ARRAY * own[worst_one]), text)
+        ratio, error = _root_mean_square(ratios), _root_mean_square(off)
+        text = f"{error:.1e} {words} over {len(names)} arrays; {ratio:.2g}x rounded NumPy in each; limit {TIMES_ROUNDED:g}x"
+        limit = TIMES_ROUNDED * error / ratio if ratio else TIMES_ROUNDED * _root_mean_square(own)
+        yield Judgement(ratio <= TIMES_ROUNDED, error, limit, text)
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline) -> Judgement:
@@ -115,10 +146,9 @@ def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline
     else:
         # A loss is a sum in float32: the format's eps would let pass one that was computed in the format.
         least = FLOOR_EPS * EPS["float32"] if LADDER[row].measured == "loss" else EPS[dtype]
-        measure = worst([numpy, copies, least])
-        limit = TIMES_ROUNDED * measure
-        name = "the copies" if measure == copies else "rounded NumPy"
-        why = f"{error / measure:.2g}x {name}; limit {TIMES_ROUNDED:g}x"
+        measure, cap = worst([numpy, least]), times * CAP_ROUNDED
+        limit = cap if cap < TIMES_ROUNDED * measure else TIMES_ROUNDED * measure
+        why = f"limit {cap:g}" if limit == cap else f"{error / measure:.2g}x rounded NumPy; limit {TIMES_ROUNDED:g}x"
     return Judgement(error <= limit, error, limit, f"{error:.1e} {FIGURES[figure]}; {why}")
 
 

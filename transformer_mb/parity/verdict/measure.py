@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ class Errors(NamedTuple):
 
 
 NONE = Errors(0.0, 0.0)
+ByArray = Mapping[str, Errors]  # of each array of an answer that a row compares
 
 
 def error(got: np.ndarray, reference: np.ndarray, floor: float | None = None) -> float:
@@ -57,6 +58,11 @@ def worst_errors(errors: Iterable[Errors]) -> Errors:
     return Errors(worst(norms), worst(elements))
 
 
+def worst_by_array(answers: Sequence[ByArray]) -> dict[str, Errors]:
+    """The largest of each figure over several answers with the same arrays."""
+    return {name: worst_errors(answer[name] for answer in answers) for name in answers[0]}
+
+
 def norm(arrays: Iterable[np.ndarray]) -> float:
     """Of all numbers of some arrays together."""
     return float(np.sqrt(sum(float(np.sum(np.square(value, dtype=np.float64))) for value in arrays)))
@@ -70,8 +76,8 @@ def gradient_floor(reference: np.ndarray, whole: float) -> float:
     return FLOOR * whole if reference.any() else whole
 
 
-def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray], least: float = 0.0) -> Errors:
-    """The worst errors of arrays whose sizes are compared with that of all of them together, or with ``least``."""
+def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray], least: float = 0.0) -> ByArray:
+    """Of arrays whose sizes are compared with that of all of them together, or with ``least``."""
     assert list(got) and set(got) == set(reference)
-    whole = worst([norm(reference.values()), least, float(np.finfo(np.float64).tiny)])
-    return worst_errors(errors(got[name], reference[name], gradient_floor(reference[name], whole)) for name in reference)
+    whole = worst([norm(reference.values()), least, TINY])
+    return {name: errors(got[name], value, gradient_floor(value, whole)) for name, value in reference.items()}

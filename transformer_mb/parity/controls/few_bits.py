@@ -1,0 +1,47 @@
+"""Negative controls of formats of few bits: errors that a limit says it would refuse, computed from a cell's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...registry import PLAIN_DTYPES
+from ..cells import ControlResult, Experiment
+from ..computing.messages import Arrays
+from ..ladder import LADDER
+from ..verdict.comparison import Comparison
+from ..verdict.limits import TIMES_ROUNDED, Judgement
+from ..verdict.measure import FLOOR, ByArray, Errors, errors, norm
+
+LOSSY = 2.0 * TIMES_ROUNDED  # twice what is allowed
+
+
+def few_bits_controls(experiment: Experiment, backend: str, answers: Sequence[Arrays]) -> Iterator[ControlResult]:
+    """In each cell rounding errors that are too large, and each array's gradient set to zero by itself.
+
+    ``answers``: of the backend to the experiment, if it was run; nothing is planted where the format has more bits.
+    """
+    if not isinstance(experiment, Comparison) or not answers or experiment.judged_in in PLAIN_DTYPES:
+        return
+    for cell in experiment.cells(backend):
+        lossy = experiment.judged_by_few_draws(cell.row, _times(experiment.worst_draw(cell.row), LOSSY))
+        name = f"{LOSSY:g} times the rounding errors of NumPy"
+        yield ControlResult(name, *cell, backend, not lossy.passed, lossy.reason)
+        if LADDER[cell.row].measured == "gradients":
+            verdicts = _without_each(experiment, cell.row, answers[0])
+            missed = [name for name, verdict in verdicts.items() if verdict.passed]
+            nearest = sorted(verdicts.values(), key=lambda one: one.share)[0]
+            reason = f"not noticed: {', '.join(missed)}" if missed else nearest.reason
+            yield ControlResult(f"a gradient of zero, {len(verdicts)} in turn", *cell, backend, not missed, reason)
+
+
+def _times(arrays: ByArray, factor: float) -> dict[str, Errors]:
+    return {name: Errors(factor * found.norm, factor * found.element) for name, found in arrays.items()}
+
+
+def _without_each(comparison: Comparison, row: str, answer: Arrays) -> dict[str, Judgement]:
+    """By array: those that are a hundredth of all at least, for what is less is measured against that."""
+    off = comparison.errors_of(answer)[row]
+    exact = {name: comparison.expected[f"gradient.{name}"] for name in off}
+    least = FLOOR * norm(exact.values())
+    zeros = {name: errors(0.0 * value, value, 0.0) for name, value in exact.items() if norm([value]) >= least}
+    return {name: comparison.judged_by_few_draws(row, {**off, name: zero}) for name, zero in zeros.items()}
