@@ -9,25 +9,28 @@ from ..cells import ControlResult, Experiment
 from ..computing.messages import Arrays
 from ..ladder import LADDER
 from ..verdict.comparison import Comparison
-from ..verdict.limits import TIMES_ROUNDED, Judgement
-from ..verdict.measure import FLOOR, ByArray, Errors, errors, norm
+from ..verdict.limits import TIMES_ROUNDED, Judgement, least_measure
+from ..verdict.measure import FLOOR, ByArray, Errors, errors, norm, worst_errors
 
 LOSSY = 2.0 * TIMES_ROUNDED  # twice what is allowed
 
 
 def few_bits_controls(experiment: Experiment, backend: str, answers: Sequence[Arrays]) -> Iterator[ControlResult]:
-    """In each cell rounding errors that are too large, and each array's gradient set to zero by itself.
+    """In each cell rounding errors that are too large, where NumPy has any, and each array's gradient set to zero by itself.
 
     ``answers``: of the backend to the experiment, if it was run; nothing is planted where the format has more bits.
     """
     if not isinstance(experiment, Comparison) or not answers or experiment.judged_in in PLAIN_DTYPES:
         return
-    for cell in experiment.cells(backend):
-        lossy = experiment.judged_by_few_draws(cell.row, _times(experiment.worst_draw(cell.row), LOSSY))
-        name = f"{LOSSY:g} times the rounding errors of NumPy"
-        yield ControlResult(name, *cell, backend, not lossy.passed, lossy.reason)
+    comparison = experiment.judging(backend)
+    for cell in comparison.cells(backend):
+        drawn = comparison.worst_draw(cell.row)
+        if worst_errors(drawn.values()).norm >= least_measure(cell.row, comparison.judged_in):
+            lossy = comparison.judged_by_few_draws(cell.row, _times(drawn, LOSSY))
+            name = f"{LOSSY:g} times the rounding errors of NumPy"
+            yield ControlResult(name, *cell, backend, not lossy.passed, lossy.reason)
         if LADDER[cell.row].measured == "gradients":
-            verdicts = _without_each(experiment, cell.row, answers[0])
+            verdicts = _without_each(comparison, cell.row, answers[0])
             missed = [name for name, verdict in verdicts.items() if verdict.passed]
             nearest = sorted(verdicts.values(), key=lambda one: one.share)[0]
             reason = f"not noticed: {', '.join(missed)}" if missed else nearest.reason

@@ -95,11 +95,14 @@ class CoarseComparison(FastComparison):
     def _for_a_gpu(self) -> CoarseComparison:
         return replace(self, ways=ROUNDINGS[self.rounded_to])
 
-    def run(self, backend: str, ask: Ask) -> list[Result]:
+    def judging(self, backend: str) -> CoarseComparison:
         """What rounding towards zero loses, twice as much, is allowed where a GPU may do it."""
-        if backend in self.on_gpu and ROUNDINGS.get(self.rounded_to, self.ways) != self.ways:
-            return self._for_a_gpu.run(backend, ask)
-        return super().run(backend, ask)
+        either_way = backend in self.on_gpu and ROUNDINGS.get(self.rounded_to, self.ways) != self.ways
+        return self._for_a_gpu if either_way else self
+
+    def run(self, backend: str, ask: Ask) -> list[Result]:
+        judging = self.judging(backend)
+        return super().run(backend, ask) if judging is self else judging.run(backend, ask)
 
     @cached_property
     def judged_in(self) -> str:

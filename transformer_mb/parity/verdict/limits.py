@@ -110,6 +110,14 @@ def judge_by_draws(
     return judge(row, dtype, errors, baseline(copies=MORE_COPIES), arrays)
 
 
+def least_measure(row: str, dtype: str) -> float:
+    """In a format of few bits NumPy's error counts as at least so much.
+
+    A loss is a sum in float32: the format's eps would let pass one that was computed in the format.
+    """
+    return FLOOR_EPS * EPS["float32"] if LADDER[row].measured == "loss" else EPS[dtype]
+
+
 def _by_array(dtype: str, arrays: ByArray, numpy: ByArray) -> Iterator[Judgement]:
     """Of each figure the array that is furthest off by its own yardstick, and all of them together."""
     names = list(numpy)
@@ -144,9 +152,7 @@ def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline
         cap = times * CAPS.get(LADDER[row].measured, CAP)
         limit, why = _float32(error, numpy, copies, worst([cap, TIMES_NUMPY * rounding, TIMES_NUMPY * copies]))
     else:
-        # A loss is a sum in float32: the format's eps would let pass one that was computed in the format.
-        least = FLOOR_EPS * EPS["float32"] if LADDER[row].measured == "loss" else EPS[dtype]
-        measure, cap = worst([numpy, least]), times * CAP_ROUNDED
+        measure, cap = worst([numpy, least_measure(row, dtype)]), times * CAP_ROUNDED
         limit = cap if cap < TIMES_ROUNDED * measure else TIMES_ROUNDED * measure
         why = f"limit {cap:g}" if limit == cap else f"{error / measure:.2g}x rounded NumPy; limit {TIMES_ROUNDED:g}x"
     return Judgement(error <= limit, error, limit, f"{error:.1e} {FIGURES[figure]}; {why}")

@@ -1,0 +1,66 @@
+"""Formats of few bits: cases are drawn until they say something, and limits see what they say they see."""
+
+import numpy as np
+import pytest
+
+from transformer_mb.errors import ParityError
+from transformer_mb.parity.computing import reference
+from transformer_mb.parity.controls.few_bits import few_bits_controls
+from transformer_mb.parity.rows.fast_steps import fast_experiments
+from transformer_mb.parity.rows.models import model_experiments
+from transformer_mb.parity.verdict import comparison, limits
+
+CASE = "silu, uneven sides, smoothed loss"
+
+
+def model(dtype="bfloat16", seed=8825683):
+    return next(each for each in model_experiments(dtype, seed) if each.case == CASE)
+
+
+def planted(experiment):
+    answer = reference.baseline(experiment.request)
+    return {(one.control, one.row): one.caught for one in few_bits_controls(experiment, "torch", [answer])}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_errors_twice_as_large_as_is_allowed_and_gradients_of_zero_are_caught(dtype):
+    caught = planted(model(dtype))
+    assert set(caught.values()) == {True}
+    assert {row for _, row in caught} == {"model forward", "model loss", "model gradients"}
+    assert [name.partition(",")[0] for name, _ in caught].count("a gradient of zero") == 1
+
+
+def test_a_rule_that_allows_more_than_it_says_is_noticed(monkeypatch):
+    experiment = model()
+    monkeypatch.setattr(limits, "TIMES_ROUNDED", 2.5 * limits.TIMES_ROUNDED)
+    monkeypatch.setattr(limits, "TIMES_ONE_ARRAY", 2.5 * limits.TIMES_ONE_ARRAY)
+    monkeypatch.setattr(limits, "CAP_ROUNDED", np.inf)
+    assert {caught for (name, _), caught in planted(experiment).items() if name.startswith("4 times")} == {False}
+
+
+def test_where_there_are_more_bits_nothing_of_the_kind_is_planted():
+    assert planted(model("float32")) == {}
+
+
+def test_a_case_is_drawn_anew_until_its_limits_are_below_the_cap(monkeypatch):
+    """The first draw whose limits are: with a lower cap it is a later one."""
+    first = model().request
+    narrow = 0.99 * 2.0 * model().baseline("model gradients").numpy.norm
+    monkeypatch.setattr(comparison, "CAP_ROUNDED", narrow)
+    later = model()
+    assert 2.0 * later.baseline("model gradients").numpy.norm <= narrow
+    assert any((first.arrays[name] != value).any() for name, value in later.request.arrays.items() if name in first.arrays)
+
+
+def test_a_case_of_which_no_draw_says_anything_is_refused(monkeypatch):
+    monkeypatch.setattr(comparison, "CAP_ROUNDED", 1e-9)
+    monkeypatch.setattr(comparison, "ATTEMPTS", 2)
+    with pytest.raises(ParityError, match="silu.* one of 2 draws must say something, got none"):
+        _ = model().request
+
+
+def test_a_key_more_or_less_is_plain_in_eight_bits():
+    experiment = next(each for each in fast_experiments("float32", 8825683, ()) if each.case == "int8, gelu, halves")
+    (row, mistake), *others = experiment.shows.items()
+    wrong = experiment._errors(experiment.request, reference.answer(mistake(experiment.request)))[row]
+    assert not others and experiment.judged_by_few_draws(row, wrong).share >= 3.0
