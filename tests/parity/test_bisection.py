@@ -12,8 +12,8 @@ from safetensors.numpy import load_file
 from transformer_mb.parity.backward import Backward
 from transformer_mb.parity.bisection import _forward, bisect, can_bisect
 from transformer_mb.parity.computing import reference
+from transformer_mb.parity.computing.alterations import perturbed, times
 from transformer_mb.parity.computing.messages import under
-from transformer_mb.parity.controls.alterations import perturbed, times
 from transformer_mb.parity.rows.caches import cached_experiments
 from transformer_mb.parity.rows.model_cases import MODELS, SMALL
 from transformer_mb.parity.rows.models import model_experiments, model_request

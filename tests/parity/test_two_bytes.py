@@ -12,9 +12,9 @@ from transformer_mb.backends.torch.backend import TorchBackend
 from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import reference
+from transformer_mb.parity.computing.alterations import setting, shifted, transposed
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.precision import before_rounding
-from transformer_mb.parity.controls.alterations import setting, shifted, transposed
 from transformer_mb.parity.rows.accumulated_training import accumulated_experiments
 from transformer_mb.parity.rows.equal_parts import equal_parts_experiments
 from transformer_mb.parity.rows.layers import layer_experiments

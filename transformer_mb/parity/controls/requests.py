@@ -14,18 +14,7 @@ from functools import partial
 
 from ...registry import PLAIN_DTYPES
 from ..cells import FAILED, Ask, ControlResult, Experiment
-from ..computing.messages import Request
-from ..ladder import LADDER
-from ..rows.hand_over import CONTINUES, FIRST
-from ..rows.model_cases import SMALL
-from ..rows.token_models import Search
-from ..rows.tokens import BEAMS, CASES, TIED, special_searches
-from ..rows.training import FreeRunning, step_request
-from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
-from ..selection import matches
-from ..verdict.answers import judged
-from ..verdict.comparison import Comparison
-from .alterations import (
+from ..computing.alterations import (
     Alter,
     coupled,
     epsilon_hat,
@@ -44,6 +33,17 @@ from .alterations import (
     transposed,
     zeroed,
 )
+from ..computing.messages import Request
+from ..ladder import LADDER
+from ..rows.hand_over import CONTINUES, FIRST
+from ..rows.model_cases import SMALL
+from ..rows.token_models import Search
+from ..rows.tokens import BEAMS, CASES, TIED, special_searches
+from ..rows.training import FreeRunning, step_request
+from ..rows.training_job import CONTINUED, HANDED_OVER_AT, Recording
+from ..selection import matches
+from ..verdict.answers import judged
+from ..verdict.comparison import Comparison
 
 HEAD = SMALL["num_hiddens"] // SMALL["encoder_num_heads"]
 SHORT_STEPS = 10  # of training by itself: what its first step shows, no backend has to train 120 steps for

@@ -13,9 +13,9 @@ from ...registry import BUILT_IN, PLAIN_DTYPES
 from ...rounding import TF32_TOWARDS_ZERO
 from ..cells import Ask, Cell, Result
 from ..computing import reference
+from ..computing.alterations import shifted
 from ..computing.messages import Arrays, Request, named
 from ..computing.precision import perturbed_copy, rounded_arrays
-from ..controls.alterations import shifted
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from ..verdict.measure import ByArray, worst_by_array

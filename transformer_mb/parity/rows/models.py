@@ -9,9 +9,9 @@ import numpy as np
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ...registry import PLAIN_DTYPES
+from ..computing.alterations import shifted
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
-from ..controls.alterations import shifted
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...rounding import rounded
-from ..computing.messages import Request
+from .messages import Request
 
 Alter = Callable[[Request], Request]
 
