@@ -150,14 +150,15 @@ def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch):
     assert "tokens/s" in shown.split("saved")[0] and "━" in shown and "0:00:0" in shown
 
 
-def test_the_lines_of_all_epochs_stay_in_a_terminal_of_80_columns(monkeypatch):
+@pytest.mark.parametrize("columns", [40, 59, 80, 100, 200])
+def test_the_lines_of_all_epochs_stay_in_a_terminal_of_any_width(monkeypatch, columns):
     """They are never what the bar is drawn over: each is written once, after the bar's line was cleared."""
     ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 80))
+    termios.tcsetwinsize(theirs, (24, columns))
     monkeypatch.setenv("TERM", "xterm")
     with open(theirs, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setenv("COLUMNS", str(columns))
         trained = tmb.train(TRAINED_ON, validation=UNSEEN, epochs=3, backend="numpy", verbose=True, **TINY)
         terminal.flush()
         shown = os.read(ours, 1 << 16).decode()
@@ -165,7 +166,7 @@ def test_the_lines_of_all_epochs_stay_in_a_terminal_of_80_columns(monkeypatch):
     for record, measured in zip(trained.history, trained.validations, strict=True):
         (line,) = [row for row in shown.splitlines() if f"epoch {record.epoch}/3  loss {record.loss:.4f}  " in row]
         assert measured.described() in line and "\x1b[2K" in line.partition("epoch")[0]
-    assert "0:00:0" in shown and "━" in shown
+    assert "0:00:0" in shown and "━" in shown and "…" not in shown
 
 
 def test_a_pipe_gets_a_line_for_each_validation_within_epochs(capsys):

@@ -23,7 +23,7 @@ from ..extras import install_command
 from ..files.pipes import open_to_write
 from ..files.staging import staged
 from ..files.whole_file import check_apart, check_result_file, is_special, is_stream, write_whole
-from .own_files import EVENTS, KEY, own_lines
+from .own_files import EVENTS, KEY, LOSS_BY, own_lines
 from .progress import Progress, Reading
 from .state import ValidationRecord
 
@@ -76,7 +76,7 @@ class Logged(Progress):
 
 
 class JsonLines(Logged):
-    """One JSON object per line, the first with the training's id."""
+    """One JSON object per line, the first with the training's id, and what the loss of its readings is a mean over."""
 
     def __init__(self, file: IO[Any], warn: Callable[[str], None], first: Mapping[str, str]):
         super().__init__(file, warn)
@@ -146,8 +146,10 @@ def _check_folder(folder: Path) -> None:
 
 
 @contextmanager
-def opened_logs(places: LogPlaces, step: int, warn: Callable[[str], None] = warnings.warn) -> Iterator[list[Progress]]:
-    """What writes them, of a training that begins or goes on after ``step`` steps.
+def opened_logs(
+    places: LogPlaces, step: int, warn: Callable[[str], None] = warnings.warn, by: str = "tokens"
+) -> Iterator[list[Progress]]:
+    """What writes them, of a training that begins or goes on after ``step`` steps; ``by``: see TrainingRecipe.normalization.
 
     Raises OSError where one cannot begin, and DestinationError where another training has begun a log meanwhile.
     """
@@ -155,7 +157,7 @@ def opened_logs(places: LogPlaces, step: int, warn: Callable[[str], None] = warn
         logs: list[Logged] = []
         if places.log is not None:
             path = Path(places.log)
-            first, kept = {KEY: places.identity}, _kept(path, step, places)
+            first, kept = {KEY: places.identity, LOSS_BY: by}, _kept(path, step, places)
             if not is_special(path) and not is_stream(path):
                 write_whole(path, "".join(kept))
             log = TextIOWrapper(open_to_write(path, "ab"), encoding="utf-8")

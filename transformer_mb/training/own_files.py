@@ -20,12 +20,12 @@ from .progress import Reading
 from .settings import Settings
 from .state import ValidationRecord
 
-KEY = "training"  # in the first line of a log
+KEY, LOSS_BY = "training", "loss_by"  # in the first line of a log
 EVENTS = "events.out.tfevents."
 OLD_EVENTS = re.compile(re.escape(EVENTS) + r"\d{17}\.[0-9a-f]{8}")
 PLACE = {"step", "epoch"}
 OF_VALIDATION = {name.removeprefix("validation_") for name in ValidationRecord._fields} - PLACE | {"perplexity"}
-FIELDS = {*PLACE, *Reading._fields, *(f"validation_{name}" for name in OF_VALIDATION), KEY}
+FIELDS = {*PLACE, *Reading._fields, *(f"validation_{name}" for name in OF_VALIDATION), KEY, LOSS_BY}
 LONGEST_LINE = 10_000  # bytes
 MARK = "transformer_mb training "
 MAY_GROW = ("epochs", "max_steps", "early_stopping")
@@ -79,7 +79,7 @@ def _figures(line: bytes) -> dict[str, Any] | None:
         return None
     if not line.endswith(b"\n") or not isinstance(fields, dict) or not PLACE <= set(fields) <= FIELDS:
         return None
-    numbers = [value for name, value in fields.items() if name != KEY]
+    numbers = [value for name, value in fields.items() if name not in (KEY, LOSS_BY)]
     return fields if all(isinstance(value, int | float) and not isinstance(value, bool) for value in numbers) else None
 
 

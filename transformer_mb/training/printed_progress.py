@@ -13,6 +13,7 @@ from .recipe import TrainingRecipe
 from .state import EpochRecord, TrainingState, ValidationRecord
 
 WIDE = 100  # columns of a terminal that has room for what was saved
+NARROW = 60  # below, the bar and the time left would be cut for the speed, which the lines of epochs tell
 LINES = 20  # where there is no terminal, about this many epochs get a line
 
 
@@ -108,7 +109,8 @@ def training_progress(recipe: TrainingRecipe, batches: int, done: int = 0, openi
     from rich.progress import Progress as Display
 
     console = Console(stderr=True)
-    columns = [TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[speed]}"), TimeRemainingColumn()]
+    speed = [TextColumn("{task.fields[speed]}")] if console.width >= NARROW else []
+    columns = [TextColumn("{task.description}"), BarColumn(None), *speed, TimeRemainingColumn()]
     if console.width >= WIDE:
         columns.append(TextColumn("{task.fields[saved]}"))
     with Display(*columns, console=console, expand=True) as display:

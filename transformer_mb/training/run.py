@@ -209,7 +209,9 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
         if not job.processes.rank and not job.is_finished:  # the first of several processes writes
             if job.folder is not None:
                 stack.enter_context(trained_alone(job.folder, job.found))
-            shown = Together(shown, *stack.enter_context(opened_logs(job.logs, job.state.step, shown.warned)))
+            shown = Together(
+                shown, *stack.enter_context(opened_logs(job.logs, job.state.step, shown.warned, job.recipe.normalization))
+            )
         state = train_model(
             job.backend,
             model,
