@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,6 +14,7 @@ from ..parity.workers import WorkerSpec
 from ..processes.ending import TIMEOUT
 from ..processes.environment import SETTINGS
 from ..processes.gateway import Gateway, require_execnet
+from ..processes.several import Began, by_processes
 from ..registry import BUILT_IN, installed
 from . import worker
 from .facts import Fact, Probe
@@ -66,36 +65,44 @@ def behaviours(
     here = [name for name in BUILT_IN if name in installed()]
     columns = [WorkerSpec(one) if isinstance(one, str) else one for one in (frameworks if frameworks is not None else here)]
 
-    def measure(column: WorkerSpec) -> list[Fact]:
+    def measure(column: WorkerSpec, began: Began) -> list[Fact]:
         found = []
-        for fact in _column(column, probes, (prepare or {}).get(column.label), timeout, threads):
+        for fact in _column(column, probes, (prepare or {}).get(column.label), timeout, threads, began):
             told(fact)
             found.append(fact)
         return found
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        facts = [fact for found in pool.map(measure, columns) for fact in found]
+    facts = [fact for found in by_processes(measure, columns) for fact in found]
     order = [probe.name for probe in probes]
     return sorted(facts, key=lambda fact: order.index(fact.probe))
 
 
-def _column(column: WorkerSpec, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int) -> Iterator[Fact]:
+def _column(
+    column: WorkerSpec, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int, began: Began
+) -> Iterator[Fact]:
     """After a probe that ends the process, which is a fact too, the next ones have another."""
     done = 0
     while done < len(probes):
         with tempfile.TemporaryDirectory() as folder:
-            for fact in _process(column, probes[done:], Path(folder), prepare, timeout, threads):
+            for fact in _process(column, probes[done:], Path(folder), prepare, timeout, threads, began):
                 done += 1
                 yield fact
 
 
 def _process(
-    column: WorkerSpec, probes: Sequence[Probe], folder: Path, prepare: str | None, timeout: float, threads: int
+    column: WorkerSpec,
+    probes: Sequence[Probe],
+    folder: Path,
+    prepare: str | None,
+    timeout: float,
+    threads: int,
+    began: Began,
 ) -> Iterator[Fact]:
     """The facts until the process ends."""
     arguments = (column.backend, prepare)
     settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
-    gateway = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
+    place = column.address(folder)
+    gateway = Gateway(column.label, place, worker.__name__, arguments, folder / "stderr", timeout, settings, began)
     try:
         version = _version(gateway, column)
         for probe in probes:

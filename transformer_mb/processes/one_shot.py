@@ -69,7 +69,7 @@ def _run(arguments: list[str], folder: Path, environment: Mapping[str, str], tim
         raise WorkerError(f"The process of {name} could not be started: {error}.") from None
     if process.returncode or not (folder / "out.json").is_file():
         kind = KilledError if -process.returncode in FROM_OUTSIDE else WorkerError
-        raise kind(f"The process of {name} {ending(process.returncode, process.stderr)}.")
+        raise kind(f"The process of {name} {ending(process.returncode, process.stderr).removesuffix('.')}.")
 
 
 def answer(function: str, folder: str, parent: str, name: str) -> None:

@@ -59,7 +59,7 @@ def launch(arguments: Sequence[str], size: int) -> tuple[int, str]:
         if first == 0 and status > 0:  # it has spoken for itself
             return status, still.strip()
         last = _text(streams[first - 1]) if first else ""
-        return (status if status > 0 else 1), f"Rank {first} of {size} {ending(status, last)}.{still}"
+        return (status if status > 0 else 1), f"Rank {first} of {size} {ending(status, last).removesuffix('.')}.{still}"
 
 
 def _variables(rank: int, size: int, port: int) -> dict[str, str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...parity.workers import WorkerSpec
 from ...processes.environment import SETTINGS
 from ...processes.gateway import Gateway, require_execnet
+from ...processes.several import Began, by_processes
 from ...registry import get_backend
 from . import worker
 from .job import TrainingJob
@@ -38,24 +37,24 @@ def train_in_processes(
     require_execnet()
     reasons: dict[str, Reasons] = {}
 
-    def train(label: str) -> list[Run]:
+    def train(label: str, began: Began) -> list[Run]:
         column, plan = columns[label]
         with tempfile.TemporaryDirectory() as folder:
-            process = _started(column, Path(folder), job, timeout, threads)
+            process = _started(column, Path(folder), job, timeout, threads, began)
             try:
                 reasons[label] = json.loads(process.receive())
                 return [_told(run, told) for run in _runs(process, plan(reasons[label]))]
             finally:
                 process.stop()
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [run for found in pool.map(train, columns) for run in found], reasons
+    return [run for found in by_processes(train, columns) for run in found], reasons
 
 
-def _started(column: WorkerSpec, folder: Path, job: TrainingJob, timeout: float, threads: int) -> Gateway:
+def _started(column: WorkerSpec, folder: Path, job: TrainingJob, timeout: float, threads: int, began: Began) -> Gateway:
     settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
     arguments = (column.backend, column.device, column.label)
-    process = Gateway(column.label, column.address(folder), worker.__name__, arguments, folder / "stderr", timeout, settings)
+    place = column.address(folder)
+    process = Gateway(column.label, place, worker.__name__, arguments, folder / "stderr", timeout, settings, began)
     try:
         process.send(job.to_json())
     except BaseException:
