@@ -129,6 +129,18 @@ def test_an_output_that_is_said_to_be_apart_and_is_absent_is_no_tie(padded):
         read_source(folder, None, {})
 
 
+def test_tables_that_are_said_to_be_apart_and_are_absent_are_not_one(tmp_path):
+    """transformers would make both up."""
+    marian.write(small_marian(), tmp_path)
+    fields = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**fields, "share_encoder_decoder_embeddings": False}))
+    words = (
+        "share_encoder_decoder_embeddings is false, but the file holds no model.encoder.embed_tokens.weight and model.decoder"
+    )
+    with pytest.raises(PortError, match=words):
+        read_source(tmp_path, None, {})
+
+
 def test_a_tokenizer_alone_gets_the_names_too(tmp_path):
     made = train_subwords(["a few words"], 300)
     rows = len(made) + 3

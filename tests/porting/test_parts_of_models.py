@@ -187,6 +187,25 @@ def test_wrappers_and_outer_modules_are_no_part_of_a_name_in_any_container(tmp_p
     assert ending != "npz" or all(np.array_equal(model.optimizer[f"m.{n}"], np.abs(a)) for n, a in weights.items())
 
 
+@pytest.mark.parametrize(
+    ("slot", "number", "words"),
+    [
+        ("m", np.nan, "moments must be finite, but those of decoder.dense.weight are not"),
+        ("v", np.inf, "moments must be finite, but those of decoder.dense.weight are not"),
+        ("v", -1e-9, "a mean of squares cannot be negative, but that of decoder.dense.weight is"),
+    ],
+)
+def test_moments_that_no_training_can_go_on_from_stay_behind(tmp_path, weights, slot, number, words):
+    moments = {f"optimizer.{kind}.{name}": np.ones_like(array) for kind in "mv" for name, array in weights.items()}
+    state = {"optimizer.step": np.int64(3), **moments}
+    np.savez(tmp_path / "good.npz", **weights, **state)
+    assert read_source(tmp_path / "good.npz", None, HEADS).model.optimizer
+    state[f"optimizer.{slot}.decoder.dense.weight"].flat[5] = number
+    np.savez(tmp_path / "odd.npz", **weights, **state)
+    model = read_source(tmp_path / "odd.npz", None, HEADS).model
+    assert model.optimizer is None and f"The optimizer's state was left out: {words}." in model.notes
+
+
 def test_names_that_are_shared_in_safetensors_are_read_from_its_metadata(tmp_path, weights):
     """As ``safetensors.torch.save_model`` writes a tied model."""
     rest = without(weights, "embedding.weight")

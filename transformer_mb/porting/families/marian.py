@@ -230,6 +230,9 @@ def _fields(fields: Fields, tables: Mapping[str, np.ndarray]) -> dict[str, Any]:
 def _check_ties(fields: Fields, config: TransformerConfig, tensors: Mapping[str, np.ndarray]) -> None:
     """transformers ignores the tables of a file that its config.json says are one, and makes up those said to be apart."""
     tied, shared = fields.get("tie_word_embeddings", bool, True), fields.get("share_encoder_decoder_embeddings", bool, True)
+    if not shared and (absent := [name for name in TABLES.values() if name not in tensors]):
+        listed = " and ".join(absent)
+        raise PortError(f"{fields.path}: share_encoder_decoder_embeddings is false, but the file holds no {listed}.")
     if not tied and HEAD not in tensors:
         raise PortError(f"{fields.path}: tie_word_embeddings is false, but the file holds no {HEAD}.")
     if tied and not config.tie_output:

@@ -24,7 +24,8 @@ TRADE = (
 
 def with_chosen(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:
     """The file with the tensors that ``weights`` names, without what wrappers put into their names, and a settled optimizer."""
-    return _with_betas(_with_plain_names(_with_entry(native, settings.get("weights")), settings.get("weights")), settings)
+    plain = _with_plain_names(_with_entry(native, settings.get("weights")), settings.get("weights"))
+    return _with_betas(_without_odd_moments(plain), settings)
 
 
 def _with_entry(native: NativeFile, name: Any) -> NativeFile:
@@ -66,6 +67,21 @@ def _with_plain_names(native: NativeFile, chosen: Any) -> NativeFile:
 def _renamed(key: str, names: Mapping[str, str]) -> str:
     slot, _, name = key.partition(".")
     return f"{slot}.{names[name]}" if name in names else key
+
+
+def _without_odd_moments(native: NativeFile) -> NativeFile:
+    """Without a state that would make every weight NaN in the first step of a training that goes on."""
+    for key, array in (native.optimizer or {}).items():
+        slot, _, name = key.partition(".")
+        if slot in ("m", "v") and not np.isfinite(array).all():
+            reason = f"moments must be finite, but those of {name:.80} are not"
+        elif slot == "v" and (array < 0).any():
+            reason = f"a mean of squares cannot be negative, but that of {name:.80} is"
+        else:
+            continue
+        notes = (*native.notes, f"The optimizer's state was left out: {reason}.")
+        return replace(native, optimizer=None, powers=None, notes=notes)
+    return native
 
 
 def _with_betas(native: NativeFile, settings: Mapping[str, Any]) -> NativeFile:

@@ -73,7 +73,7 @@ def _moments(
             array = to_numpy(name, numbered[number][key])
             if array.shape != tuple(weights[name].shape):
                 raise _LeftOut(f"moments of shape {list(array.shape)} cannot be those of {name!r:.80}")
-            if slot == "v" and not (array >= 0).all():
+            if slot == "v" and (array < 0).any():
                 raise _LeftOut(f"a mean of squares cannot be negative, but {key} of {name!r:.80} is")
             moments[f"{slot}.{name}"] = array
     _note_chosen(groups, notes)
