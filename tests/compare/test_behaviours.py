@@ -98,4 +98,4 @@ def test_a_file_without_facts_to_compare_is_said_to_be_none(fails, data, tmp_pat
     other = tmp_path / "other.json"
     other.write_text("{}")
     message = fails("compare", "behaviours", "--against", other)
-    assert "got other JSON, in which this is missing or wrong: 'behaviours'." in message
+    assert "got other JSON, in which this is missing or wrong: the file must have behaviours, but it has none." in message
