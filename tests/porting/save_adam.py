@@ -72,6 +72,9 @@ def spoiled(state):
     first = state["optimizer"]["state"][0]
     negative = {**state["optimizer"]["state"], 0: {**first, "exp_avg_sq": -first["exp_avg_sq"]}}
     yield "negative", {"model": state["model"], "optimizer": {**state["optimizer"], "state": negative}}
+    for name, step in (("endless", float("inf")), ("negative step", -3), ("half a step", 2.5), ("huge step", 10**400)):
+        counted = {**state["optimizer"]["state"], 0: {**first, "step": step}}
+        yield name, {"model": state["model"], "optimizer": {**state["optimizer"], "state": counted}}
     wrong = {**state["optimizer"]["param_groups"][0], "param_names": ["x", *names[1:]]}
     yield "wrong name", {"model": state["model"], "optimizer": {**state["optimizer"], "param_groups": [wrong]}}
     damaged = {**state["optimizer"]["state"], 0: {"step": [], "exp_avg": 1, "exp_avg_sq": None}}

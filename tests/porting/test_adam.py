@@ -95,6 +95,10 @@ LEFT_OUT = {
     "RAdam": "it has no amsgrad",
     "SGD": "plain Adam has no momentum_buffer",
     "negative": "a mean of squares cannot be negative",
+    "endless": "steps must be a count, got inf",
+    "negative step": "steps must be a count, got -3",
+    "half a step": "steps must be a count, got 2.5",
+    "huge step": "damaged",
     "wrong name": "name 'x', which is no tensor of the model",
     "damaged": "damaged",
 }

@@ -22,6 +22,9 @@ BESIDE = ("params", "param_names", "name", "initial_lr", "max_lr", "min_lr", "ba
 KNOWN = {*SWITCHES, *CHOSEN, *SAME_STEP, *BESIDE}
 
 
+MOST_STEPS = 2**53  # above it float64 has no whole numbers
+
+
 class Moments(NamedTuple):
     """``step``, ``m.NAME`` and ``v.NAME``; both betas where they are one pair; how it speaks of more than the tensors."""
 
@@ -41,7 +44,7 @@ def adam_moments(
         return Moments({}, more=str(reason) if isinstance(reason, _More) else "")
     except PortError:
         raise
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
+    except (TypeError, ValueError, AttributeError, KeyError, OverflowError) as error:
         notes.append(f"The optimizer's state was left out: it is damaged ({type(error).__name__}).")
     return Moments({})
 
@@ -64,7 +67,10 @@ def _moments(
     names = _names(groups, weights, notes)
     if set(names) != set(numbered):
         raise _LeftOut(f"it knows the moments of {len(numbered)} of its {len(names)} parameters")
-    steps = {int(one["step"]) for one in numbered.values()}
+    counts = {float(one["step"]) for one in numbered.values()}
+    if odd := [count for count in counts if not (0 <= count < MOST_STEPS and count.is_integer())]:
+        raise _LeftOut(f"steps must be a count, got {odd[0]}")
+    steps = {int(count) for count in counts}
     if len(steps) != 1:
         raise _LeftOut(f"different tensors took different numbers of steps ({sorted(steps)[:5]})")
     moments = {"step": np.asarray(steps.pop(), np.int64)}
@@ -149,4 +155,5 @@ def _differs(value: Any, usual: Any) -> bool:
 
 def _betas(groups: list[Any]) -> list[float] | None:
     pairs = {tuple(float(beta) for beta in group["betas"]) for group in groups if "betas" in group}
-    return list(pairs.pop()) if len(pairs) == 1 else None
+    pair = pairs.pop() if len(pairs) == 1 else ()
+    return list(pair) if len(pair) == 2 and all(0 <= beta < 1 for beta in pair) else None
