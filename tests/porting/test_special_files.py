@@ -95,7 +95,7 @@ def test_a_special_file_as_the_index_of_shards_is_refused(tmp_path, replaced):
 @pytest.mark.parametrize("name", ["npz", "safetensors", "mxnet", "paddle", "flax", "keras", "torch", "tensorflow"])
 def test_a_special_file_as_a_container_is_refused(tmp_path, replaced, name):
     replaced(tmp_path / "model.index")
-    with pytest.raises(PortError, match="must be a file, got a"):
+    with pytest.raises(PortError, match="must be a file, got a (named pipe|device|socket|folder)"):
         read_native(tmp_path / "model.index", name)
 
 

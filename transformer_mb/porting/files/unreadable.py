@@ -71,8 +71,10 @@ def _is_orbax(folder: Path) -> bool:
 
 def what_stands_there(path: Path) -> str:
     """Of a path that is no file and no folder."""
-    if not path.is_symlink():
-        return KINDS.get(stat.S_IFMT(path.stat().st_mode), "something else") if path.exists() else "nothing"
+    if path.is_dir():
+        return "a folder"
+    if path.exists():
+        return KINDS.get(stat.S_IFMT(path.stat().st_mode), "something else")
     return f"a link to {os.readlink(path):.200}, which is not there" if not _loops(path) else "a link that leads back to itself"
 
 
