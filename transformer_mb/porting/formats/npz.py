@@ -40,8 +40,10 @@ def read(path: Path) -> NativeFile:
                     raise PortError(f"{path} must hold each tensor once, but {name!r:.80} comes twice.")
                 with archive.open(member) as file:
                     arrays[name] = _array(file, member.file_size, name)
-    except (PortError, OSError):
+    except PortError:
         raise
+    except OSError as error:
+        raise PortError(f"{path} cannot be read: {error.strerror or error}.") from None
     except Exception as error:  # zipfile and NumPy raise what they meet
         raise PortError(f"{path} must be a NumPy .npz file, but it is damaged: {error}.") from None
     tensors = {name: array for name, array in arrays.items() if not name.startswith(OPTIMIZER)}
