@@ -7,7 +7,7 @@ from typing import Any
 
 from .equivalent import EQUIVALENT
 from .results import EQUAL, SURVIVED, Record, records, score
-from .sources import ATTRIBUTES_LEFT_OUT, FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, NAMES_LEFT_OUT
+from .sources import ATTRIBUTES_LEFT_OUT, FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, NAMES_LEFT_OUT, SHARED
 from .survivors import SURVIVORS
 
 LEFT_OUT = (FILES_LEFT_OUT, FUNCTIONS_LEFT_OUT, ATTRIBUTES_LEFT_OUT, NAMES_LEFT_OUT)
@@ -23,11 +23,13 @@ failed by its numbers), *survived* (all cells passed), or is *equivalent* (the c
 - The *mutation score*, as it is usually counted, takes an exception for a kill:
   (raised + killed) / (raised + killed + survived).
 
-Behind each share, in percent, what the score of all mistakes is likely to be (Wilson's interval, 95 %). *Shared* are the files
-that all backends compute with, judged by NumPy's cells, whose reference has code of its own for them.
+Behind each share, in percent, what the score of all mistakes is likely to be (Wilson's interval, 95 %).
 
 What the first cells do not kill is judged by the others together with more such mistakes, one in each function; where a cell
 fails, each of them is judged by it alone. One mistake may so hide another, and the scores be too low, never too high.
+"""
+SHARED_FILES = """*Shared* are the files that all backends compute with. NumPy's cells judge them: the reference has code of
+its own for what they do.
 """
 
 
@@ -80,6 +82,7 @@ def page(run: dict[str, Any]) -> str:
         INTRODUCTION,
         f"Measured: {chosen}, drawn by seed {run['mutants_seed']}; the matrix's cells of seed {seeds}.\n",
         score_table(run),
+        *([SHARED_FILES] if SHARED in run["backends"] else []),
         "By file, killed of killed and survived:\n",
         table(("file", *run["backends"]), by_file(run)),
         "## Survivors\n",
