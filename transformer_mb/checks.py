@@ -237,7 +237,7 @@ def check_mask(shape: Sizes, boolean: bool, dtype: Any, scores: Sizes) -> None:
             f"mask must be boolean, True where a query may attend, got dtype {spelled(dtype)}: "
             "of ones and zeros give mask > 0, of numbers to add to the scores mask > -1."
         )
-    if not shape:
+    if len(shape) == 0:  # TensorFlow's shape of no axes is true
         raise ShapeError("mask must be a boolean tensor [T, S], [B, T, S] or [B, H, T, S], got a single value.")
     if len(shape) == 3 and len(scores) == 4:
         shape = (shape[0], 1, *shape[1:])
