@@ -93,7 +93,8 @@ def judge(row: str, dtype: str, errors: Errors, baseline: Baseline, arrays: ByAr
 
     So are those of the answer's ``arrays``, where the baseline has them. What is not finite never passes, on either side.
     """
-    if not np.isfinite([*errors, *chain(baseline.numpy, baseline.rounding, baseline.copies)]).all():
+    yardsticks = chain(baseline.numpy, baseline.rounding, baseline.copies, *baseline.arrays.values())
+    if not np.isfinite([*errors, *yardsticks]).all():
         return Judgement(False, errors.norm, float("nan"), f"not finite: the error is {errors.norm:.1e}, its {baseline}")
     whole = [_judge(row, dtype, figure, errors, baseline) for figure in FIGURES]
     found = [*whole, *(_by_array(dtype, arrays, baseline.arrays) if len(baseline.arrays) > 1 else ())]
