@@ -2,11 +2,12 @@
 
 import io
 import json
-import os
 import pty
 import subprocess
 import sys
 import termios
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -119,6 +120,8 @@ def test_writing_for_tensorboard_imports_no_framework(tmp_path):
     code = f"""
 import sys
 import termios
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from transformer_mb.training.logs import opened_logs
 from transformer_mb.training.whereabouts import LogPlaces
 with opened_logs(LogPlaces(tensorboard={str(tmp_path)!r}), 0) as (writer,):
@@ -150,19 +153,28 @@ def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch):
     assert "tokens/s" in shown.split("saved")[0] and "━" in shown and "0:00:0" in shown
 
 
+def all_shown(terminal):
+    """What is written to a terminal until its other end is closed, as it comes: it holds a few thousand bytes at a time."""
+    parts = []
+    with open(terminal, "rb", buffering=0) as end, suppress(OSError):
+        while part := end.read(4096):
+            parts.append(part)
+    return b"".join(parts).decode()
+
+
 @pytest.mark.parametrize("columns", [40, 59, 80, 100, 200])
 def test_the_lines_of_all_epochs_stay_in_a_terminal_of_any_width(monkeypatch, columns):
     """They are never what the bar is drawn over: each is written once, after the bar's line was cleared."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     monkeypatch.setenv("TERM", "xterm")
-    with open(theirs, "w") as terminal:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with ThreadPoolExecutor(1) as pool, open(theirs, "w") as terminal:
+        reading = pool.submit(all_shown, ours)
         monkeypatch.setattr(sys, "stderr", terminal)
-        monkeypatch.setenv("COLUMNS", str(columns))
         trained = tmb.train(TRAINED_ON, validation=UNSEEN, epochs=3, backend="numpy", verbose=True, **TINY)
-        terminal.flush()
-        shown = os.read(ours, 1 << 16).decode()
-    os.close(ours)
+        terminal.close()
+        shown = reading.result()
     for record, measured in zip(trained.history, trained.validations, strict=True):
         (line,) = [row for row in shown.splitlines() if f"epoch {record.epoch}/3  loss {record.loss:.4f}  " in row]
         assert measured.described() in line and "\x1b[2K" in line.partition("epoch")[0]
