@@ -39,7 +39,7 @@ class KeyValueCache:
         return self._within(self.value_buffer)
 
     def _within(self, buffer: Array) -> Array:
-        """Of a buffer with room for more, what is there; a size that jax.export leaves open is all of its buffer."""
+        """Cut a buffer with room for more to what is there; a size that jax.export leaves open is all of its buffer."""
         return buffer if self._traced or self.max_steps is None else buffer[:, :, : int(self.length)]
 
     @property

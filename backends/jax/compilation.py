@@ -34,7 +34,7 @@ def compiled(function: Callable[..., Any], static: int, platform: str, quickly: 
 
 
 class Program:
-    """What trains or decodes: a function of a model's ``Structure`` and then other things, compiled once for their sizes.
+    """A function that trains or decodes, of a model's ``Structure`` and then other things: compiled once for their sizes.
 
     It runs often, and is compiled with all of XLA's optimizations; but in little time where ``runs_seldom`` says so.
     """

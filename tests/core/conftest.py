@@ -1,4 +1,4 @@
-"""What tests of cached corpora begin with."""
+"""Fixtures of the tests of cached corpora."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What ends the wait for several processes ends them all at once, and not one after the other as they have answered."""
+"""An error or a signal while several processes are waited for ends them all at once, not one after the other."""
 
 import os
 import signal

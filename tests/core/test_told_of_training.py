@@ -1,4 +1,4 @@
-"""What `train` says of the figures that it shows: by what a loss is a mean, that steps are compiled, how little was learned."""
+"""`train` explains the figures that it shows: by what a loss is a mean, that steps are compiled, how little was learned."""
 
 import io
 import json

@@ -154,7 +154,7 @@ def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch):
 
 
 def all_shown(terminal):
-    """What is written to a terminal until its other end is closed, as it comes: it holds a few thousand bytes at a time."""
+    """Read a terminal until its other end is closed, as text comes: it holds a few thousand bytes at a time."""
     parts = []
     with open(terminal, "rb", buffering=0) as end, suppress(OSError):
         while part := end.read(4096):

@@ -1,4 +1,4 @@
-"""Which lines of the files that mistakes are made in are executed."""
+"""Collects the executed lines of the files that mistakes are made in."""
 
 from __future__ import annotations
 

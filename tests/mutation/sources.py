@@ -206,7 +206,7 @@ def sources(part: str) -> list[Source]:
 
 
 def names(part: str) -> list[str]:
-    """Of its files, within its folder."""
+    """The names of a part's files, within its folder."""
     if part != SHARED:
         return sorted(path.name for path in folder(part).glob("*.py"))
     decoding = sorted(f"decoding/{path.name}" for path in (folder(part) / "decoding").glob("[!_]*.py"))

@@ -13,6 +13,14 @@ from mutation.survivors import SURVIVORS
 
 TEST = re.compile(r"tests/[\w/]+\.py::\w+")
 HELD = {key: TEST.findall(reason) for key, reason in SURVIVORS.items() if "tests/" in reason}
+
+
+def stands(key):
+    """Whether today's code holds the line: a sentence about another one is kept until the mistakes are made again."""
+    (file, _), line = key.partition(":")[0].split(" ", 1), key.partition(": ")[2].partition(" -> ")[0]
+    return line in re.sub(r"\s+", " ", (ROOT / "backends" / file).read_text())
+
+
 COPIED = ("backends", "transformer_mb", "tests", "examples", "docs", "benchmarks")
 
 
@@ -21,12 +29,10 @@ def test_each_sentence_names_whole_tests():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("key", HELD)
+@pytest.mark.parametrize("key", [*filter(stands, HELD)])
 def test_the_test_that_a_sentence_names_fails(key, tmp_path):
     backend = key.partition("/")[0]
-    mutant = next((one for one in all_mutants(backend) if one.key == key), None)
-    if mutant is None:
-        pytest.skip("the line is another one since the mistakes were made: its sentence stands until they are made again")
+    mutant = next(one for one in all_mutants(backend) if one.key == key)
     for folder in COPIED:
         shutil.copytree(ROOT / folder, tmp_path / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

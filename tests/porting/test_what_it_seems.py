@@ -6,6 +6,7 @@ import json
 import os
 import struct
 
+import h5py
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -112,7 +113,6 @@ def test_blocks_under_another_name_are_known_for_what_they_are(words, tmp_path, 
 
 
 def test_layers_of_keras_own_are_no_numbers(tmp_path):
-    h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "m.weights.h5", "w") as file:
         for name in ("layers/dense/vars/0", "layers/multi_head_attention/query_dense/vars/0"):
             file.create_dataset(name, data=np.ones((2, 2), np.float32))

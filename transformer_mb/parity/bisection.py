@@ -62,7 +62,7 @@ def bisect(experiment: Any, ask: Ask, dump: Path | None = None, rows: Iterable[s
         rows: those of the experiment that failed; where none of them is of gradients, none is looked at.
     """
     if setting := experiment.request.spec.get("setting"):
-        ask = partial(_told, ask, setting)
+        ask = partial(_in_setting, setting, ask)
     request = _forward(experiment.request)
     nodes = examine(request, ask, dump, experiment.request)
     first = next((node.path for node in nodes if node.failed), None)
@@ -85,9 +85,8 @@ def bisect(experiment: Any, ask: Ask, dump: Path | None = None, rows: Iterable[s
     return "; ".join(line.partition(":")[0] for line in worst), "\n".join([*lines, *worst])
 
 
-def _told(ask: Ask, setting: str, request: Request) -> Arrays:
-    """What the experiment was asked with."""
-    return ask(replace(request, spec={**request.spec, "setting": setting}))
+def _in_setting(setting: str, ask: Ask, request: Request) -> Arrays:
+    return ask(request.in_setting(setting))
 
 
 def _forward(request: Request) -> Request:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ class Request:
     dtype: str
     spec: Mapping[str, Any]
     arrays: Arrays = field(default_factory=dict)
+
+    def in_setting(self, setting: str | None) -> Request:
+        """The same, computed in one of ``Backend.gpu_settings`` or with tiny thresholds; None: as it is."""
+        return replace(self, spec={**self.spec, "setting": setting})
 
     def pack(self) -> tuple[str, bytes]:
         return json.dumps([self.computation, self.dtype, self.spec]), pack_arrays(self.arrays)

@@ -41,10 +41,11 @@ def baseline(request: Request, setting: str | None = None) -> Answer:
 
 def _plain(request: Request, kept: tuple[str, ...], setting: str | None = None) -> Request:
     """The request with these alone of the options that make a step fast: NumPy compiles nothing, but rounds products."""
-    spec = {**request.spec, "setting": setting}
-    if "fast" in spec:
-        spec["fast"] = {name: value for name, value in spec["fast"].items() if name in kept}
-    return replace(request, spec=spec)
+    request = request.in_setting(setting)
+    if "fast" not in request.spec:
+        return request
+    fast = {name: value for name, value in request.spec["fast"].items() if name in kept}
+    return replace(request, spec={**request.spec, "fast": fast})
 
 
 def run(backend: Backend, request: Request) -> Answer:

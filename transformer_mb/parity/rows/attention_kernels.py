@@ -51,4 +51,4 @@ def kernel_request(kernel: str, padding: str, dtype: str, seed: int, attempt: in
     request = model_request(replace(CASE, name=f"{kernel} attention, {padding}"), dtype, seed, True, attempt)
     lens = {"batch.source_valid_lens": PADDED} if padding == "padding" else {}
     arrays = {name: value for name, value in request.arrays.items() if name != "batch.source_valid_lens"} | lens
-    return replace(request, spec={**request.spec, "setting": kernel}, arrays=arrays)
+    return replace(request.in_setting(kernel), arrays=arrays)

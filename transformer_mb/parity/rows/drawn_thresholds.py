@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from ...random_streams import stream
 from ...registry import PLAIN_DTYPES
 from ..cells import Experiment
-from ..computing.messages import Request
 from ..computing.thresholds import TINY
 from ..verdict.comparison import Comparison
 from .tokens import Decoding
@@ -39,9 +37,4 @@ def _tiny(experiment: Experiment) -> Experiment:
     if isinstance(experiment, Decoding):
         search = replace(experiment.search, setting=TINY)
         return Decoding(experiment.row, case, experiment.dtype, experiment.seed, search)
-    return replace(experiment, case=case, make=partial(_told, experiment.make))
-
-
-def _told(make: Callable[[], Request]) -> Request:
-    request = make()
-    return replace(request, spec={**request.spec, "setting": TINY})
+    return replace(experiment, case=case, make=lambda: experiment.make().in_setting(TINY))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,20 +14,19 @@ import numpy as np
 
 from ...config import TransformerConfig
 from ...random_streams import stream
-from ..cells import FAILED, PASSED, Ask, Cell, Result
+from ..cells import FAILED, PASSED, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named
 from ..computing.precision import EPS, rounded_arrays
 from ..ladder import LADDER, rows_of
-from ..verdict.answers import check_answer
 from ..verdict.independence import FALSE_ALARM, Count
 from ..verdict.inverse import drawn_by, drawn_within
 from .drawn_values import lengths
-from .model_cases import CONFIGS
+from .model_cases import CONFIGS, model_by
+from .one_answer import OneAnswer
 from .weights import model_weights
 
 ROW = "drawn tokens"
-MODELS = ("d2l", "gelu, halves", "pre-norm, final norm", "learned positions, tied")
 ROWS, STEPS, SOURCE = 8, 12, 5
 EVEN = 1 << 14  # tokens of the model that shows the numbers: exact in float32, as their sums are
 EIGHTHS, SHOWN = 8, 3
@@ -37,28 +35,21 @@ TIMES, UNITS = 4.0, 16.0
 
 
 def drawing_experiments(dtype: str, seed: int) -> list[DrawnTokens]:
-    return [DrawnTokens(row, dtype, seed) for row in rows_of("draw", dtype)]
+    return [DrawnTokens(dtype, seed)] if ROW in rows_of("draw", dtype) else []
 
 
-@dataclass(eq=False)
-class DrawnTokens:
+class DrawnTokens(OneAnswer):
     """Near-ties are counted and listed, not failed."""
 
-    row: str
-    dtype: str
-    seed: int
-    after = False
-
-    def cells(self, backend: str) -> list[Cell]:
-        return [Cell(self.row, f"drawn temperature, top_k and top_p: {self.model}", self.dtype)]
+    row = ROW
 
     @property
-    def model(self) -> str:
-        return MODELS[self.seed % len(MODELS)]
+    def case(self) -> str:
+        return f"drawn temperature, top_k and top_p: {model_by(self.seed)}"
 
     @property
     def config(self) -> TransformerConfig:
-        return CONFIGS[self.model]
+        return CONFIGS[model_by(self.seed)]
 
     @cached_property
     def samplings(self) -> list[dict[str, Any]]:
@@ -96,13 +87,7 @@ class DrawnTokens:
         arrays["source_valid_lens"] = lengths("some", random, ROWS, SOURCE)
         return Request("draw", self.dtype, {**spec, "seeds": [self.seed, self.seed + 1]}, arrays)
 
-    @cached_property
-    def expected(self) -> Arrays:
-        return reference.answer(self.request)
-
-    def run(self, backend: str, ask: Ask) -> list[Result]:
-        got = ask(self.request)
-        check_answer(got, self.expected, self.dtype)
+    def result(self, got: Arrays, cell: Cell, backend: str) -> Result:
         counts = list(_counts(np.stack([got["numbers.0"], got["numbers.1"]])))
         limit = math.log(2.0 * len(counts) / FALSE_ALARM)
         told = [str(count) for count in counts if count.surprise > limit]
@@ -115,9 +100,8 @@ class DrawnTokens:
             differing += sum(not near for near, _ in others)
             told += [words for _, words in sorted(others)[:SHOWN]]
         reason = "; ".join([f"{draws - differing - near_ties} of {draws} draws identical", *told])
-        (cell,) = self.cells(backend)
         status = PASSED if passed and not differing else FAILED
-        return [Result(*cell, backend, status, reason, differing / draws, LADDER[self.row].limit, near_ties=near_ties)]
+        return Result(*cell, backend, status, reason, differing / draws, LADDER[self.row].limit, near_ties=near_ties)
 
     def _others(
         self, tokens: np.ndarray, numbers: np.ndarray, options: Mapping[str, Any]

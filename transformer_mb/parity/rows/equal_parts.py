@@ -6,20 +6,18 @@ much. Here it is the same on both sides, and the sum in float32 is all that may 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from ...random_streams import stream
-from ..cells import Ask, Cell, Result
-from ..computing import reference
+from ..cells import Cell, Result
 from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import EPS, rounded_arrays
 from ..ladder import LADDER
-from ..verdict.answers import check_answer
 from ..verdict.limits import Judgement
 from ..verdict.measure import TINY, error, worst
 from .model_cases import DECODER, ModelCase
 from .models import drawn_batch
+from .one_answer import OneAnswer
 from .weights import model_weights
 
 ROW, FEW, MANY = "equal parts", 2, 64
@@ -29,14 +27,10 @@ SGD = {"optimizer": "sgd", "learning_rate": 1.0, "momentum": 0.9, "normalization
 LIMIT = MANY * EPS["float32"] / 2.0
 
 
-@dataclass(eq=False)
-class EqualParts:
-    dtype: str
-    seed: int
-    after = False
+class EqualParts(OneAnswer):
+    """Many parts beside few, of one backend."""
 
-    def cells(self, backend: str) -> list[Cell]:
-        return [Cell(ROW, CASE.name, self.dtype)]
+    row, case = ROW, CASE.name
 
     @cached_property
     def request(self) -> Request:
@@ -45,17 +39,10 @@ class EqualParts:
         spec = {"config": CASE.config.to_dict(), "options": SGD, "counts": {"few": FEW, "many": MANY}}
         return Request("parts", self.dtype, spec, arrays | named("batch", batch) | named("last", batch))
 
-    @cached_property
-    def expected(self) -> Arrays:
-        return reference.answer(self.request)
-
-    def run(self, backend: str, ask: Ask) -> list[Result]:
-        got = ask(self.request)
-        check_answer(got, self.expected, self.dtype)
+    def result(self, got: Arrays, cell: Cell, backend: str) -> Result:
         few, many = under("few", got), under("many", got)
         off = worst(error(many[name], value, TINY) for name, value in few.items())
-        judgement = Judgement(off <= LIMIT, off, LIMIT, f"{off:.1e} by norm; limit {LIMIT:.0e}", LIMIT)
-        return [judgement.of(cell, backend) for cell in self.cells(backend)]
+        return Judgement(off <= LIMIT, off, LIMIT, f"{off:.1e} by norm; limit {LIMIT:.0e}", LIMIT).of(cell, backend)
 
 
 def equal_parts_experiments(dtype: str, seed: int) -> list[EqualParts]:

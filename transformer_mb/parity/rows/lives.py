@@ -22,12 +22,11 @@ from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .fast_steps import is_offered
-from .model_cases import CONFIGS, ModelCase
+from .model_cases import BY_SEED, CONFIGS, ModelCase, model_by
 from .models import drawn_batch
 from .weights import model_weights
 
 Operation = list[Any]
-MODELS = ("d2l", "gelu, halves", "pre-norm, final norm", "learned positions, tied")
 OPTIONS: dict[str, dict[str, Any]] = {
     "sgd": {"optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9},
     # A large epsilon, or the rounding noise of a gradient that is zero would become a step of full size.
@@ -43,7 +42,7 @@ ATTEMPTS = 100
 def life_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[LifeComparison]:
     """In float32 some steps are in bfloat16, where that is offered; what follows them starts from weights that are set."""
     rows = rows_of("life", dtype)
-    name, optimizer = MODELS[seed % len(MODELS)], list(OPTIONS)[seed // len(MODELS) % len(OPTIONS)]
+    name, optimizer = model_by(seed), list(OPTIONS)[seed // len(BY_SEED) % len(OPTIONS)]
     make = partial(_request, name, optimizer, dtype, seed)
     return [LifeComparison(f"drawn life: {name}, {optimizer}", dtype, rows, make, on_gpu=on_gpu)] if rows else []
 

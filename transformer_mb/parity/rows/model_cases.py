@@ -115,6 +115,14 @@ SMALL_PRESET = {**SMALL, "target_vocab_size": 11, "encoder_num_layers": 2, "deco
 WHOLE = ("d2l", "pre-norm, final norm", "shared and tied, padding")
 
 
+# Of the rows that have one model a seed.
+BY_SEED = ("d2l", "gelu, halves", "pre-norm, final norm", "learned positions, tied")
+
+
+def model_by(seed: int) -> str:
+    return BY_SEED[seed % len(BY_SEED)]
+
+
 def _preset(name: str) -> ModelCase:
     """A published variant, small, with its document's loss."""
     loss: dict[str, Any] = {key: RECIPES[name][key] for key in ("normalization", "label_smoothing") if key in RECIPES[name]}

@@ -6,7 +6,6 @@ The model shows what it drops: see ``computing/mask_reading.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,12 +15,11 @@ from ...config import TransformerConfig
 from ...dropout_masks import dropout_sites
 from ...parameters import parameter_shapes
 from ...random_streams import stream
-from ..cells import Ask, Cell, Result
-from ..computing import reference
+from ..cells import Cell, Result
 from ..computing.messages import Arrays, Request, named, under
 from ..ladder import rows_of
-from ..verdict.answers import check_answer
 from ..verdict.independence import judge_masks
+from .one_answer import OneAnswer
 
 ROW = "own dropout"
 PARTS, ROWS, STEPS, HIDDENS, HEADS = 2, 2, 8, 96, 2  # HIDDENS / HEADS must be more than PARTS * ROWS * STEPS, which are places
@@ -33,20 +31,13 @@ OPTIONS: dict[str, Any] = {"optimizer": "sgd", "learning_rate": 1e28}
 
 
 def dropout_experiments(dtype: str, seed: int) -> list[OwnDropout]:
-    return [OwnDropout(row, dtype, seed) for row in rows_of("masks", dtype)]
+    return [OwnDropout(dtype, seed)] if ROW in rows_of("masks", dtype) else []
 
 
-@dataclass(eq=False)
-class OwnDropout:
+class OwnDropout(OneAnswer):
     """The reference's answer says what has to come; its masks do not count, for every framework draws its own."""
 
-    row: str
-    dtype: str
-    seed: int
-    after = False
-
-    def cells(self, backend: str) -> list[Cell]:
-        return [Cell(self.row, f"{TAKEN} steps of {PARTS} parts, two seeds", self.dtype)]
+    row, case = ROW, f"{TAKEN} steps of {PARTS} parts, two seeds"
 
     @cached_property
     def config(self) -> TransformerConfig:
@@ -72,15 +63,9 @@ class OwnDropout:
         spec = {"config": self.config.to_dict(), "options": OPTIONS, "parts": PARTS, "seeds": seeds}
         return Request("masks", self.dtype, {**spec, "counts": list(range(TAKEN))}, arrays)
 
-    @cached_property
-    def expected(self) -> Arrays:
-        return reference.answer(self.request)
-
-    def run(self, backend: str, ask: Ask) -> list[Result]:
-        got = ask(self.request)
-        check_answer(got, self.expected, self.dtype)
+    def result(self, got: Arrays, cell: Cell, backend: str) -> Result:
         rates = {site: rate for site, (rate, _) in dropout_sites(self.config, ROWS, STEPS, STEPS).items()}
-        return [judge_masks(under("kept", got), rates).of(cell, backend) for cell in self.cells(backend)]
+        return judge_masks(under("kept", got), rates).of(cell, backend)
 
 
 def _weights(config: TransformerConfig, seed: int) -> Iterator[tuple[str, np.ndarray]]:
