@@ -187,14 +187,15 @@ def prompts(config: TransformerConfig, arrays: Arrays) -> list[list[int]]:
 def _are_clear(
     config: TransformerConfig, tokens: np.ndarray, logits: np.ndarray, prefixes: np.ndarray | None, margin: float
 ) -> np.ndarray:
-    """[B]: whether each choice of greedy decoding is better than the next by so many deviations of the logits, or equal."""
-    best = np.sort(np.delete(logits, config.suppress_ids, axis=-1), axis=-1)
-    gaps = best[..., -1] - best[..., -2]
+    """[B]: whether each choice of greedy decoding, or what is equal to it, is better than the next by so many deviations."""
+    allowed = np.delete(logits, config.suppress_ids, axis=-1)
+    best = allowed.max(axis=-1, keepdims=True)
+    gaps = (best - np.where(allowed < best, allowed, -np.inf)).min(axis=-1)  # to the next one that is not as good
     steps = np.arange(tokens.shape[1])
     chosen = steps <= (tokens >= 0).sum(axis=1)[:, None]  # the end is a choice too
     if prefixes is not None:
         chosen &= steps >= (prefixes >= 0).sum(axis=1)[:, None]
-    return ~(chosen & (gaps > 0.0) & (gaps < margin * logits.std())).any(axis=1)
+    return ~(chosen & (gaps < margin * logits.std())).any(axis=1)
 
 
 def _prefixes(config: TransformerConfig, rows: int, random: np.random.Generator) -> np.ndarray:
