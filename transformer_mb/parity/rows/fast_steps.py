@@ -21,7 +21,7 @@ from ..verdict.comparison import Comparison
 from ..verdict.measure import ByArray, worst_by_array
 from .model_cases import CONFIGS, ModelCase
 from .models import drawn_batch
-from .weights import model_weights, redrawn
+from .weights import model_weights, redrawn, with_uneven_rows
 
 # A step's gradient is read off its weights, which lose its small parts beside large weights: it is made large before that.
 RATE = 2.0**14
@@ -149,9 +149,12 @@ def fast_request(name: str, fast: Fast, dtype: str, seed: int, attempt: int = 0)
     if fast.options.get("compile"):  # which takes torch half a minute for two blocks of each side
         config = config.replace(encoder_num_layers=1, decoder_num_layers=1)
     case = ModelCase(name, config)
+    weights = model_weights(case.config, seed)
+    if fast.option == "int8":
+        weights = with_uneven_rows(weights)
     # The format's numbers, which are float32's too: a copy of them perturbed in their last place is then a neighbour.
-    weights = rounded_arrays(named("weights", model_weights(case.config, seed)), fast.rounded_to or dtype)
+    arrays = rounded_arrays(named("weights", weights), fast.rounded_to or dtype)
     masks = dropout_masks(case.config, seed, 0, case.rows, case.source_steps, case.target_steps)
-    arrays = weights | named("batch", drawn_batch(case, random)) | named("masks", masks)
+    arrays |= named("batch", drawn_batch(case, random)) | named("masks", masks)
     spec = {"config": case.config.to_dict(), "options": SGD, "fast": fast.options, "step_count": 0, "times": fast.times}
     return Request(fast.computation, dtype, spec | ({"setting": fast.setting} if fast.setting else {}), arrays)
