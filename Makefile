@@ -51,10 +51,13 @@ parity: $(VENV)/all
 		--json build/parity/parity.json --junit build/parity/junit.xml --report build/parity
 
 # From the checkout alone, with what a machine with a GPU has: nothing is installed and nothing fetched. PYTHON needs PyTorch, JAX,
-# flax and optax for CUDA, execnet, safetensors, sacrebleu, scipy, typer and rich.
-parity-gpu:
+# flax and optax for CUDA, execnet, safetensors, sacrebleu, scipy, typer and rich. On 16 cores `make -j12 parity-gpu PARTS=12`.
+PARTS ?= 1
+parity-gpu: $(addprefix parity-gpu-part-,$(shell seq $(PARTS)))
+
+parity-gpu-part-%:
 	PYTHONPATH=. $(PYTHON) -m transformer_mb parity --backends numpy,torch@cpu,torch@cuda,jax@cuda --device cuda,torch@cpu=cpu \
-		--controls --json build/parity-gpu/parity.json
+		--controls --part $*/$(PARTS) --json build/parity-gpu/$*.json
 
 # Likewise: ours beside PyTorch's and Hugging Face's own on the GPU, at base and big size; `d2l` and what it imports, if the machine
 # has it, for the book's rows. A file of English, tab, French may be given as DATA.
@@ -65,9 +68,11 @@ bench-gpu:
 versions: $(VENV)/all
 	$(RUN)/python benchmarks/environments.py --json benchmarks/results/environments.json --page docs/ENVIRONMENTS.md
 
-# Keep what `make parity` measured: benchmarks/results, docs/PARITY.md, its picture, and the README's counts.
+# Keep what `make parity` measured: benchmarks/results, docs/PARITY.md, its picture, and the README's counts; what a GPU did with
+# MEASURED="build/parity-gpu/*.json".
+parity-results: MEASURED ?= build/parity/parity.json
 parity-results:
-	$(RUN)/python benchmarks/parity_results.py build/parity/parity.json
+	$(RUN)/python benchmarks/parity_results.py $(MEASURED)
 
 # Mistakes made mechanically in the backends' files, and which of them the matrix's cells see, into build/mutants: some three
 # hours. What is cut goes on where it was; MUTANTS takes options, such as "--backends torch --all --seeds 0,1,2".

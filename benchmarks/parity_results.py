@@ -1,6 +1,10 @@
 """Keeps what ``transformer-mb parity --json`` wrote under results/, docs/PARITY.md, docs/parity.png and the README's counts.
 
-A run with a GPU in it is kept under the GPU's name, and has a table of its own.
+    python benchmarks/parity_results.py RUN.json
+    python benchmarks/parity_results.py PART.json PART.json ...
+
+Several files are the parts of one run, all of them. A run with a GPU in it is kept under the GPU's name, and has a table of its
+own.
 """
 
 from __future__ import annotations
@@ -17,8 +21,39 @@ from transformer_mb.parity.report import counts, markdown
 ROOT = Path(__file__).parents[1]
 
 
-def main(source: str) -> None:
-    run = json.loads(Path(source).read_text())
+ADDED = ("cells", "planned", "own", "passed", "failed", "expected_failures")
+LISTED = ("idle", "results", "control_results")
+SHARED = ("code", "versions", "devices", "hardware", "machine", "tf32", "environment")
+
+
+def whole(parts: list[dict]) -> dict:
+    """Parts as the run that they are of; it took as long as the longest, since they run side by side."""
+    if len(parts) == 1 and "part" not in parts[0]["settings"]:
+        return parts[0]
+    first, count = parts[0], len(parts)
+    for part in parts:
+        number, of = part["settings"].pop("part", (1, 1))
+        part["number"] = number
+        if differing := [name for name in (*SHARED, "settings") if part[name] != first[name]] or part["interrupted"]:
+            sys.exit(f"The parts must be of one run that came to its end, but part {number} differs in {differing}.")
+        if of != count:
+            sys.exit(f"All {of} parts must be given, got {count}.")
+    if (numbers := sorted(part.pop("number") for part in parts)) != list(range(1, count + 1)):
+        sys.exit(f"Each of the {count} parts must be given once, got {numbers}.")
+    run = {**first, "seconds": max(part["seconds"] for part in parts)}
+    run |= {name: sum(part[name] for part in parts) for name in ADDED}
+    run |= {name: [one for part in parts for one in part[name]] for name in LISTED}
+    run["controls"] = {name: sum(part["controls"][name] for part in parts) for name in ("planted", "caught")}
+    run["bisections"] = {name: tree for part in parts for name, tree in part["bisections"].items()}
+    nearest: dict[tuple, dict] = {}
+    for one in sorted((one for part in parts for one in part["closest"]), key=lambda one: -one["share"]):
+        nearest.setdefault((one["backend"], one["row"], one["dtype"]), one)
+    run["closest"] = list(nearest.values())
+    return run
+
+
+def main(*sources: str) -> None:
+    run = whole([json.loads(Path(source).read_text()) for source in sources])
     gpus = {run["hardware"][label] for label, device in run["devices"].items() if device and not device.startswith("cpu")}
     name = "_".join("".join(character if character.isalnum() else "_" for character in gpu) for gpu in sorted(gpus))
     target = ROOT / "benchmarks" / "results" / f"parity_{name or 'cpu'}.json"
@@ -37,4 +72,4 @@ def main(source: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -28,7 +28,7 @@ from .rows.repeats import Repeat
 from .rows.tokens import token_experiments
 from .rows.training import FreeRunning, later_runs, stepwise_experiments
 from .rows.training_job import Recording, make_job
-from .selection import Selection, check_patterns, matches
+from .selection import WHOLE, Selection, check_patterns, matches
 
 
 class Plan:
@@ -59,6 +59,19 @@ class Plan:
             self.spoiled = self._first_of_each_row(planted)
             for experiment in self.spoiled:
                 self.controls.setdefault(experiment, [])
+        self._keep_part()
+
+    def _keep_part(self) -> None:
+        """Of what is run, for its cells or for its controls alone; a hand-over stays with what it starts from."""
+        number, count = self.selection.part
+        kept = {id(one) for one in list(dict.fromkeys([*self.experiments, *self.controls]))[number - 1 :: count]}
+
+        def has(experiment: Experiment) -> bool:
+            return id(experiment.start if isinstance(experiment, HandOverRun) else experiment) in kept
+
+        self.experiments = list(filter(has, self.experiments))
+        self.controls = {one: planted for one, planted in self.controls.items() if has(one)}
+        self.spoiled = list(filter(has, self.spoiled))
 
     def _experiments(self, dtype: str, backends: list[str]) -> list[Experiment]:
         seed = self.selection.seed
@@ -109,7 +122,9 @@ class Plan:
 
     def check(self) -> None:
         """Raises ParityError when a pattern of the selection takes no cell."""
-        if self.selection.cases is not None and not all(map(self._takes_one, self.selection.patterns)):
+        if self.selection.part != WHOLE:
+            Plan(replace(self.selection, part=WHOLE, controls=False), self.backends, self.on_gpu).check()
+        elif self.selection.cases is not None and not all(map(self._takes_one, self.selection.patterns)):
             whole = replace(self.selection, cases=None, controls=False)
             ids = Plan(whole, self.backends, self.on_gpu).ids(self.selection.dtypes)
             every = Plan(replace(whole, dtypes=EVERY_DTYPE), [*self.backends, *BUILT_IN], BUILT_IN)

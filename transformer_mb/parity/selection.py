@@ -13,6 +13,7 @@ from ..errors import ParityError
 from ..registry import EVERY_DTYPE
 from .cells import Cell
 
+WHOLE = (1, 1)
 LIKE, SHOWN = 0.6, 3  # how alike an id is that is suggested, and how many are
 
 
@@ -26,6 +27,7 @@ class Selection:
             themselves, so that an id can be pasted. None takes all.
         controls: plant the negative controls too.
         data: the pairs of the training job; None is the built-in corpus.
+        part: the number of a part, from 1 on, and of how many: each has every so manieth experiment, with its controls.
     """
 
     dtypes: Sequence[str] = EVERY_DTYPE
@@ -33,6 +35,7 @@ class Selection:
     seed: int = 0
     controls: bool = False
     data: Path | None = None
+    part: tuple[int, int] = WHOLE
 
     @cached_property
     def patterns(self) -> tuple[str, ...]:
@@ -44,6 +47,14 @@ class Selection:
 
 def matches(pattern: str, name: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """``2/8`` as a pair. Raises ParityError for anything else."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise ParityError(f"--part must be K/N, the K-th of N parts, such as 2/8, got {text!r}.")
+    return int(number), int(count)
 
 
 def check_patterns(patterns: Sequence[str], ids: Sequence[str], others: Sequence[str]) -> None:

@@ -26,6 +26,9 @@ Devices = Annotated[
 ]
 Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")]
 Hosts = Annotated[list[str] | None, typer.Option("--ssh", help="NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
+Part = Annotated[
+    str | None, typer.Option("--part", help="K/N: the K-th of N parts of all this, for several processes or machines.")
+]
 Data = Annotated[Path | None, typer.Option("--data", help="Pairs for the training job; else the built-in corpus.")]
 Junit = Annotated[Path | None, typer.Option("--junit", help="Write the cells as JUnit XML.")]
 Report = Annotated[Path | None, typer.Option("--report", help="A folder for the drawn curves and the table as Markdown.")]
@@ -43,6 +46,7 @@ def command(
     ssh: Hosts = None,
     seed: Annotated[int, typer.Option("--seed", help="Of weights, inputs, the order of batches and what dropout drops.")] = 0,
     controls: Annotated[bool, typer.Option("--controls", help="Plant known mistakes, which must be caught.")] = False,
+    part: Part = None,
     data: Data = None,
     json_file: options.JsonFile = None,
     junit: Junit = None,
@@ -76,7 +80,7 @@ def command(
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     from ....parity.matrix import plan_of, run_plan
-    from ....parity.plan import Selection
+    from ....parity.selection import WHOLE, Selection, part_of
     from ....processes.gateway import require_execnet
     from ....registry import EVERY_DTYPE, entries
     from ...columns import names, worker_specs
@@ -88,7 +92,7 @@ def command(
 
     sweeping = Sweeping(seeds, out, collect, on, address, tuple(needs or ()), without_token)
     if sweeping.wanted:
-        single = {"--list": list_ids, "--seed": seed, "--junit": junit, "--report": report, "--dump": dump}
+        single = {"--list": list_ids, "--seed": seed, "--junit": junit, "--report": report, "--dump": dump, "--part": part}
         chosen = {"--backends": backends, "--cases": cases, "--dtype": dtype, "--device": device, "--python": python}
         flags = {"--every-case": every_case, "--ssh": ssh, "--controls": controls, "--data": data, "--jobs": jobs}
         given = [option for option, value in [*single.items(), *chosen.items(), *flags.items()] if value]
@@ -97,7 +101,8 @@ def command(
     if collect is not None:
         return tell_findings(read_sweep(collect, seeds), json_file)
     dtypes = tuple(names("--dtype", dtype, EVERY_DTYPE, EVERY_DTYPE))
-    selection = Selection(dtypes, "|".join(cases) if cases is not None else None, seed, controls, data)
+    patterns, chosen_part = "|".join(cases) if cases is not None else None, part_of(part) if part else WHOLE
+    selection = Selection(dtypes, patterns, seed, controls, data, chosen_part)
     workers = worker_specs(backends, dtypes, device or [], python or [], ssh or [])
     if sweeping.wanted:
         require_execnet()
@@ -116,6 +121,7 @@ def command(
             outcome = run_plan(workers, plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
         show(outcome, [spec.label for spec in workers], every_case, seed)
         settings = {"seed": seed, "cases": selection.cases, "dtypes": list(dtypes), "job": plan.job.name, "timeout": timeout}
+        settings |= {"part": list(selection.part)} if part else {}
         files.write(outcome, plan, settings)
     if outcome.interrupted is not None:
         raise outcome.interrupted
