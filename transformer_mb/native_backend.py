@@ -75,11 +75,13 @@ class NativeBackend(Backend):
         """Why ``devices`` has no GPU, in words; empty where it has one, or where nobody knows."""
         return ""
 
-    def _check_device(self, name: str, given: str | None) -> str:
-        if name not in self.devices():
-            why = self.without_gpu()
+    @classmethod
+    def check_device(cls, name: str, given: str | None) -> str:
+        """The name; raises DeviceError, which says what was given, unless ``devices`` has it."""
+        if name not in cls.devices():
+            why = cls.without_gpu()
             raise DeviceError(
-                f"The device of backend {self.name} must be one of {', '.join(self.devices())}, got {given!r}"
+                f"The device of backend {cls.name} must be one of {', '.join(cls.devices())}, got {given!r}"
                 f"{f': {why}' if why else ''}. `transformer-mb backends` lists the devices of all."
             )
         return name

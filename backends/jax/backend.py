@@ -96,7 +96,7 @@ class JAXBackend(NativeBackend):
             return jax.local_devices()[0]
         # JAX's own name for NVIDIA's platform is "gpu"; it takes "cuda" too.
         name = device.replace("cuda", "gpu")
-        return _devices()[self._check_device(name if name in self.devices() else f"{name}:0", device)]
+        return _devices()[self.check_device(name if name in self.devices() else f"{name}:0", device)]
 
     @property
     def device_name(self) -> str:

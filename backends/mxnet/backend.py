@@ -60,7 +60,7 @@ class MXNetBackend(NativeBackend):
         return no_gpu(cls, mx.runtime.Features().is_enabled("CUDA"))
 
     def find_device(self, device: str | None) -> mx.Context:
-        name = self._check_device("gpu:0" if device == "gpu" else device or "cpu", device)
+        name = self.check_device("gpu:0" if device == "gpu" else device or "cpu", device)
         kind, _, number = name.partition(":")
         return mx.Context(kind, int(number or 0))
 

@@ -66,7 +66,7 @@ class NumPyBackend(NativeBackend):
         return "NumPy computes on processors alone"
 
     def find_device(self, device: str | None) -> str:
-        return self._check_device(device or "cpu", device)
+        return self.check_device(device or "cpu", device)
 
     def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> Layer:
         return self._place(constructor(*arguments, **options))

@@ -58,7 +58,7 @@ class PaddleBackend(NativeBackend):
         return no_gpu(cls, paddle.is_compiled_with_cuda())
 
     def find_device(self, device: str | None) -> Any:
-        name = self._check_device("gpu:0" if device == "gpu" else device or paddle.get_device(), device)
+        name = self.check_device("gpu:0" if device == "gpu" else device or paddle.get_device(), device)
         if name == "cpu":
             return paddle.CPUPlace()
         paddle.base.core.set_cublas_switch(False)  # TF32 would be the default for float32; the switch is the whole process's

@@ -59,7 +59,7 @@ class TensorFlowBackend(NativeBackend):
     def find_device(self, device: str | None) -> str:
         """TensorFlow knows a device by its name."""
         first_gpu = "gpu:0" if device or "gpu:0" in self.devices() else "cpu"
-        name = self._check_device(first_gpu if device in (None, "gpu", "cuda") else device, device)
+        name = self.check_device(first_gpu if device in (None, "gpu", "cuda") else device, device)
         if name != "cpu":
             # TF32 would be the default for float32; the switch is the whole process's.
             tf.config.experimental.enable_tensor_float_32_execution(False)

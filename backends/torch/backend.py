@@ -60,7 +60,7 @@ class TorchBackend(NativeBackend):
         return no_gpu(cls, torch.backends.cuda.is_built())
 
     def find_device(self, device: str | None) -> torch.device:
-        found = torch.device(self._check_device("cuda:0" if device == "cuda" else device or "cpu", device))
+        found = torch.device(self.check_device("cuda:0" if device == "cuda" else device or "cpu", device))
         if found.type == "cuda":
             # Sums of two-byte products would be rounded on the way; the switches are the whole process's.
             torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False

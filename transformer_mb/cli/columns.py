@@ -1,4 +1,4 @@
-"""The columns of a parity run from the options that name backends, devices, interpreters and hosts."""
+"""The columns of a run from the options that name backends, devices, interpreters and hosts."""
 
 from __future__ import annotations
 

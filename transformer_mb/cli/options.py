@@ -23,6 +23,10 @@ Backends = Annotated[list[str] | None, typer.Option("--backends", help="Names se
 Device = Annotated[
     str | None, typer.Option("--device", help="As the framework names it; else its default.", show_default=False)
 ]
+Devices = Annotated[
+    list[str] | None,
+    typer.Option("--device", help="cuda, gpu:0, ... for all but NumPy; NAME=DEVICE for one backend; commas between several."),
+]
 Dtype = Annotated[str, typer.Option("--dtype", help="Of weights and activations.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are there already.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]

@@ -70,6 +70,15 @@ def check_shared(table: Mapping[str, Expected], frameworks: Sequence[str], probe
         )
 
 
+def check_acceptable(places: Iterable[tuple[str, str]]) -> None:
+    """Raises ConfigError unless columns, each with its device, are what is expected of: frameworks themselves, on a CPU."""
+    if other := [f"{label} on {device}" for label, device in dict.fromkeys(places) if "@" in label or device != "cpu"]:
+        raise ConfigError(
+            f"--accept must measure frameworks by their own names and on the CPU, as all that is expected was, got "
+            f"{', '.join(other)}. Leave it out, or give `--device cpu`."
+        )
+
+
 def standing(fact: Fact, row: Mapping[str, Any] | None) -> Standing:
     """The status of a fact; ``row`` is what is expected, None where nothing is."""
     value, version = (row["value"], row["since"]) if row else (None, "")
@@ -92,8 +101,12 @@ def standings(facts: Sequence[Fact], table: Mapping[str, Expected] | None = None
     return [standing(fact, known[fact.framework].get(fact.probe)) for fact in facts]
 
 
-def accept(standings: Iterable[Standing], folder: Path = FOLDER) -> None:
-    """Expect what was measured: a changed value begins with this version, and the one before goes to the past."""
+def accept(standings: Sequence[Standing], folder: Path = FOLDER) -> None:
+    """Expect what was measured: a changed value begins with this version, and the one before goes to the past.
+
+    Raises ConfigError for facts of other columns than ``check_acceptable`` takes.
+    """
+    check_acceptable((one.fact.framework, one.fact.device) for one in standings)
     changed: dict[str, dict[str, Any]] = {}
     for one in standings:
         framework = one.fact.framework

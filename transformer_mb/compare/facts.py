@@ -15,6 +15,7 @@ KINDS = {
     "noted": "shown, never judged",
 }
 CLOSE = 1e-6
+ON, RAISES = " on ", "raises "
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,25 @@ class Probe:
 
 @dataclass(frozen=True)
 class Fact:
-    """What a probe found in one framework; ``value`` is None where the framework has no such thing, for ``reason``."""
+    """What a probe found in one framework; ``value`` is None where the framework has no such thing, for ``reason``.
+
+    ``version`` ends with ``on DEVICE`` where that is no CPU: ``2.13.0 on cuda:0``.
+    """
 
     probe: str
     framework: str
     version: str
     value: Value | None
     reason: str = ""
+
+    @property
+    def device(self) -> str:
+        return self.version.partition(ON)[2] or "cpu"
+
+    @property
+    def raised(self) -> bool:
+        """Whether what the framework raised is the value."""
+        return isinstance(self.value, str) and self.value.startswith(RAISES)
 
 
 class Absent(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .facts import Absent, Fact, Probe
+from .facts import RAISES, Absent, Fact, Probe
 from .probes import every_probe
 
 FRAMEWORKS = "transformer_mb.compare.frameworks"
@@ -19,7 +19,7 @@ def measured(framework: str, version: str, name: str) -> Fact:
     except Absent as absent:
         return Fact(name, framework, version, None, str(absent))
     except Exception as error:  # whatever a framework raises, in one line
-        return Fact(name, framework, version, f"raises {type(error).__name__}", " ".join(str(error).split())[:200])
+        return Fact(name, framework, version, f"{RAISES}{type(error).__name__}", " ".join(str(error).split())[:200])
     return Fact(name, framework, version, value if isinstance(value, str) else float(value))
 
 

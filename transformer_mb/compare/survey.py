@@ -51,7 +51,7 @@ def behaviours(
     """The facts of every probe in every framework, in the order of the probes.
 
     Args:
-        frameworks: names, or columns with an interpreter; default: the built-in ones that are installed.
+        frameworks: names, or columns with an interpreter or a device; default: the built-in ones that are installed.
         only: a pattern of probes' names; | between several.
         prepare: by column a ``file.py:function`` that its process calls first.
         threads: that a framework may use.
@@ -80,7 +80,10 @@ def behaviours(
 def _column(
     column: WorkerSpec, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int, began: Began
 ) -> Iterator[Fact]:
-    """After a probe that ends the process, which is a fact too, the next ones have another."""
+    """After a probe that ends the process, which is a fact too, the next ones have another.
+
+    So they have after what is raised on a GPU: an index out of bounds leaves all of it unusable for that process.
+    """
     done = 0
     while done < len(probes):
         with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +102,7 @@ def _process(
     began: Began,
 ) -> Iterator[Fact]:
     """The facts until the process ends."""
-    arguments = (column.backend, prepare)
+    arguments = (column.backend, prepare, column.device)
     settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
     place = column.address(folder)
     gateway = Gateway(column.label, place, worker.__name__, arguments, folder / "stderr", timeout, settings, began)
@@ -108,9 +111,11 @@ def _process(
         for probe in probes:
             try:
                 gateway.send(probe.name)
-                yield Fact(**{**json.loads(gateway.receive()), "framework": column.label})
+                fact = Fact(**{**json.loads(gateway.receive()), "framework": column.label})
             except WorkerError as error:
-                yield Fact(probe.name, column.label, version, ENDED, str(error))
+                fact = Fact(probe.name, column.label, version, ENDED, str(error))
+            yield fact
+            if fact.value == ENDED or (fact.raised and fact.device != "cpu"):
                 return
     finally:
         gateway.stop()

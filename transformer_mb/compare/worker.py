@@ -9,20 +9,23 @@ from importlib import import_module
 from typing import Any
 
 from ..registry import BUILT_IN, load_backend_class
+from .facts import ON
 from .measuring import measured
+from .placing import place
 
 
-def serve(channel: Any, framework: str, prepare: str | None) -> None:
+def serve(channel: Any, framework: str, prepare: str | None, device: str | None) -> None:
     """Tell the framework's version, then a fact for every probe that is named, until the channel closes.
 
     ``prepare`` is ``file.py:function``, called first: tests change a framework's default so.
     """
     # The backend's package too, for what it does before the framework can be imported.
-    load_backend_class(framework)
+    backend = load_backend_class(framework)
     if prepare is not None:
         file, _, function = prepare.rpartition(":")
         runpy.run_path(file)[function]()
-    version = versions(framework)
+    placed = place(framework, backend, device)
+    version = versions(framework) + ("" if placed == "cpu" else f"{ON}{placed}")
     channel.send(version)
     for name in channel:
         channel.send(json.dumps(asdict(measured(framework, version, name))))

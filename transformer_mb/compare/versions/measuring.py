@@ -56,7 +56,7 @@ class Comparison:
     def different(self) -> dict[str, list[Fact]]:
         """The facts that are not the same in all columns, by probe: values that both have first, refusals after them."""
         found = {name: facts for name, facts in by_probe(self.facts).items() if differs(facts)}
-        return dict(sorted(found.items(), key=lambda item: any(_refused(fact) for fact in item[1])))
+        return dict(sorted(found.items(), key=lambda item: any(fact.raised for fact in item[1])))
 
     @property
     def probes(self) -> int:
@@ -67,10 +67,6 @@ def differs(facts: Sequence[Fact]) -> bool:
     """Whether the values of one probe are more than one fact; those that are only noted never are."""
     kind = every_probe()[facts[0].probe][1].kind
     return any(not same(kind, facts[0].value, fact.value) for fact in facts[1:])
-
-
-def _refused(fact: Fact) -> bool:
-    return isinstance(fact.value, str) and fact.value.startswith("raises")
 
 
 def check_columns(columns: Sequence[WorkerSpec]) -> None:

@@ -27,6 +27,7 @@ def command(
     only: Annotated[str, options.only("Probes")] = "*",
     against: Against = None,
     python: Pythons = None,
+    device: options.Devices = None,
     accept: Accept = False,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("every fact with its meaning")] = None,
@@ -39,13 +40,15 @@ def command(
     """
     from ....compare.document import document
     from ....compare.expectations import accept as expect
-    from ....compare.expectations import check_shared, earlier, standings
+    from ....compare.expectations import check_acceptable, check_shared, earlier, standings
     from ....compare.records import read_facts, record
     from ....compare.survey import behaviours, chosen
     from ....files.whole_file import check_result_file
     from ...columns import worker_specs
 
-    columns = worker_specs(backends, ("float32",), (), python or [], ())
+    columns = worker_specs(backends, ("float32",), device or [], python or [])
+    if accept:
+        check_acceptable((column.label, column.device or "cpu") for column in columns)
     probes = chosen(only)
     table = None if against is None else earlier(read_facts(against))
     if table is not None:

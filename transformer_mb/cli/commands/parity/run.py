@@ -20,10 +20,6 @@ Cases = Annotated[
 ]
 ListIds = Annotated[bool, typer.Option("--list", help="Print the ids of the cells that would run, and run none.")]
 Dtypes = Annotated[list[str] | None, typer.Option("--dtype", help="Dtypes separated by commas; default: all.")]
-Devices = Annotated[
-    list[str] | None,
-    typer.Option("--device", help="cuda, gpu:0, ... for all but NumPy; NAME=DEVICE for one backend; commas between several."),
-]
 Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")]
 Hosts = Annotated[list[str] | None, typer.Option("--ssh", help="NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
 Part = Annotated[
@@ -41,7 +37,7 @@ def command(
     cases: Cases = None,
     list_ids: ListIds = False,
     dtype: Dtypes = None,
-    device: Devices = None,
+    device: options.Devices = None,
     python: Pythons = None,
     ssh: Hosts = None,
     seed: Annotated[int, typer.Option("--seed", help="Of weights, inputs, the order of batches and what dropout drops.")] = 0,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
+
+from .device import from_numpy, to_numpy
 
 ABSENT = dict.fromkeys(
     (
@@ -19,4 +20,4 @@ ABSENT = dict.fromkeys(
 
 
 def through_bfloat16(X: np.ndarray) -> np.ndarray:
-    return torch.from_numpy(X).bfloat16().float().numpy()
+    return to_numpy(from_numpy(X).bfloat16().float())

@@ -6,19 +6,21 @@ import numpy as np
 import torch
 from torch import nn
 
+from .device import from_numpy, here, to_numpy
+
 
 def embed(ids: np.ndarray, table: np.ndarray) -> np.ndarray:
-    return nn.Embedding.from_pretrained(torch.from_numpy(table))(torch.from_numpy(ids)).numpy()
+    return to_numpy(nn.Embedding.from_pretrained(from_numpy(table))(from_numpy(ids)))
 
 
 def embed_with_padding(ids: np.ndarray, table: np.ndarray, padding: int) -> tuple[np.ndarray, np.ndarray]:
-    layer = nn.Embedding.from_pretrained(torch.from_numpy(table), freeze=False, padding_idx=padding)
-    output = layer(torch.from_numpy(ids))
+    layer = nn.Embedding.from_pretrained(from_numpy(table), freeze=False, padding_idx=padding)
+    output = layer(from_numpy(ids))
     output.sum().backward()
     assert layer.weight.grad is not None
-    return output.detach().numpy(), layer.weight.grad.numpy()
+    return to_numpy(output), to_numpy(layer.weight.grad)
 
 
 def fresh_padding_row(rows: int, size: int, padding: int) -> np.ndarray:
     torch.manual_seed(0)
-    return nn.Embedding(rows, size, padding_idx=padding).weight[padding].detach().numpy()
+    return to_numpy(nn.Embedding(rows, size, padding_idx=padding, device=here()).weight[padding])

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .device import from_numpy, to_numpy
+
 
 def relu(X: np.ndarray) -> np.ndarray:
     return _gradient(torch.nn.functional.relu, X)
@@ -30,7 +32,7 @@ def largest_along(X: np.ndarray) -> np.ndarray:
 
 
 def larger(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    return _gradient(lambda x: torch.maximum(x, torch.from_numpy(Y)), X)
+    return _gradient(lambda x: torch.maximum(x, from_numpy(Y)), X)
 
 
 def clip(X: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -58,7 +60,7 @@ def logsumexp(X: np.ndarray) -> np.ndarray:
 
 
 def _gradient(function: Callable[[Tensor], Tensor], X: np.ndarray) -> np.ndarray:
-    x = torch.from_numpy(X).requires_grad_()
+    x = from_numpy(X).requires_grad_()
     function(x).sum().backward()
     assert x.grad is not None
-    return x.grad.numpy()
+    return to_numpy(x.grad)

@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import torch
 
+from .device import here, to_numpy
+
 
 def _run(
     optimizer: Callable[..., Any], W: np.ndarray, gradients: Sequence[np.ndarray], rates: Sequence[float] = ()
 ) -> np.ndarray:
     """The weights after each step: [steps, weights]."""
-    weights = torch.nn.Parameter(torch.tensor(W))
+    weights = torch.nn.Parameter(torch.tensor(W, device=here()))
     chosen = optimizer([weights])
     after = []
     for i, gradient in enumerate(gradients):
         if rates:
             chosen.param_groups[0]["lr"] = rates[i]
-        weights.grad = torch.tensor(gradient)
+        weights.grad = torch.tensor(gradient, device=here())
         chosen.step()
-        after.append(weights.detach().numpy().copy())
+        after.append(to_numpy(weights).copy())
     return np.stack(after)
 
 
@@ -63,12 +65,12 @@ def sgd_with_momentum(
 
 def clip_by_norm(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndarray]:
     """clip_grad_norm_, torch's only one."""
-    weights = [torch.nn.Parameter(torch.zeros(len(gradient))) for gradient in gradients]
-    clipped = [torch.tensor(gradient) for gradient in gradients]
+    weights = [torch.nn.Parameter(torch.zeros(len(gradient), device=here())) for gradient in gradients]
+    clipped = [torch.tensor(gradient, device=here()) for gradient in gradients]
     for weight, gradient in zip(weights, clipped, strict=True):
         weight.grad = gradient
     torch.nn.utils.clip_grad_norm_(weights, norm)  # in place
-    return [gradient.numpy() for gradient in clipped]
+    return [to_numpy(gradient) for gradient in clipped]
 
 
 clip_by_global_norm = clip_by_norm

@@ -6,15 +6,17 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from .device import from_numpy, here, to_numpy
+
 
 def softmax(X: np.ndarray) -> np.ndarray:
-    return F.softmax(torch.from_numpy(X)).numpy()
+    return to_numpy(F.softmax(from_numpy(X)))
 
 
 def masked_softmax(scores: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    within = torch.arange(scores.shape[-1]) < torch.from_numpy(lengths)[..., None]
-    return torch.masked.softmax(torch.from_numpy(scores), -1, mask=within).numpy()
+    within = torch.arange(scores.shape[-1], device=here()) < from_numpy(lengths)[..., None]
+    return to_numpy(torch.masked.softmax(from_numpy(scores), -1, mask=within))
 
 
 def linear(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    return F.linear(torch.from_numpy(X), torch.from_numpy(weight.T.copy())).numpy()
+    return to_numpy(F.linear(from_numpy(X), from_numpy(weight.T.copy())))
