@@ -60,3 +60,39 @@ def crash() -> None:
     import torch
 
     torch.nn.LayerNorm.forward = lambda *arguments: os.abort()
+
+
+def torch_told() -> None:
+    """What makes a tensor is refused unless it is told a device; torch's optimizers count their steps on the CPU."""
+    import inspect
+
+    import torch.overrides
+    from torch.utils._device import _device_constructors
+
+    class Told(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            options = kwargs or {}
+            untold = func in _device_constructors() and options.get("device") is None
+            if untold and "optim" not in inspect.currentframe().f_back.f_code.co_filename:
+                raise RuntimeError(f"{func.__name__} must be told a device.")
+            return func(*args, **options)
+
+    Told().__enter__()
+
+
+def unusable_after_an_error() -> None:
+    """As a GPU after an index out of bounds: once a framework has raised something, this process measures nothing more."""
+    from dataclasses import replace
+
+    from transformer_mb.compare import worker
+
+    measured, raised = worker.measured, []
+
+    def measured_until_then(*arguments):
+        fact = measured(*arguments)
+        if raised:
+            return replace(fact, value="raises RuntimeError", reason="The device is unusable.")
+        raised.extend([fact] if fact.raised else [])
+        return fact
+
+    worker.measured = measured_until_then

@@ -36,6 +36,8 @@ def command(
 ) -> None:
     """Measure what each framework's own built-ins do by default: attention, norms, losses, optimizers, numbers.
 
+    With --device they do it there, beside what is expected of them on the CPU.
+
     Exit status: 0 every fact is the expected one or new; 1 a fact changed, or a built-in is gone; 2 the call was wrong.
     """
     from ....compare.document import document
