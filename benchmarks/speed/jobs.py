@@ -7,6 +7,7 @@ The weights are this project's initial ones, or those of a short training; a for
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -108,13 +109,21 @@ def big_training_on_gpu(folder, data):
 
 
 def _marian(folder):
-    """As a checkpoint, and as the folders that MarianMT and CTranslate2 read; <eos> is never the best token."""
+    """As a checkpoint, and as the folders that MarianMT and CTranslate2 read, made once for all jobs; <eos> is never the best
+    token. CTranslate2's only where it is there: a machine with a GPU does without."""
     weights = dict(initial_weights(MARIAN, 0, "xavier"))
     weights["decoder.dense.bias"] = np.where(np.arange(VOCABULARY) == MARIAN.eos_id, -1e4, 0.0).astype(np.float32)
-    backend = tmb.get_backend("numpy")
-    tmb.save(backend.from_weights(MARIAN, weights), folder / "checkpoint", force=True)
+    common = folder.parent / "marian"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (common / "checkpoint").exists():
+        tmb.save(tmb.get_backend("numpy").from_weights(MARIAN, weights), common / "checkpoint")
     for to in ("marian", "ctranslate2"):
-        port(folder / "checkpoint", folder / to, to=to, force=True)
+        if to == "ctranslate2" and find_spec(to) is None:
+            continue
+        if not (common / to).exists():
+            port(common / "checkpoint", common / to, to=to)
+        if not (folder / to).exists():
+            (folder / to).symlink_to(common / to)
     return weights
 
 

@@ -1,9 +1,9 @@
-"""One contestant in a process of its own: says that it is ready, then does a round of the job for each line of its input.
+"""One contestant in a process of its own: says that it is ready, then does what each line of its input asks for, in JSON.
 
     python -m speed.worker FOLDER CONTESTANT [WORD=VALUE ...]
 
-The first line of its output is a JSON object: the version, and what it computes (a loss, or tokens). Each later line is of one
-round: seconds, units of work, and the largest memory so far in MiB.
+The first line of its output is a JSON object: the version, and what it computes (a loss, or tokens). Each later line answers:
+``["round"]`` by seconds, units of work, and the largest memory so far in MiB; ``["margins", ...]`` as the contestant does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ def main():
     options = dict(word.split("=", 1) for word in words)
     contestant = importlib.import_module(f".contestants.{name}", __package__).Contestant(Inputs(folder), **options)
     tell(channel, {"version": contestant.version, "computes": contestant.check()})
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        request, *arguments = json.loads(line)
+        if request == "margins":
+            tell(channel, contestant.margins(*arguments))
+            continue
         start = time.perf_counter()
         units = contestant.round()
         seconds = time.perf_counter() - start

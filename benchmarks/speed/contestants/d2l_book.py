@@ -46,7 +46,7 @@ class Contestant:
             self.book.load(weights)
             self.step = STEPS[framework](self.book, inputs.options["learning_rate"], config.bos_id)
             source, lens, _, target, target_lens = inputs.batches[0]
-            arrays = tuple(map(self.book.tensor, (source, lens, target, target_lens)))
+            arrays = tuple(map(self.book.given, (source, lens, target, target_lens)))
             self.batches = self.book.d2l.load_array(arrays, inputs.job["batch_size"])
         else:
             self.vocabularies = [Words(entries) for entries in inputs.job["entries"]]
@@ -78,7 +78,8 @@ class Contestant:
 
 
 def placed(book, device):
-    """The book's model and the arrays that it is given, on a device."""
+    """The book's model and the arrays that it is given, on a device; its training moves each batch there by itself."""
+    book.given = book.tensor
     book.finish = book.torch.cuda.synchronize if device.startswith("cuda") else lambda: None
     if device != "cpu":
         book.net.to(device)
@@ -90,10 +91,12 @@ def placed(book, device):
 def torch_step(book, learning_rate, bos):
     torch, loss_of = book.torch, book.d2l.MaskedSoftmaxCELoss()
     optimizer = torch.optim.Adam(book.net.parameters(), lr=learning_rate)
+    device = next(book.net.parameters()).device
 
-    def step(X, X_valid_len, Y, Y_valid_len):
+    def step(*batch):
         optimizer.zero_grad()
-        start = torch.tensor([bos] * Y.shape[0], device=Y.device).reshape(-1, 1)
+        X, X_valid_len, Y, Y_valid_len = [array.to(device) for array in batch]
+        start = torch.tensor([bos] * Y.shape[0], device=device).reshape(-1, 1)
         logits, _ = book.net(X, torch.cat([start, Y[:, :-1]], 1), X_valid_len)
         loss = loss_of(logits, Y, Y_valid_len).sum()
         loss.backward()

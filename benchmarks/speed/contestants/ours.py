@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
+
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, Vocabulary
 from transformer_mb.inference.translation import Translator
@@ -75,3 +77,15 @@ class Contestant:
     def tokens(self):
         arrays, steps = self.inputs.arrays, self.inputs.options["steps"]
         return [list(map(int, row)) for row in self.backend.greedy(self.model, arrays["source"], arrays["lens"], steps)]
+
+    def margins(self, parted):
+        """How far below the best token each one lies that somebody else took, of the largest logit: [row, step, token] each."""
+        arrays, config = self.inputs.arrays, self.model.config
+        rows, steps, others = map(np.array, zip(*parted, strict=True))
+        chosen = np.array(self.tokens())[rows]
+        given = np.insert(chosen[:, :-1], 0, config.start_id, axis=1)
+        logits = self.backend.logits(self.model, arrays["source"][rows], given, arrays["lens"][rows])[
+            np.arange(len(rows)), steps
+        ]
+        below = logits[np.arange(len(rows)), chosen[np.arange(len(rows)), steps]] - logits[np.arange(len(rows)), others]
+        return np.abs(below / np.abs(logits).max(axis=-1)).tolist()

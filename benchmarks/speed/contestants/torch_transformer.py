@@ -51,20 +51,20 @@ class Contestant:
         self.model = model_of(inputs, inputs.config["dropout"]).to(device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=inputs.options["learning_rate"])
 
-    def loss(self, model, batch):
+    def loss(self, model, batch, precision):
         source, _, target_in, target_out, _ = batch  # nothing is padded
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
             logits = model(source, target_in)
             return F.cross_entropy(logits.flatten(0, 1), target_out.flatten())
 
     def check(self):
         with torch.no_grad():
-            return float(self.loss(model_of(self.inputs, 0.0).to(self.device), self.batches[0]))
+            return float(self.loss(model_of(self.inputs, 0.0).to(self.device), self.batches[0], "full"))
 
     def round(self):
         for batch in self.batches:
             self.optimizer.zero_grad()
-            loss = self.loss(self.model, batch)
+            loss = self.loss(self.model, batch, self.precision)
             loss.backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), self.inputs.options["clip_norm"])
             self.optimizer.step()
