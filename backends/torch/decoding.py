@@ -21,8 +21,8 @@ from .sampling import drawn, uniforms
 from .threads import suited
 
 
-def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
-    return logits.index_fill(-1, torch.tensor(token_ids, device=logits.device), -torch.inf) if token_ids else logits
+def suppress(logits: Tensor, token_ids: Tensor) -> Tensor:
+    return logits.index_fill(-1, token_ids, -torch.inf) if len(token_ids) else logits
 
 
 @torch.inference_mode()
@@ -55,6 +55,8 @@ class BeamDecoder:
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.model, self.attend = model, attend
         self.device = inputs.tokens.device
+        # Once, and not at each step: a copy to a GPU waits until all that was begun there is done.
+        self.suppressed = torch.tensor(model.config.suppress_ids, dtype=torch.int64, device=self.device)
         read = next(given for given in (inputs.source, inputs.prompt, inputs.tokens) if given is not None)
         self.suited = partial(suited, self.device, model.config, beam * read.numel())
         with self.suited():
@@ -83,7 +85,7 @@ class BeamDecoder:
         else:
             stepped, self.state = self.model.decoder(given[:, None], self.state, need_weights=self.attend)
             logits = stepped[:, 0]
-        return suppress(logits, self.model.config.suppress_ids)
+        return suppress(logits, self.suppressed)
 
     @torch.inference_mode()
     def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

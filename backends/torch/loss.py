@@ -36,9 +36,14 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         logits, labels = ctx.saved_tensors
         result = logits.softmax(-1)
+        if torch.compiler.is_compiling():  # in one pass: what is scattered to would be written and read again
+            chosen = torch.arange(logits.shape[-1], device=logits.device) == labels[:, None]
+            result = result - ctx.smoothing / logits.shape[-1]
+            return torch.where(chosen, result + (ctx.smoothing - 1.0), result) * gradient[:, None], None, None
         if torch.is_grad_enabled():  # a gradient of gradients needs what softmax gave
             result = result.clone()
-        result.sub_(ctx.smoothing / logits.shape[-1])
+        if ctx.smoothing:
+            result.sub_(ctx.smoothing / logits.shape[-1])
         result.scatter_add_(-1, labels[:, None], torch.full_like(labels[:, None], ctx.smoothing - 1.0, dtype=result.dtype))
         return result.mul_(gradient[:, None]), None, None
 

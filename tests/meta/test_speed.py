@@ -53,6 +53,32 @@ print(training_flop(config, 3))
     assert int(done.stdout) == 3 * 2 * (attention + inside + 2 * attention + inside + output)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "margin", "told"),
+    [
+        ([[5, 6], [7, 8]], None, "{}"),
+        ([[5, 6], [7, 9]], 1e-6, "{'equal_tokens': 0.75}"),
+        ([[5, 6], [7, 9]], 1e-3, "Disagreement"),
+        ([[5, 6], [7, 9]], math.nan, "Disagreement"),
+        ([[5, 6], [7]], 0.0, "Disagreement"),
+        (9.0, 0.0, "Disagreement"),
+    ],
+)
+def test_tokens_of_a_row_may_part_at_a_near_tie_alone(theirs, margin, told):
+    code = f"""
+from math import nan
+from types import SimpleNamespace as Contestant
+from speed.turns import check
+ours = Contestant(computes=[[5, 6], [7, 8]], margins=lambda parted: [{margin} for row, step, token in parted])
+try:
+    print(check(ours, Contestant(computes={theirs})))
+except Exception as error:
+    print(type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=SPEED.parent, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{told}\n"
+
+
 def test_every_row_was_measured():
     measured = json.loads(RESULTS.read_text())["rows"]
     assert [{name: row[name] for name in expected} for row, expected in zip(measured, wanted(), strict=True)] == wanted()

@@ -20,6 +20,7 @@ from transformer_mb.backends.torch import (
     TransformerEncoder,
 )
 from transformer_mb.backends.torch.dropout import _drawn_masks
+from transformer_mb.backends.torch.trainer import _without_full_lengths
 from transformer_mb.config import TransformerConfig
 from transformer_mb.distributed import Alone
 from transformer_mb.dropout_masks import batch_sites, dropout_masks
@@ -190,6 +191,16 @@ def test_sums_of_two_byte_products_are_not_rounded_on_the_way_on_a_gpu(monkeypat
 def small_batch(rng, rows=4):
     ids = rng.integers(4, 20, (3, rows, 6))
     return Batch(ids[0], np.full(rows, 5), ids[1], ids[2], np.full(rows, 4))
+
+
+def test_a_batch_without_padding_gives_a_gpu_no_lengths():
+    """Its fastest attention takes no mask; what comes out is the same."""
+    backend, padded = tmb.get_backend("torch"), small_batch(np.random.default_rng(0))
+    full = padded._replace(source_valid_lens=np.full(4, 6))
+    without = _without_full_lengths(full)
+    assert without.source_valid_lens is None and _without_full_lengths(padded) is padded
+    model = backend.build(tmb.presets.d2l(20, 20))
+    np.testing.assert_allclose(backend.losses(model, *without), backend.losses(model, *full), rtol=1e-5)
 
 
 def losses(batches, **options):
