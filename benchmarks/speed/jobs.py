@@ -74,7 +74,9 @@ def d2l_decoding(folder, data):
     backend = tmb.get_backend("numpy")
     model = backend.build(config)
     train_model(backend, model, batches, recipe)
-    sources = list(dict.fromkeys(preprocess_nmt(source) for source, _ in pairs))[:SENTENCES]
+    processed = dict.fromkeys(preprocess_nmt(source) for source, _ in pairs)
+    # The book cuts longer ones, so that its model is asked something else.
+    sources = [source for source in processed if len(source.split()) < recipe.num_steps][:SENTENCES]
     entries = [list(vocabulary.entries) for vocabulary in vocabularies]
     as_the_book = config.replace(compat_decode="d2l")
     save(folder, as_the_book, backend.get_weights(model), {"steps": recipe.num_steps}, {}, sources=sources, entries=entries)
