@@ -46,9 +46,11 @@ def main():
     with open(TABLES / ("rows.toml" if options.device == "cpu" else "gpu_rows.toml"), "rb") as file:
         work = tomllib.load(file)["work"]
     peers = {row["column"]: row for row in environment_making.rows(TABLES / "environments.toml")}
-    # Where another device computes, no thread of a processor spins on after its work.
-    seconds, pause = (10.0, PAUSE) if options.device == "cpu" else (2.0, 0.0)
-    timing = options.seconds or seconds, pause
+    # Where another device computes, no thread of a processor spins on after its work, and a row that hangs is not waited for.
+    seconds, *rest = (10.0, PAUSE, None) if options.device == "cpu" else (2.0, 0.0, 240.0)
+    timing = options.seconds or seconds, *rest
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
     reached = limits(options.device)
     measured = {"machine": {**machine(), **reached}, "rows": []}
     for job in work:
@@ -69,6 +71,8 @@ def main():
                 told |= share(told, made_here, reached)
             except Exception as error:
                 told["failed"] = f"{type(error).__name__}: {error}"
+                errors = (folder / "jobs" / job["job"]).glob("errors*.txt")
+                told["errors"] = {path.name: path.read_text()[-3000:] for path in errors}
             measured["rows"].append(told)
             print(*table([told], heading=len(measured["rows"]) == 1), sep="\n", flush=True)
             if options.json:  # after each row: the whole takes long

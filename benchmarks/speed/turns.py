@@ -6,6 +6,7 @@ import json
 import os
 import statistics
 import subprocess
+import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -60,8 +61,8 @@ class Running:
         self.process.wait()
 
 
-def race(folder, contestants, seconds, pause=PAUSE):
-    """Rounds in turns until about so many seconds have gone; at least five of each.
+def race(folder, contestants, seconds, pause=PAUSE, longest=None):
+    """Rounds in turns until about so many seconds have gone; at least five of each. After ``longest`` seconds it has failed.
 
     ``contestants``: pairs of an interpreter and words; the last is the peer. Returns a dictionary for each: version, median and
     spread of tokens per second, memory, and the ratio to the peer, taken round by round; and where tokens part, of the others,
@@ -73,6 +74,10 @@ def race(folder, contestants, seconds, pause=PAUSE):
             one = Running(python, folder, words, number)
             stack.callback(one.close)
             running.append(one)
+        if longest is not None:
+            end = threading.Timer(longest, lambda: [one.process.kill() for one in running])
+            stack.callback(end.cancel)
+            end.start()
         for one in running:
             one.ready()
         equal = [check(one, running[-1]) for one in running]
