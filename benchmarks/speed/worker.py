@@ -35,7 +35,14 @@ def main():
 
 
 def memory():
-    """The most this process has had in memory, in MiB; ``ru_maxrss`` begins with what the process that started it had."""
+    """The most this process has had in memory, in MiB: a GPU's, where it computes on one. ``ru_maxrss`` begins with what the
+    process that started it had."""
+    torch, jax = map(sys.modules.get, ("torch", "jax"))
+    of_gpu = [torch.cuda.max_memory_allocated()] if torch is not None and torch.cuda.is_initialized() else []
+    if jax is not None:
+        of_gpu += [(device.memory_stats() or {}).get("peak_bytes_in_use", 0) for device in jax.local_devices()]
+    if any(of_gpu):
+        return max(of_gpu) / 2**20
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
