@@ -19,7 +19,7 @@ from transformer_mb.layer_options import AttentionOptions
 
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
-from .linear import Linear
+from .linear import Linear, batched_product
 
 # On a CPU, XLA calls a matrix routine once a head. Below about this many multiplications a fused sum is two to three
 # times as fast, forward and backward (measured with 256 heads; the routine wins from 4096 on). It writes the product of
@@ -88,7 +88,7 @@ def _product(A: Array, B: Array) -> Array:
     sizes = (A.shape[-2], A.shape[-1], B.shape[-1])  # no numbers where jax.export leaves them open
     if sizes[0] != 1 and all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL_PRODUCT:
         return (A.astype(dtype)[..., None] * B.astype(dtype)[..., None, :, :]).sum(axis=-2)
-    return jnp.matmul(A, B, preferred_element_type=dtype)
+    return batched_product(A, B)
 
 
 def _scores(queries: Array, keys: Array) -> Array:

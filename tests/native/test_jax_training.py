@@ -14,7 +14,7 @@ import transformer_mb as tmb
 from transformer_mb.backends.jax import EncoderBlock, settings, trainer
 from transformer_mb.backends.jax.compiled import product_precision
 from transformer_mb.backends.jax.dropout import _draw
-from transformer_mb.backends.jax.linear import round_products
+from transformer_mb.backends.jax.linear import batched_product, reverse_mode, round_products
 from transformer_mb.trainer import Batch
 
 
@@ -35,6 +35,21 @@ def test_bf16_rounds_products_alone(tied):
     block = model.encoder.blks[0]
     assert block.attention(X, X, X).dtype == block.ffn(X).dtype == model.decoder.dense(X).dtype == jnp.bfloat16
     assert block(X).dtype == jnp.float32
+
+
+def test_a_step_multiplies_attention_of_two_bytes_in_two_bytes_backward_too():
+    """By JAX itself the gradient, of float32, would be multiplied with what is cast to that; the values are NumPy's."""
+    keys = jax.random.split(jax.random.key(0))
+    A, B = (jax.random.normal(key, shape, jnp.bfloat16) for key, shape in zip(keys, [(2, 6, 4), (2, 4, 5)], strict=True))
+    gradients = jax.grad(lambda A, B: (batched_product(A, B) ** 2).sum(), (0, 1))
+    with reverse_mode():
+        program, found = jax.make_jaxpr(gradients)(A, B), gradients(A, B)
+    products = [equation for equation in program.eqns if equation.primitive.name == "dot_general"]
+    assert [str(factor.aval.dtype) for product in products for factor in product.invars] == ["bfloat16"] * 4
+    A, B = (np.asarray(factor, np.float64) for factor in (A, B))
+    outer = 2.0 * A @ B
+    for got, expected in zip(found, (outer @ B.swapaxes(1, 2), A.swapaxes(1, 2) @ outer), strict=True):
+        assert np.linalg.norm(np.asarray(got, np.float64) - expected) < 2**-7 * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
