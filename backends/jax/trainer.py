@@ -23,6 +23,7 @@ from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
+from .recipe import Recipe
 from .weights import array_like, named_parameters
 
 # What optax calls the moments.
@@ -49,6 +50,18 @@ class _Inputs(NamedTuple):
         return injected_dropout(model, self.masks)
 
 
+class _Objective(NamedTuple):
+    """What of the options a loss and its gradients are compiled for."""
+
+    normalization: str
+    label_smoothing: float
+    precision: str
+
+    @classmethod
+    def of(cls, options: TrainerOptions) -> _Objective:
+        return cls(options.normalization, options.label_smoothing, options.precision)
+
+
 class JAXTrainer(Trainer):
     """The model's variables hold the current weights after every step.
 
@@ -63,14 +76,13 @@ class JAXTrainer(Trainer):
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
         super().__init__(model, named_parameters(model), options)
-        # What the compiled step depends on: the learning rate and the seed are inputs.
-        self.static = replace(options, learning_rate=1.0, seed=0, compile=True)
+        self.objective, self.recipe = _Objective.of(options), Recipe.of(options)
         _, values = split(model)
         # All on the weights' device by name, as what a step returns is: or the second step would be compiled anew.
         first = next(iter(values.values()))
         self.sharding, self.platform = first.sharding, next(iter(first.devices())).platform
         self.key = jax.device_put(_key(options.seed), self.sharding)
-        self.optimizer_state = jax.device_put(build_optimizer(values, options)[1], self.sharding)
+        self.optimizer_state = jax.device_put(build_optimizer(values, self.recipe)[1], self.sharding)
         self._sums: dict[str, Array] | None = None  # of the gradients of a step's batches before the last
 
     def _values(self) -> dict[str, Array]:
@@ -92,13 +104,13 @@ class JAXTrainer(Trainer):
         inputs = _Inputs(arrays, masks, self.key, self.dropout_step(part), share.of_step)
         if last:
             step = _step if mesh is None else mesh.compiled(_step, values, self.optimizer_state)
-            state, rest = (self.optimizer_state, values), (self.learning_rate, self._sums)
-            loss, values, self.optimizer_state = step(structure, self.static, *state, inputs, *rest)
+            state, given = (self.optimizer_state, values), (self._recipe_now(), inputs, self._sums)
+            loss, values, self.optimizer_state = step(structure, self.objective, *state, *given)
             self._sums = None
             self._store(values if mesh is None or mesh.in_parts else mesh.whole(values))
         else:
             add = _add if mesh is None else mesh.compiled(_add, self._sums)
-            loss, self._sums = add(structure, self.static, self._sums, values, inputs)
+            loss, self._sums = add(structure, self.objective, self._sums, values, inputs)
         if mesh is None:
             return loss
         return 0.0 if processes.rank else loss.addressable_data(0)
@@ -110,9 +122,13 @@ class JAXTrainer(Trainer):
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         native = {name: parameter.native(gradients[name]) for name, parameter in self.parameters.items()}
-        state = self._values(), self.optimizer_state
-        values, self.optimizer_state = compiled(_apply, 1, self.platform)(self.static, *state, native, self.learning_rate)
+        state = self.optimizer_state, self._values()
+        apply = compiled(_apply, 0, self.platform)
+        values, self.optimizer_state = apply(self._recipe_now(), *state, native)
         self._store(values)
+
+    def _recipe_now(self) -> Recipe:
+        return replace(self.recipe, learning_rate=self.learning_rate)
 
     def _store(self, values: Mapping[str, Array]) -> None:
         for name, parameter in self.parameters.items():
@@ -145,25 +161,24 @@ def _key(seed: int) -> Array:
 @partial(Program, static_argnums=(0, 1), donate_argnums=2)
 def _step(
     structure: Structure,
-    options: TrainerOptions,
+    objective: _Objective,
     optimizer_state: Any,
     values: dict[str, Array],
+    recipe: Recipe,
     inputs: _Inputs,
-    learning_rate: Array,
     sums: dict[str, Array] | None,
 ) -> tuple[Array, dict[str, Array], Any]:
-    loss, gradients = _differentiated(structure, options, values, inputs)
-    return loss, *_apply(
-        options, values, optimizer_state, gradients if sums is None else _added(sums, gradients), learning_rate
-    )
+    loss, gradients = _differentiated(structure, objective, values, inputs)
+    gradients = gradients if sums is None else _added(sums, gradients)
+    return loss, *_apply(recipe, optimizer_state, values, gradients)
 
 
 @partial(Program, static_argnums=(0, 1), donate_argnums=2)
 def _add(
-    structure: Structure, options: TrainerOptions, sums: dict[str, Array], values: dict[str, Array], inputs: _Inputs
+    structure: Structure, objective: _Objective, sums: dict[str, Array], values: dict[str, Array], inputs: _Inputs
 ) -> tuple[Array, dict[str, Array]]:
     """A batch of a step that is not its last."""
-    loss, gradients = _differentiated(structure, options, values, inputs)
+    loss, gradients = _differentiated(structure, objective, values, inputs)
     return loss, _added(sums, gradients)
 
 
@@ -177,35 +192,36 @@ def _added(sums: dict[str, Array], gradients: dict[str, Array]) -> dict[str, Arr
 
 
 def _differentiated(
-    structure: Structure, options: TrainerOptions, values: dict[str, Array], inputs: _Inputs
+    structure: Structure, objective: _Objective, values: dict[str, Array], inputs: _Inputs
 ) -> tuple[Array, dict[str, Array]]:
     """The weighed loss and its gradients."""
     source, source_valid_lens, target_in, target_out, target_valid_lens = inputs.batch
-    loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)
+    loss = MaskedSoftmaxCELoss(label_smoothing=objective.label_smoothing, normalization=objective.normalization)
 
     def total(values: dict[str, Array]) -> Array:
         model = structure.module(values)
         model.train()
-        if options.precision == "bf16":
+        if objective.precision == "bf16":
             round_products(model, jnp.bfloat16)
         with inputs.dropout(model):
             logits, _ = model(source, target_in, source_valid_lens)
         return loss(logits, target_out, target_valid_lens).sum() * inputs.weight
 
-    with product_precision(options.precision), reverse_mode():
+    with product_precision(objective.precision), reverse_mode():
         return jax.value_and_grad(total)(values)
 
 
 def _apply(
-    options: TrainerOptions, values: dict[str, Array], optimizer_state: Any, gradients: dict[str, Array], learning_rate: Array
+    recipe: Recipe, optimizer_state: Any, values: dict[str, Array], gradients: dict[str, Array]
 ) -> tuple[dict[str, Array], Any]:
     gradients = at_least_float32(gradients)
-    if options.clip_norm is not None:
-        gradients = clip_gradients(gradients, options.clip_norm)
-    optimizer, _ = build_optimizer(values, options)
+    if recipe.clip_norm is not None:
+        gradients = clip_gradients(gradients, recipe.clip_norm)
+    optimizer, _ = build_optimizer(values, recipe)
     updates, optimizer_state = optimizer.update(gradients, optimizer_state)
     weights = at_least_float32(values)
-    if options.weight_decay:
-        updates = {name: updates[name] + options.weight_decay * weights[name] for name in values}
-    weights = {name: (weights[name] - learning_rate * updates[name]).astype(values[name].dtype) for name in values}
+    if recipe.weight_decay is not None:
+        updates = {name: updates[name] + recipe.weight_decay * weights[name] for name in values}
+    rate = recipe.learning_rate
+    weights = {name: (weights[name] - rate * updates[name]).astype(values[name].dtype) for name in values}
     return weights, optimizer_state

@@ -41,6 +41,7 @@ EXTRA_FILES = {
     ("torch", "sharding.py"): "weights in parts, which two frameworks of the six can keep",
     ("jax", "sharding.py"): "likewise, and the mesh of devices over which XLA lays all arrays",
     ("jax", "linear.py"): "nnx.Linear with gradients that XLA computes fast on a CPU, which it does not by itself",
+    ("jax", "recipe.py"): "the numbers of an update as inputs, which jax.jit would hold as constants of what it compiles",
     ("jax", "compilation.py"): "how much XLA optimizes: the others' compilers, where they have one, are not asked",
     ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
     ("tensorflow", "dense.py"): "products of matrices, whose precision Keras has as a policy of each layer",

@@ -235,9 +235,10 @@ def test_adams_corrections_have_all_digits_of_float32():
     program = """
 import jax, numpy as np
 from transformer_mb.backends.jax.optimizers import build_optimizer
+from transformer_mb.backends.jax.recipe import Recipe
 from transformer_mb.trainer import TrainerOptions
 gradient, m, v = np.linspace(-2, 2, 64, dtype=np.float32), 0.0, 0.0
-transformation, state = build_optimizer({"W": jax.numpy.zeros(64)}, TrainerOptions(optimizer="adam"))
+transformation, state = build_optimizer({"W": jax.numpy.zeros(64)}, Recipe.of(TrainerOptions(optimizer="adam")))
 for step in range(1, 21):
     m, v = 0.9 * m + 0.1 * gradient.astype(float), 0.999 * v + 0.001 * gradient.astype(float) ** 2
     expected = (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,9 @@ from transformer_mb.backends.jax import EncoderBlock, settings, trainer
 from transformer_mb.backends.jax.compiled import product_precision
 from transformer_mb.backends.jax.dropout import _draw
 from transformer_mb.backends.jax.linear import batched_product, reverse_mode, round_products
-from transformer_mb.trainer import Batch
+from transformer_mb.backends.jax.optimizers import build_optimizer
+from transformer_mb.backends.jax.recipe import Recipe
+from transformer_mb.trainer import Batch, TrainerOptions
 
 
 @pytest.mark.some(1)
@@ -76,6 +79,41 @@ def test_layers_have_derivatives_in_both_modes():
     gradient, along = jax.grad(total)(parameters), jax.tree.map(jnp.ones_like, parameters)
     _, slope = jax.jvp(total, (parameters,), (along,))
     np.testing.assert_allclose(slope, sum(leaf.sum() for leaf in jax.tree.leaves(gradient)), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimizer": "adamw", "betas": (0.8, 0.98), "weight_decay": 0.3},
+        {"betas": (0.0, 0.999), "clip_norm": 0.37},
+        {"optimizer": "sgd", "momentum": 0.9, "clip_norm": 0.37},
+    ],
+)
+def test_numbers_that_are_inputs_give_the_bits_of_constants(options):
+    recipe, random = Recipe.of(TrainerOptions(learning_rate=0.0123, **options)), np.random.default_rng(0)
+    values, gradients = ({name: jnp.asarray(random.standard_normal((5, 7)), jnp.float32) for name in "ab"} for _ in range(2))
+    _, state = build_optimizer(values, recipe)
+    given, held = (state, values), (state, values)
+    as_inputs, as_constants = jax.jit(trainer._apply), jax.jit(partial(trainer._apply, recipe))
+    for _ in range(3):
+        given, held = as_inputs(recipe, *given, gradients)[::-1], as_constants(*held, gradients)[::-1]
+    assert all(map(np.array_equal, jax.tree.leaves(given), jax.tree.leaves(held)))
+    assert not np.array_equal(given[1]["a"], values["a"])
+
+
+def test_trainers_of_other_numbers_share_a_program():
+    backend = tmb.get_backend("jax")
+    model = backend.build(tmb.presets.d2l(11, 13, encoder_num_layers=1, decoder_num_layers=1), seed=0)
+    ids, lens = np.array([[4, 9, 6]]), np.array([3])
+    before = trainer._step.thorough._cache_size()
+    for numbers in (
+        {"betas": (0.8, 0.98), "eps": 1e-3},
+        {"clip_norm": 0.5},
+        {"learning_rate": 0.1, "seed": 3},
+        {"clip_norm": 2.0},
+    ):
+        backend.trainer(model, **numbers).step(Batch(ids, lens, ids, ids, lens))
+    assert trainer._step.thorough._cache_size() == before + 2  # one that clips
 
 
 def asked_for(program):

@@ -157,7 +157,11 @@ def _attempt(search: Search, dtype: str, random: np.random.Generator) -> Drawn |
         good &= (answer(dtype)["tokens"] == expected).all(axis=1)
     if good.sum() < search.rows:  # before the mistakes are made
         return None
-    wrong = {name: (answer(**changes)["tokens"] != expected).any(axis=1) for name, changes in search.mistakes.items()}
+    wrong: dict[str, np.ndarray] = {}
+    for name, changes in search.mistakes.items():
+        wrong[name] = (answer(**changes)["tokens"] != expected).any(axis=1)
+        if wrong[name][good].sum() < search.at_least(SHOWN):  # in whichever rows are taken
+            return None
     arrays |= target
     shown = np.sum(list(wrong.values()), axis=0) if wrong else np.zeros(pool, int)
     rows = np.argsort(np.where(good, -shown, 1), kind="stable")[: search.rows]

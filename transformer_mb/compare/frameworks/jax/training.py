@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from flax import nnx
 
-ABSENT = {"set_adam_epsilon": "The compiled step holds epsilon as a constant."}
+from transformer_mb.backends.jax.recipe import Recipe
 
 
 def norm_epsilon() -> float:
@@ -27,4 +27,9 @@ def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, np.ndarra
 def use_own_adam(trainer: Any) -> None:
     """optax.adam is scale_by_adam, which the trainer uses as it is, times the learning rate: only the defaults are left."""
     chosen = {name: parameter.default for name, parameter in inspect.signature(optax.adam).parameters.items()}
-    trainer.static = replace(trainer.static, betas=(chosen["b1"], chosen["b2"]), eps=chosen["eps"])
+    trainer.recipe = Recipe.of(replace(trainer.options, betas=(chosen["b1"], chosen["b2"]), eps=chosen["eps"]))
+
+
+def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
+    """For the next step."""
+    trainer.recipe = replace(trainer.recipe, eps=epsilon)
