@@ -29,7 +29,9 @@ class MaskedSoftmaxCELoss(Called, nnx.Module):
         check_labels(label.shape, pred.shape)
         valid_len = lengths("valid_len", valid_len, [(B,)], T, pred)
         log_probs = jax.nn.log_softmax(pred.astype(jnp.promote_types(pred.dtype, jnp.float32)))
-        step_losses = -jnp.take_along_axis(log_probs, label[..., None], axis=-1)[..., 0]
+        # A choice by number is one pass with the rest; a lookup would have all of them written, and its gradient scattered.
+        chosen = jnp.arange(V) == label[..., None]
+        step_losses = jnp.where(chosen.any(axis=-1), -jnp.where(chosen, log_probs, 0.0).sum(axis=-1), jnp.nan)
         if self.label_smoothing:
             uniform = -log_probs.mean(axis=-1)
             step_losses = (1.0 - self.label_smoothing) * step_losses + self.label_smoothing * uniform

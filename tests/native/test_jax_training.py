@@ -12,7 +12,7 @@ import pytest
 from flax import nnx
 
 import transformer_mb as tmb
-from transformer_mb.backends.jax import EncoderBlock, settings, trainer
+from transformer_mb.backends.jax import EncoderBlock, MaskedSoftmaxCELoss, settings, trainer
 from transformer_mb.backends.jax.compiled import product_precision
 from transformer_mb.backends.jax.dropout import _draw
 from transformer_mb.backends.jax.linear import batched_product, reverse_mode, round_products
@@ -53,6 +53,12 @@ def test_a_step_multiplies_attention_of_two_bytes_in_two_bytes_backward_too():
     outer = 2.0 * A @ B
     for got, expected in zip(found, (outer @ B.swapaxes(1, 2), A.swapaxes(1, 2) @ outer), strict=True):
         assert np.linalg.norm(np.asarray(got, np.float64) - expected) < 2**-7 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize(("label", "expected"), [(3, math.log(4)), (4, math.nan), (-1, math.nan)])
+def test_in_a_trace_a_label_that_is_not_there_has_no_loss(label, expected):
+    loss = jax.jit(lambda labels: MaskedSoftmaxCELoss()(jnp.zeros((1, 2, 4)), labels, jnp.array([2])))
+    np.testing.assert_allclose(loss(jnp.array([[3, label]])), [expected], rtol=1e-6)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
