@@ -75,7 +75,7 @@ def race(folder, contestants, seconds, pause=PAUSE, longest=None):
             stack.callback(one.close)
             running.append(one)
         if longest is not None:
-            end = threading.Timer(longest, lambda: [one.process.kill() for one in running])
+            end = threading.Timer(longest, stop, (running, longest))
             stack.callback(end.cancel)
             end.start()
         for one in running:
@@ -98,6 +98,13 @@ def race(folder, contestants, seconds, pause=PAUSE, longest=None):
         }
         for one, each, speed, most, same in zip(running, rounds, speeds, memory, equal, strict=True)
     ]
+
+
+def stop(running, longest):
+    for one in running:
+        with one.errors.open("a") as file:
+            file.write(f"\nA row must take at most {longest:g} seconds.\n")
+        one.process.kill()
 
 
 def spread(speeds, peers):
