@@ -35,6 +35,20 @@ def test_a_worker_computes_what_the_reference_computes(worker, request_):
         np.testing.assert_array_equal(got[name], value)
 
 
+def test_a_worker_looks_for_garbage_seldom_and_not_among_what_was_imported():
+    program = """
+import gc
+from transformer_mb.parity.computing.worker import serve
+class Closed:
+    send = print
+    __iter__ = lambda self: iter(())
+before = gc.get_threshold()
+serve(Closed(), "numpy", None)
+assert gc.get_freeze_count() > 1000 and gc.get_threshold()[0] > before[0] and gc.isenabled()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_a_worker_runs_elsewhere_than_here(worker, tmp_path):
     process = worker("numpy").gateway.process
     assert process.pid != os.getpid()
