@@ -38,8 +38,8 @@ class Entry:
 
     ``install`` is the command that installs them; empty: those of this package's extra of the same name. ``dtypes`` are
     those that it must offer on every device; ``fast`` what it can be asked for: of its trainers ``compile``, or ``bf16`` as
-    their precision, of decoding ``int8``; ``on_gpu`` what else on a GPU, precisions and ``Backend.gpu_settings``. Of another
-    package's backend nothing is known before it runs.
+    their precision; ``on_cpu`` what else on a processor, of decoding ``int8``; ``on_gpu`` what else on a GPU, precisions and
+    ``Backend.gpu_settings``. Of another package's backend nothing is known before it runs.
     """
 
     module: str
@@ -47,6 +47,7 @@ class Entry:
     install: str
     dtypes: tuple[str, ...] = ()
     fast: tuple[str, ...] = ()
+    on_cpu: tuple[str, ...] = ()
     on_gpu: tuple[str, ...] = ()
 
 
@@ -59,15 +60,16 @@ BUILT_IN = {
         "pip install numpy" if name == DEFAULT else "",
         dtypes,
         fast,
+        on_cpu,
         on_gpu,
     )
-    for name, requires, dtypes, fast, on_gpu in (
-        ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16", "tf32", "int8"), ()),
-        ("torch", ("torch",), EVERY_DTYPE, ("bf16", "compile", "int8"), TORCH_ON_GPU),
-        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, ("bf16", "compile"), ()),
-        ("paddle", ("paddle",), PLAIN_DTYPES, (), ()),
-        ("mxnet", ("mxnet",), PLAIN_DTYPES, (), ()),
-        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, ("bf16", "compile"), ("tf32", "TF32")),
+    for name, requires, dtypes, fast, on_cpu, on_gpu in (
+        ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16", "tf32"), ("int8",), ()),
+        ("torch", ("torch",), EVERY_DTYPE, ("bf16", "compile"), ("int8",), TORCH_ON_GPU),
+        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, ("bf16", "compile"), (), ()),
+        ("paddle", ("paddle",), PLAIN_DTYPES, (), (), ()),
+        ("mxnet", ("mxnet",), PLAIN_DTYPES, (), (), ()),
+        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, ("bf16", "compile"), (), ("tf32", "TF32")),
     )
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, cached_property, lru_cache, update_wrapper
+from functools import cache, lru_cache, update_wrapper
 from typing import Any
 
 import jax
@@ -23,48 +23,53 @@ QUICKLY = {
 }
 # What evaluates a model of some size may run often: in three fifths of the time, and at base size it runs as fast.
 READILY = {"xla_backend_optimization_level": 1}
+# For a GPU each product is compiled in many ways, and all are timed.
+UNTIMED = {"xla_gpu_autotune_level": 0}
+SELDOM: dict[str, Mapping[str, Any]] = {"cpu": QUICKLY, "gpu": UNTIMED}
+OFTEN: dict[str, Mapping[str, Any]] = {"cpu": READILY, "gpu": {}}
 SOME_SIZE = 1 << 20  # numbers
 
 
 @lru_cache
 def compiled(function: Callable[..., Any], static: int, platform: str, quickly: bool = True) -> Callable[..., Any]:
-    """A function of ``static`` constants and then arrays; on a CPU compiled in little time, unless XLA_FLAGS says how."""
-    options = _options(QUICKLY if quickly else READILY) if platform == "cpu" else None
+    """A function of ``static`` constants and then arrays, compiled in little time, unless XLA_FLAGS says how."""
+    options = _options((SELDOM if quickly else OFTEN).get(platform, {}))
     return jax.jit(function, static_argnums=tuple(range(static)), compiler_options=options)
 
 
 class Program:
     """A function that trains or decodes, of a model's ``Structure`` and then other things: compiled once for their sizes.
 
-    It runs often, and is compiled with all of XLA's optimizations; but in little time where ``runs_seldom`` says so.
+    It runs often, and is compiled with all of XLA's optimizations; but in little time on the platform that ``seldom_on`` names.
     """
 
     def __init__(self, function: Callable[..., Any], **options: Any):
         update_wrapper(self, function)
         self.function, self.options = function, options
         self.thorough = jax.jit(function, **options)
-
-    @cached_property
-    def quick(self) -> Callable[..., Any]:
-        return jax.jit(self.function, compiler_options=_options(QUICKLY), **self.options)
+        self.quick: dict[str, Callable[..., Any]] = {}
 
     def __call__(self, structure: Any, *others: Any) -> Any:
-        return (self.quick if structure.runs_seldom else self.thorough)(structure, *others)
+        platform = structure.seldom_on
+        if platform and platform not in self.quick:
+            self.quick[platform] = jax.jit(self.function, compiler_options=_options(SELDOM[platform]), **self.options)
+        return (self.quick[platform] if platform else self.thorough)(structure, *others)
 
 
 def is_small(arrays: Iterable[Array]) -> bool:
     return sum(array.size for array in arrays) < SOME_SIZE
 
 
-def runs_seldom(leaves: Iterable[Array]) -> bool:
-    """Whether a model of these arrays is likelier compared than used: a small one on a CPU that is not of float32.
+def seldom_on(leaves: Iterable[Array]) -> str:
+    """The platform of a model of these arrays that is likelier compared than used: a small one that is not of float32; else "".
 
     A training step of the book's compiles in a quarter of the time so, and takes a third more to run, as decoding does.
     """
     floats = [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
     if not floats or not is_small(floats) or any(leaf.dtype == jnp.float32 for leaf in floats):
-        return False
-    return all(device.platform == "cpu" for leaf in floats for device in leaf.devices())
+        return ""
+    platforms = {device.platform for leaf in floats for device in leaf.devices()}
+    return next(iter(platforms)) if len(platforms) == 1 and platforms <= set(SELDOM) else ""
 
 
 def _options(options: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -114,12 +114,16 @@ class DotProductAttention(Called, nn.Module):
             weights = softmax_where(scores, allowed)
             self.attention_weights = weights if need_weights else None
             return self.dropout(weights) @ values
-        # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S.
-        flag = bool(
-            causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]
-        )  # no tensor in a trace
-        allowed = None if flag else _allowed(scores_shape, queries, valid_lens, mask, causal)
-        return F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate, is_causal=flag)
+        # The kernel's own causal flag aligns at the first key, ours at the last: they agree when T = S. A branch, since what is
+        # compiled or traced for any size has no bool to give.
+        if causal and valid_lens is None and mask is None and scores_shape[-2] == scores_shape[-1]:
+            return F.scaled_dot_product_attention(queries, keys, values, dropout_p=rate, is_causal=True)
+        allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)
+        output = F.scaled_dot_product_attention(queries, keys, values, allowed, dropout_p=rate)
+        if allowed is not None and queries.device.type != "cpu" and queries.dtype in (torch.bfloat16, torch.float16):
+            # cuDNN's kernel, of these formats alone, gives any numbers to a query that has no key.
+            output = output.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
+        return output
 
 
 class MultiHeadAttention(Called, nn.Module):

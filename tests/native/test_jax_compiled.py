@@ -26,7 +26,10 @@ def told(monkeypatch):
 
 
 def test_this_compiler_knows_the_options():
-    assert all(compilation._known(name, value) for name, value in [*compilation.QUICKLY.items(), *compilation.READILY.items()])
+    options = [
+        option for each in (compilation.SELDOM, compilation.OFTEN) for known in each.values() for option in known.items()
+    ]
+    assert options and all(compilation._known(name, value) for name, value in options)
     assert not compilation._known("xla_an_option_of_another_version", 1)
 
 
@@ -68,13 +71,13 @@ def test_what_evaluates_a_small_model_is_compiled_quickly(vocabulary, options, w
 def test_only_a_small_model_of_another_dtype_than_float32_runs_seldom(dtype, vocabulary, quickly):
     small = {"num_hiddens": 32, "encoder_num_layers": 1, "decoder_num_layers": 1}
     model = tmb.get_backend("jax", dtype=dtype).build(tmb.presets.d2l(vocabulary, 13, **small), seed=0)
-    assert compiled.split(model)[0].runs_seldom == quickly
+    assert compiled.split(model)[0].seldom_on == ("cpu" if quickly else "")
 
 
 @pytest.mark.parametrize("seldom", [True, False])
 def test_what_runs_seldom_is_compiled_quickly(seldom, without_flags, told):
     program = compilation.Program(lambda structure, X: -X, static_argnums=0)
-    assert program(namedtuple("Built", "runs_seldom")(seldom), np.ones(())) == -1.0
+    assert program(namedtuple("Built", "seldom_on")("cpu" if seldom else ""), np.ones(())) == -1.0
     assert (compilation.QUICKLY in told) == seldom
 
 

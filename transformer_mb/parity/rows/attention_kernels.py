@@ -20,6 +20,8 @@ from .models import model_request
 # Heads of 16, for cuDNN and PyTorch's flash attention take multiples of 8; gradients without ReLU, see ``model_cases.SMOOTH``.
 CONFIG = TransformerConfig(**{**SMALL, "num_hiddens": 32, "ffn_num_hiddens": 48}, activation="gelu")
 CASE = ModelCase("", CONFIG, rows=3, source_steps=16, target_steps=8, dropout=False)
+# Without an encoder, whose lengths come as a mask also where nothing is padded.
+UNMASKED = CONFIG.replace(architecture="decoder", source_vocab_size=None)
 PADDED = np.array([16, 9, 0])  # the last row attends to nothing
 # PyTorch's flash attention takes no mask, and so no padding; it and cuDNN take formats of two bytes alone.
 KERNELS = {
@@ -48,7 +50,8 @@ def kernel_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[C
 
 
 def kernel_request(kernel: str, padding: str, dtype: str, seed: int, attempt: int = 0) -> Request:
-    request = model_request(replace(CASE, name=f"{kernel} attention, {padding}"), dtype, seed, True, attempt)
-    lens = {"batch.source_valid_lens": PADDED} if padding == "padding" else {}
-    arrays = {name: value for name, value in request.arrays.items() if name != "batch.source_valid_lens"} | lens
-    return replace(request.in_setting(kernel), arrays=arrays)
+    case = replace(CASE, name=f"{kernel} attention, {padding}")
+    if padding == "no padding":
+        return model_request(replace(case, config=UNMASKED), dtype, seed, True, attempt).in_setting(kernel)
+    request = model_request(case, dtype, seed, True, attempt)
+    return replace(request.in_setting(kernel), arrays={**request.arrays, "batch.source_valid_lens": PADDED})

@@ -35,7 +35,7 @@ class Fast:
     """What is asked for beside the recipe or the model.
 
     Args:
-        option: as ``registry.Entry.fast`` or ``on_gpu`` names it.
+        option: as ``registry.Entry`` names it, in ``fast``, ``on_cpu`` or ``on_gpu``.
         options: of TrainerOptions, or the ``dtype`` of a translation. dtypes: of the weights. models: of
             ``model_cases.CONFIGS``; those whose gradients come rounded without ReLU, see ``model_cases.SMOOTH``.
         computation: what shows it. rounded_to: the format of its factors, where that is less than float32.
@@ -79,9 +79,9 @@ class FastComparison(Comparison):
 
 
 def is_offered(option: str, backend: str, on_gpu: Collection[str]) -> bool:
-    """Whether a column has an option of ``registry.Entry``: one of every device, or one of a GPU, on which it is."""
+    """Whether a column has an option of ``registry.Entry``: one of every device, or one of that on which it is."""
     entry = BUILT_IN.get(backend.partition("@")[0])
-    return entry is not None and (option in entry.fast or (backend in on_gpu and option in entry.on_gpu))
+    return entry is not None and option in (*entry.fast, *(entry.on_gpu if backend in on_gpu else entry.on_cpu))
 
 
 @dataclass(eq=False)

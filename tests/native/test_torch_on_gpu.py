@@ -1,0 +1,47 @@
+"""What torch does beside a processor, as far as tensors without numbers show it."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from transformer_mb.backends.torch.attention import DotProductAttention
+from transformer_mb.backends.torch.compiled_loss import batch_loss
+from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
+from transformer_mb.backends.torch.model import EncoderDecoder
+from transformer_mb.backends.torch.optimizers import build_optimizer
+from transformer_mb.parity.rows.model_cases import CONFIGS
+from transformer_mb.trainer import TrainerOptions
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_a_loss_is_one_program_for_batches_of_any_size(rate):
+    """Fused attention takes a bool, which what is compiled for any size has none of where it only compares sizes."""
+    loss = MaskedSoftmaxCELoss()
+    with torch.device("meta"):
+        model = EncoderDecoder.from_config(CONFIGS["d2l"].replace(dropout=rate)).train()
+        source, target, lens = (torch.zeros(*shape, dtype=torch.long) for shape in ((3, 7), (3, 6), (3,)))
+    compiled = torch.compile(partial(batch_loss, model, loss), dynamic=True, backend="eager", fullgraph=True)
+    assert compiled(source, lens, target, target, lens).device.type == "meta"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_query_without_a_key_gets_nothing_whatever_the_kernel_gives(dtype, monkeypatch):
+    """cuDNN's kernel gave 1.8 there, on an H200 with PyTorch 2.11: what comes out is set, where it is 0 to begin with."""
+    set_to = []
+    monkeypatch.setattr(torch.Tensor, "masked_fill", lambda self, *given, fill=torch.Tensor.masked_fill: (
+        set_to.append((tuple(self.shape), tuple(given[0].shape), given[1])) or fill(self, *given)
+    ))  # fmt: skip
+    Q, K = (torch.zeros(2, 2, steps, 8, dtype=dtype, device="meta") for steps in (3, 5))
+    DotProductAttention(0.0).eval()(Q, K, K, torch.tensor([4, 0], device="meta"))
+    assert set_to[-1] == ((2, 2, 3, 8), (2, 1, 1, 1), 0.0)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_adam_on_a_gpu_is_not_the_fused_one(optimizer):
+    """PyTorch's fused Adam takes 1 - beta in float32 there."""
+    with FakeTensorMode():
+        weight = torch.nn.Parameter(torch.zeros(3, device="cuda"))
+        (group,) = build_optimizer([weight], TrainerOptions(optimizer=optimizer)).param_groups
+    assert (group["fused"], group["foreach"]) == (False, True)
