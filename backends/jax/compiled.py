@@ -18,7 +18,7 @@ from jax import Array
 from transformer_mb.machine.compilation_cache import compilation_cache
 
 from .attention import DotProductAttention
-from .compilation import compiled, is_small, seldom_on
+from .compilation import compiled, is_small, platforms_of, seldom_on
 from .weights import held_by, named_layers, named_parameters
 
 _traced_since_counted = False
@@ -75,7 +75,8 @@ class Structure:
     def __init__(self, module: nnx.Module):
         self.graphdef, state = nnx.split(module)
         self.state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), state)
-        self.seldom_on = seldom_on(jax.tree.leaves(state))
+        leaves = jax.tree.leaves(state)
+        self.seldom_on, self.on_cpu = seldom_on(leaves), platforms_of(leaves) == {"cpu"}
         self.hash = hash(self.graphdef)
 
     def __hash__(self) -> int:

@@ -41,7 +41,7 @@ def _generated(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, tr
     return _generate(*split(model), inputs, size, max_steps, truncation)
 
 
-@partial(Program, static_argnums=(0, 3))
+@partial(Program, decodes=True, static_argnums=(0, 3))
 def _generate(
     structure: Structure,
     values: dict[str, Array],
@@ -140,7 +140,7 @@ class BeamDecoder:
         return np.asarray(self.weights, np.float64)
 
 
-@partial(Program, static_argnums=(0, 3, 4))
+@partial(Program, decodes=True, static_argnums=(0, 3, 4))
 def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInputs, max_steps: int, beam: int) -> list[Any]:
     model = structure.module(values)
     model.eval()
@@ -148,7 +148,7 @@ def _begin(structure: Structure, values: dict[str, Array], inputs: DecodingInput
         return _start(model, inputs, max_steps, beam)
 
 
-@partial(Program, static_argnums=(0, 5, 6), donate_argnums=2)
+@partial(Program, decodes=True, static_argnums=(0, 5, 6), donate_argnums=2)
 def _beam_step(
     structure: Structure,
     values: dict[str, Array],

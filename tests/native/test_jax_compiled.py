@@ -8,7 +8,7 @@ import pytest
 from flax import nnx
 
 import transformer_mb as tmb
-from transformer_mb.backends.jax import DotProductAttention, compilation, compiled, linear, trainer
+from transformer_mb.backends.jax import DotProductAttention, compilation, compiled, decoding, linear, trainer
 from transformer_mb.trainer import Batch
 
 
@@ -26,9 +26,8 @@ def told(monkeypatch):
 
 
 def test_this_compiler_knows_the_options():
-    options = [
-        option for each in (compilation.SELDOM, compilation.OFTEN) for known in each.values() for option in known.items()
-    ]
+    known = *compilation.SELDOM.values(), *compilation.OFTEN.values(), compilation.DECODING
+    options = [option for each in known for option in each.items()]
     assert options and all(compilation._known(name, value) for name, value in options)
     assert not compilation._known("xla_an_option_of_another_version", 1)
 
@@ -79,6 +78,21 @@ def test_what_runs_seldom_is_compiled_quickly(seldom, without_flags, told):
     program = compilation.Program(lambda structure, X: -X, static_argnums=0)
     assert program(namedtuple("Built", "seldom_on")("cpu" if seldom else ""), np.ones(())) == -1.0
     assert (compilation.QUICKLY in told) == seldom
+
+
+@pytest.mark.parametrize(
+    ("seldom_on", "on_cpu", "options"),
+    [("cpu", True, compilation.QUICKLY), ("", True, compilation.DECODING), ("", False, None)],
+)
+def test_what_decodes_has_options_of_its_own_on_a_processor(seldom_on, on_cpu, options, without_flags, told):
+    program, known = compilation.Program(lambda structure, X: -X, decodes=True, static_argnums=0), list(told)
+    assert program(namedtuple("Built", "seldom_on on_cpu")(seldom_on, on_cpu), np.ones(())) == -1.0
+    assert [one for one in told[len(known) :] if one and len(one) > 1] == ([options] if options else [])
+
+
+def test_each_search_is_compiled_as_what_decodes():
+    programs = decoding._generate, decoding._begin, decoding._beam_step
+    assert all(program.decodes for program in programs) and not (trainer._step.decodes or trainer._add.decodes)
 
 
 def test_a_changed_attribute_is_seen():
