@@ -1,4 +1,4 @@
-"""Keeps what ``transformer-mb parity --json`` wrote under results/, docs/PARITY.md, docs/parity.png and the README's counts.
+"""Keeps what ``transformer-mb parity --json`` wrote: results/, docs/PARITY*.md, docs/parity.png and the README's counts.
 
     python benchmarks/parity_results.py RUN.json
     python benchmarks/parity_results.py PART.json PART.json ...
@@ -16,7 +16,7 @@ from pathlib import Path
 from pages import fill
 from parity_picture import draw
 
-from transformer_mb.parity.report import counts, markdown
+from transformer_mb.parity.report import counts, figures, summary
 
 ROOT = Path(__file__).parents[1]
 
@@ -65,7 +65,8 @@ def main(*sources: str) -> None:
         text += f',\n "{name}": [\n{lines}\n ]'
     target.write_text(text + "\n}\n")
     run = json.loads(target.read_text())
-    fill(ROOT / "docs" / "PARITY.md", "parity-gpu" if gpus else "parity", markdown(run))
+    for page, text in (("PARITY_FIGURES.md", figures(run)), ("PARITY.md", summary(run))):
+        fill(ROOT / "docs" / page, "parity-gpu" if gpus else "parity", text)
     if not gpus:
         draw(target, ROOT / "docs" / "parity.png")
         fill(ROOT / "README.md", "parity", counts(run))

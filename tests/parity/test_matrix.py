@@ -19,7 +19,7 @@ from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.report import counts, markdown
+from transformer_mb.parity.report import counts, figures, summary
 from transformer_mb.parity.selection import matches
 from transformer_mb.parity.verdict.limits import CAP_ROUNDED
 from transformer_mb.parity.workers import WorkerSpec
@@ -108,7 +108,8 @@ def test_the_committed_run_caught_every_mistake_in_every_backend(plan, committed
 
 
 def test_the_pages_show_the_committed_run(committed):
-    for page, part in (("docs/PARITY.md", markdown(committed)), ("README.md", counts(committed))):
+    shown = {"docs/PARITY_FIGURES.md": figures, "docs/PARITY.md": summary, "README.md": counts}
+    for page, part in ((page, text(committed)) for page, text in shown.items()):
         assert f"<!-- parity: begin -->\n{part}<!-- parity: end -->\n" in (ROOT / page).read_text(), (
             f"{page} must show it: run `make parity-results`"
         )

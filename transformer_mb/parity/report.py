@@ -150,13 +150,23 @@ def _columns(cells: Sequence[Mapping[str, Any]], backends: Sequence[str]) -> lis
 
 
 def markdown(run: Mapping[str, Any]) -> str:
-    """The table of docs/PARITY.md, from what ``to_json`` wrote."""
+    """All of a run, from what ``to_json`` wrote."""
+    return f"{figures(run)}\n{summary(run)}"
+
+
+def figures(run: Mapping[str, Any]) -> str:
+    """The table of docs/PARITY_FIGURES.md."""
     backends = list(run["versions"])
     lines = [f"| row | dtype | {' | '.join(backends)} |", f"|---|---|{'---|' * len(backends)}"]
     for (row, dtype), cells in _grouped(run["results"]).items():
         lines.append(f"| {row} | {dtype} | {' | '.join(_columns(cells, backends))} |")
+    return "\n".join([*lines, ""])
+
+
+def summary(run: Mapping[str, Any]) -> str:
+    """What docs/PARITY.md shows: the widest limits, and the counts."""
     limits = as_markdown(run["results"])
-    return "\n".join([*lines, "", *limits, *([""] if limits else []), counts(run)])
+    return "\n".join([*limits, *([""] if limits else []), counts(run)])
 
 
 def counts(run: Mapping[str, Any]) -> str:
