@@ -47,12 +47,14 @@ class TensorFlowTrainer(Trainer):
     def run_batch(self, share: Share, part: int, last: bool) -> tf.Tensor:
         self._check_unfrozen()
         masks = None if share.dropout_masks is None else dict(share.dropout_masks)
-        if not (last or self._sums):
-            self._sums = self.optimizer.zeros()
+        if part == 0 and not last:
+            self._sums = self._sums or self.optimizer.zeros()
+            for total in self._sums:
+                total.assign(tf.zeros_like(total))
         with tf.device(self.device):
-            # Python numbers would be constants of the compiled step; whether it begins and ends a step, is one.
+            # Python numbers would be constants of the compiled step; whether it ends a step, and is all of it, is one.
             numbers = self._rates(), np.int64(self.dropout_step(part)), np.float64(share.weight)
-            loss = self._compiled(tuple(share.batch), masks, *numbers, part == 0, last)
+            loss = self._compiled(tuple(share.batch), masks, *numbers, part == 0 and last, last)
         self.step_count += last
         return loss
 
@@ -63,7 +65,7 @@ class TensorFlowTrainer(Trainer):
         rates: tf.Tensor,
         dropout_step: tf.Tensor,
         weight: tf.Tensor,
-        first: bool,
+        alone: bool,
         last: bool,
     ) -> tf.Tensor:
         source, source_valid_lens, target_in, target_out, target_valid_lens = batch
@@ -78,7 +80,7 @@ class TensorFlowTrainer(Trainer):
         # An embedding's gradient comes as slices; Adam moves the other rows too.
         gradients = tape.gradient(loss, self.tensors, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         gradients = self.optimizer.flatten([tf.cast(tf.convert_to_tensor(gradient), self._dtype) for gradient in gradients])
-        if not first:
+        if not alone:
             gradients = [total + gradient for total, gradient in zip(self._sums, gradients, strict=True)]
         if last:
             self._apply(self.processes.reduce(gradients), rates)

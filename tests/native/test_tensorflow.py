@@ -214,6 +214,16 @@ def test_the_trainer_leaves_the_random_state_of_others_alone():
 
 
 @pytest.mark.further
+def test_parts_of_a_step_are_two_programs():
+    """One for its last part and one for all others; a step of one batch adds nothing up."""
+    model = TensorFlowBackend().build(CONFIG)
+    trainer = TensorFlowBackend().trainer(model)
+    for parts in (3, 2, 4):
+        trainer.accumulated_step([BATCH] * parts)
+    assert trainer._compiled.experimental_get_tracing_count() == 2
+
+
+@pytest.mark.further
 def test_what_is_compiled_anew():
     """Neither a step nor a learning rate; a second shape once, and then none."""
     model = TensorFlowBackend().build(CONFIG)
