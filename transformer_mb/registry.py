@@ -69,7 +69,7 @@ BUILT_IN = {
         ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, ("bf16", "compile"), (), ()),
         ("paddle", ("paddle",), PLAIN_DTYPES, (), (), ()),
         ("mxnet", ("mxnet",), PLAIN_DTYPES, (), (), ()),
-        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, ("bf16", "compile"), (), ("tf32", "TF32")),
+        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, ("bf16", "compile"), (), ("tf32", "TF32", "deterministic")),
     )
 }
 

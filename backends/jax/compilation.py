@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, cached_property, lru_cache, update_wrapper
+from functools import cache, lru_cache, update_wrapper
 from typing import Any
 
 import jax
@@ -30,12 +30,19 @@ DECODING = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": 
 UNTIMED = {"xla_gpu_autotune_level": 0}
 SELDOM: dict[str, Mapping[str, Any]] = {"cpu": QUICKLY, "gpu": UNTIMED}
 OFTEN: dict[str, Mapping[str, Any]] = {"cpu": READILY, "gpu": {}}
+THOROUGH: dict[str, Any] = {}
+# What is asked of all programs for a while, whatever they are for: see ``settings``.
+EVERYWHERE: dict[str, Any] = {}
 SOME_SIZE = 1 << 20  # numbers
 
 
-@lru_cache
 def compiled(function: Callable[..., Any], static: int, platform: str, quickly: bool = True) -> Callable[..., Any]:
     """A function of ``static`` constants and then arrays, compiled in little time, unless XLA_FLAGS says how."""
+    return _compiled(function, static, platform, quickly, tuple(EVERYWHERE.items()))
+
+
+@lru_cache
+def _compiled(function: Callable[..., Any], static: int, platform: str, quickly: bool, everywhere: Any) -> Callable[..., Any]:
     options = _options((SELDOM if quickly else OFTEN).get(platform, {}))
     return jax.jit(function, static_argnums=tuple(range(static)), compiler_options=options)
 
@@ -50,20 +57,25 @@ class Program:
     def __init__(self, function: Callable[..., Any], decodes: bool = False, **options: Any):
         update_wrapper(self, function)
         self.function, self.decodes, self.options = function, decodes, options
-        self.thorough = jax.jit(function, **options)
-        self.quick: dict[str, Callable[..., Any]] = {}
+        self.made: dict[tuple[int, Any], Callable[..., Any]] = {}
 
-    @cached_property
-    def decoding(self) -> Callable[..., Any]:
-        return jax.jit(self.function, compiler_options=_options(DECODING), **self.options)
+    def with_options(self, options: Mapping[str, Any]) -> Callable[..., Any]:
+        """Compiled with these of this module, and with what is asked of all programs now."""
+        key = id(options), tuple(EVERYWHERE.items())
+        if key not in self.made:
+            self.made[key] = jax.jit(self.function, compiler_options=_options(options), **self.options)
+        return self.made[key]
+
+    @property
+    def thorough(self) -> Callable[..., Any]:
+        return self.with_options(THOROUGH)
 
     def __call__(self, structure: Any, *others: Any) -> Any:
-        platform = structure.seldom_on
-        if not platform:
-            return (self.decoding if self.decodes and structure.on_cpu else self.thorough)(structure, *others)
-        if platform not in self.quick:
-            self.quick[platform] = jax.jit(self.function, compiler_options=_options(SELDOM[platform]), **self.options)
-        return self.quick[platform](structure, *others)
+        if structure.seldom_on:
+            program = self.with_options(SELDOM[structure.seldom_on])
+        else:
+            program = self.with_options(DECODING) if self.decodes and structure.on_cpu else self.thorough
+        return program(structure, *others)
 
 
 def is_small(arrays: Iterable[Array]) -> bool:
@@ -87,9 +99,10 @@ def platforms_of(arrays: Iterable[Array]) -> set[str]:
 
 
 def _options(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """None where XLA_FLAGS has said how to optimize."""
+    """Those that are known; where XLA_FLAGS has said how to optimize, only what is asked of all programs."""
     told = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
-    return None if told else {name: value for name, value in options.items() if _known(name, value)} or None
+    wanted = {**({} if told else options), **EVERYWHERE}
+    return {name: value for name, value in wanted.items() if _known(name, value)} or None
 
 
 @cache

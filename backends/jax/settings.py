@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import jax
 
-from . import compiled
+from . import compilation, compiled
 
 
 @contextmanager
@@ -23,4 +23,14 @@ def _tf32() -> Iterator[None]:
         jax.clear_caches()
 
 
-SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {"TF32": _tf32}
+@contextmanager
+def _deterministic() -> Iterator[None]:
+    """Sums into rows of an embedding in one order: else a GPU's threads add as they come."""
+    compilation.EVERYWHERE["xla_gpu_deterministic_ops"] = True
+    try:
+        yield
+    finally:
+        del compilation.EVERYWHERE["xla_gpu_deterministic_ops"]
+
+
+SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {"TF32": _tf32, "deterministic": _deterministic}

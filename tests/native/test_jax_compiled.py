@@ -1,6 +1,7 @@
 """What JAX compiles: how often, for what, and with which options of XLA's compiler."""
 
 from collections import namedtuple
+from contextlib import nullcontext
 
 import jax
 import numpy as np
@@ -9,6 +10,7 @@ from flax import nnx
 
 import transformer_mb as tmb
 from transformer_mb.backends.jax import DotProductAttention, compilation, compiled, decoding, linear, trainer
+from transformer_mb.backends.jax.settings import SETTINGS
 from transformer_mb.trainer import Batch
 
 
@@ -53,9 +55,21 @@ def test_xla_flags_and_other_devices_have_their_own(platform, flags, told, monke
     assert told == [None]
 
 
+def test_what_is_asked_of_all_programs_is_asked_of_each(without_flags, told):
+    """And no longer, once it is not asked any more: what was compiled before is taken again."""
+    program, built = compilation.Program(lambda structure, X: -X, static_argnums=0), namedtuple("Built", "seldom_on")("")
+    option = {"xla_gpu_deterministic_ops": True}
+    for expected in (None, option, None):
+        with SETTINGS["deterministic"]() if expected else nullcontext():
+            program(built, np.ones(()))
+            compilation.compiled(lambda X: -X, 0, "cpu")
+    assert [one for one in told if one in (None, option)] == [None, option]
+    assert {**compilation.QUICKLY, **option} in told and not compilation.EVERYWHERE
+
+
 @pytest.mark.parametrize(("vocabulary", "options"), [(11, compilation.QUICKLY), (1 << 15, compilation.READILY)])
 def test_what_evaluates_a_small_model_is_compiled_quickly(vocabulary, options, without_flags, told):
-    compilation.compiled.cache_clear()
+    compilation._compiled.cache_clear()
     backend = tmb.get_backend("jax")
     small = {"num_hiddens": 32, "encoder_num_layers": 1, "decoder_num_layers": 1}
     model = backend.build(tmb.presets.d2l(vocabulary, 13, **small), seed=0)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from transformer_mb.backends.jax.settings import SETTINGS as jax_settings
 from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.rounding import rounded_products
 from transformer_mb.backends.torch.backend import TorchBackend
@@ -151,6 +152,7 @@ def test_a_forgotten_switch_is_planted_where_there_is_one():
     """In no column but of a GPU: elsewhere it would change nothing, and be missed."""
     assert {name for name, entry in BUILT_IN.items() if "TF32" in entry.on_gpu} == {"torch", "jax"}
     assert set(BUILT_IN["torch"].on_gpu) - {"tf32"} == set(TorchBackend.gpu_settings)
+    assert set(BUILT_IN["jax"].on_gpu) - {"tf32"} == set(jax_settings)
 
 
 def test_torch_is_told_of_tf32_for_a_step_alone(monkeypatch):
