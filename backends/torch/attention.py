@@ -69,6 +69,19 @@ def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask
     return mask
 
 
+def _wants_all_digits(queries: Tensor) -> bool:
+    """Whether a GPU's fused kernel for float32 loses too many: its gradients are off by up to fifteen times as much.
+
+    TF32 may lose them, and who has chosen kernels by ``sdpa_kernel`` gets those.
+    """
+    if queries.dtype != torch.float32 or not torch.is_grad_enabled():
+        return False
+    if torch.compiler.is_compiling():  # which can ask for none of these
+        return True
+    chosen = not (torch.backends.cuda.math_sdp_enabled() and torch.backends.cuda.mem_efficient_sdp_enabled())
+    return torch.get_float32_matmul_precision() == "highest" and not chosen
+
+
 class DotProductAttention(Called, nn.Module):
     """Runs torch's fused attention where it is the faster one, and neither weights nor injected masks are asked for."""
 
@@ -103,7 +116,7 @@ class DotProductAttention(Called, nn.Module):
         # The CPU's fused kernel knows no dropout, and torch would compose the attention from slower parts.
         compiled = torch.compiler.is_compiling()
         short = not compiled and keys.shape[-2] < SHORT_ROW and math.prod(scores_shape) > FEW_SCORES
-        slow = queries.device.type == "cpu" and (rate > 0.0 or compiled or short)
+        slow = (rate > 0.0 or compiled or short) if queries.device.type == "cpu" else _wants_all_digits(queries)
         forward_mode = forward_ad._current_level >= 0  # which the fused kernels do not know
         if need_weights or slow or not own or forward_mode or self.dropout.keep is not None:
             allowed = _allowed(scores_shape, queries, valid_lens, mask, causal)

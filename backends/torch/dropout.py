@@ -34,6 +34,8 @@ class Dropout(nn.Dropout):
 
     def _factors(self, shape: Sequence[int], like: Tensor) -> Tensor:
         """What numbers of that shape are multiplied with: 0 where they are dropped, else 1 / (1 - rate)."""
+        if self.keep is None and like.device.type != "cpu":
+            return super().forward(like.new_ones(shape))
         if self.keep is None:
             kept = _kept(shape, self.p)
         else:
