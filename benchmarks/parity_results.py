@@ -34,14 +34,16 @@ def whole(parts: list[dict]) -> dict:
     for part in parts:
         number, of = part["settings"].pop("part", (1, 1))
         part["number"] = number
-        if differing := [name for name in (*SHARED, "settings") if part[name] != first[name]] or part["interrupted"]:
-            sys.exit(f"The parts must be of one run that came to its end, but part {number} differs in {differing}.")
+        if differing := [name for name in (*SHARED, "settings") if part[name] != first[name]]:
+            sys.exit(f"The parts must be of one run, but part {number} differs in {', '.join(differing)}.")
         if of != count:
             sys.exit(f"All {of} parts must be given, got {count}.")
     if (numbers := sorted(part.pop("number") for part in parts)) != list(range(1, count + 1)):
         sys.exit(f"Each of the {count} parts must be given once, got {numbers}.")
     run = {**first, "seconds": max(part["seconds"] for part in parts)}
     run |= {name: sum(part[name] for part in parts) for name in ADDED}
+    ended_early = (part["interrupted"] for part in parts if part["interrupted"])
+    run["interrupted"] = "; ".join(f"In a part: {text}" for text in ended_early) or None
     run |= {name: [one for part in parts for one in part[name]] for name in LISTED}
     run["controls"] = {name: sum(part["controls"][name] for part in parts) for name in ("planted", "caught")}
     run["bisections"] = {name: tree for part in parts for name, tree in part["bisections"].items()}

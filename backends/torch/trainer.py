@@ -135,5 +135,6 @@ class TorchTrainer(Trainer):
             state = self.optimizer.state[tensor]
             moment = torch.tensor(parameter.layout(moments[name])).to(tensor.device, tensor.dtype)
             state[STATE_NAMES[slot]] = part(moment, tensor)
-            # torch keeps the count as a float32 tensor, with each parameter; what is not fused reads it on the processor.
-            state["step"] = torch.tensor(float(self.step_count), dtype=torch.float32, device="cpu")
+            # torch keeps the count as a float32 tensor, with each parameter: beside it where the update is one pass.
+            beside = self.device if self.optimizer.param_groups[0]["fused"] else "cpu"
+            state["step"] = torch.tensor(float(self.step_count), dtype=torch.float32, device=beside)

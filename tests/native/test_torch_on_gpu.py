@@ -42,13 +42,15 @@ def test_a_query_without_a_key_gets_nothing_whatever_the_kernel_gives(dtype, mon
     assert set_to[-1] == ((2, 2, 3, 8), (2, 1, 1, 1), 0.0)
 
 
+@pytest.mark.parametrize("precision", ["full", "bf16", "tf32"])
 @pytest.mark.parametrize("optimizer", ["adam", "adamw"])
-def test_adam_on_a_gpu_is_not_the_fused_one(optimizer):
+def test_adam_on_a_gpu_is_one_pass_where_digits_may_be_lost(optimizer, precision):
     """PyTorch's fused Adam takes 1 - beta in float32 there."""
     with FakeTensorMode():
         weight = torch.nn.Parameter(torch.zeros(3, device="cuda"))
-        (group,) = build_optimizer([weight], TrainerOptions(optimizer=optimizer)).param_groups
-    assert (group["fused"], group["foreach"]) == (False, True)
+        options = TrainerOptions(optimizer=optimizer, precision=precision)
+        (group,) = build_optimizer([weight], options).param_groups
+    assert (group["fused"], group["foreach"]) == (precision != "full", precision == "full")
 
 
 @pytest.mark.parametrize("precision", ["highest", "high"])
