@@ -44,8 +44,15 @@ def drawn_updates(seed: int) -> list[OptimizerCase]:
     for number, row in enumerate(UPDATES.share(seed, UPDATES_SHARE), 1):
         config = CONFIGS["shared and tied, padding" if row["tied"] else "d2l"]
         name = f"drawn optimizer {number}: {UPDATES.words(row)}"
-        cases.append(OptimizerCase(name, _options(row, row["eps"]), row["steps before"], row["scale"], config))
+        options = _options(row, row["eps"]) | {"learning_rate": 0.1 / _size_of_a_step(row)}
+        cases.append(OptimizerCase(name, options, row["steps before"], row["scale"], config))
     return cases
+
+
+def _size_of_a_step(row: Row) -> float:
+    """At a rate of 1, at most 1: what is nothing beside the weights would be lost by any float32. AdamW's decay is something."""
+    scale = row["scale"]
+    return {"adam": scale / (scale + row["eps"]), "adamw": 1.0, "sgd": min(scale, 1.0)}[row["optimizer"]]
 
 
 def _options(row: Row, eps: float) -> dict[str, Any]:
