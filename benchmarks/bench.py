@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="of rounds in a row; default: 10, on another device than the CPU 2")
     parser.add_argument("--folder", type=Path, default=TABLES.parents[1] / "build" / "speed")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--page", type=Path, help="a page with the comments speed, to fill in")
+    parser.add_argument("--page", type=Path, help="a page with the comments speed, on a GPU speed-gpu, to fill in")
     options = parser.parse_args()
     if not has(options.device):
         parser.error(f"--device must be one that PyTorch has here, got {options.device!r}")
@@ -78,7 +78,7 @@ def main():
             if options.json:  # after each row: the whole takes long
                 options.json.write_text(json.dumps(measured, indent=1) + "\n")
     if options.page:
-        fill(options.page, "speed", "\n".join([*table(measured["rows"]), ""]))
+        fill(options.page, "speed" if options.device == "cpu" else "speed-gpu", "\n".join([*table(measured["rows"]), ""]))
     sys.exit(any("failed" in row for row in measured["rows"]))
 
 

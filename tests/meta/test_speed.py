@@ -99,6 +99,7 @@ def test_every_point_of_the_curves_was_measured():
     ("module", "results", "part"),
     [
         ("speed.table", "speed.json", "found['rows']"),
+        ("speed.table", "speed_NVIDIA_H200.json", "found['rows']"),
         ("first_answer", "first_answer.json", "found['seconds']"),
         ("curves", "curves.json", "found"),
     ],

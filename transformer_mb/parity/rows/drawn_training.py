@@ -50,7 +50,7 @@ def drawn_updates(seed: int) -> list[OptimizerCase]:
 
 
 def _size_of_a_step(row: Row) -> float:
-    """At a rate of 1, at most 1: what is nothing beside the weights would be lost by any float32. AdamW's decay is something."""
+    """At a rate of 1, at most 1: float32 would lose what is nothing beside the weights. AdamW's decay is something."""
     scale = row["scale"]
     return {"adam": scale / (scale + row["eps"]), "adamw": 1.0, "sgd": min(scale, 1.0)}[row["optimizer"]]
 

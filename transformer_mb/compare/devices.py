@@ -1,0 +1,40 @@
+"""Where a framework answers otherwise on another device: two columns of one framework, of one version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..counted import counted
+from .facts import Fact
+from .words import by_probe, value_text
+
+HEAD = """# What frameworks do otherwise on a GPU
+
+Measured by `transformer-mb compare behaviours --device`, with two columns of each framework. [BEHAVIOURS.md](BEHAVIOURS.md) has
+the question behind each name. After an index out of range a process can do nothing more on the GPU.
+"""
+
+
+def differing(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
+    """By framework and probe the fact of its first column, and that of another one which is not the same."""
+    pairs = []
+    for found in by_probe(facts).values():
+        first: dict[str, Fact] = {}
+        for fact in found:
+            known = first.setdefault(fact.framework.partition("@")[0], fact)
+            if value_text(known.value) != value_text(fact.value):
+                pairs.append((known, fact))
+    return sorted(pairs, key=lambda pair: pair[0].framework)
+
+
+def page(facts: Sequence[Fact]) -> str:
+    """docs/BEHAVIOURS_ON_GPU.md."""
+    rows = [
+        f"| {probe} | {one.framework.partition('@')[0]} | {value_text(one.value)} | {value_text(other.value)} |"
+        for one, other in differing(facts)
+        for probe in [one.probe]
+    ]
+    measured = sum(fact.value is not None for fact in facts)
+    versions = "; ".join(dict.fromkeys(f"{fact.framework} {fact.version}" for fact in facts))
+    counts = f"{counted(len(rows), 'answer')} of {counted(measured, 'fact')} differ. Versions: {versions}.\n"
+    return "\n".join([HEAD, counts, "| fact | framework | on a processor | on the GPU |", "|---|---|---|---|", *rows, ""])
