@@ -30,16 +30,16 @@ def answer(request: Request) -> Answer:
 
     A search with a mistake is one of sessions, which the mistake is made in.
     """
-    return run(backend("float64") if request.spec.get("mistake") else plain_backend(), _plain(request, ()))
+    return run(backend("float64") if request.spec.get("mistake") else plain_backend(), plain_request(request))
 
 
 def baseline(request: Request, setting: str | None = None) -> Answer:
     """In the request's dtype, but never in more than float32; in one of the NumPy backend's own ``gpu_settings``."""
     dtype = "float32" if request.dtype == "float64" else request.dtype
-    return run(backend(dtype), _plain(request, ("precision", "dtype"), setting))
+    return run(backend(dtype), plain_request(request, ("precision", "dtype"), setting))
 
 
-def _plain(request: Request, kept: tuple[str, ...], setting: str | None = None) -> Request:
+def plain_request(request: Request, kept: tuple[str, ...] = (), setting: str | None = None) -> Request:
     """The request with these alone of the options that make a step fast: NumPy compiles nothing, but rounds products."""
     request = request.in_setting(setting)
     if "fast" not in request.spec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
@@ -15,13 +15,14 @@ from ...registry import PLAIN_DTYPES
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
+from ..computing.kinks import Unit, answer_with, crossed, near_kinks
 from ..computing.messages import Arrays, Request, under
 from ..computing.native_dtypes import OUTPUTS
 from ..computing.precision import before_rounding, computed_in, perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
 from .draws import Draws
-from .limits import CAP_ROUNDED, PERTURBED_COPIES, TIMES_ROUNDED, Baseline, Judgement, judge, judge_by_draws
+from .limits import CAP_ROUNDED, PERTURBED_COPIES, TIMES_ROUNDED, Baseline, Judgement, judge, judge_by_draws, lifts_the_cap
 from .measure import NONE, ByArray, Errors, errors, gradient_errors, norm, worst_by_array, worst_errors
 
 
@@ -71,7 +72,9 @@ MEASURES: dict[str, Callable[[Request, Arrays, Arrays], ByArray]] = {
 }
 
 
+THROUGH_SLOPES = ("gradients", "training", "lived")  # what jumps where a ReLU's input crosses zero
 ATTEMPTS = 100  # draws of a case
+UNITS = 8  # within rounding of a kink, which are tried on either side: few cases have more than one
 PLAIN = 3.0  # times its limit, what a mistake must come to that a case is drawn for
 
 
@@ -188,7 +191,20 @@ class Comparison:
         answer = reference.answer(copy)
         if self.judged_in not in PLAIN_DTYPES:  # how far a whole last place moves the exact result is allowed to nobody there
             return _Draw(self._lost(copy, answer), {})
-        return _Draw(self._lost(copy, answer), self._errors(self._asked, self._from_the_case(copy, answer)))
+        return _Draw(self._lost(copy, answer), self._moved(copy, answer))
+
+    def _moved(self, copy: Request, answer: Arrays) -> dict[str, ByArray]:
+        """How far a copy's exact result is from that of the case: where a ReLU's input crossed zero, from that on its side."""
+        got = self._from_the_case(copy, answer)
+        moved = self._errors(self._asked, got)
+        jumps = self._may_jump(row for row in self.rows if lifts_the_cap(row, worst_errors(moved[row].values())))
+        if jumps and (units := crossed(self._asked, copy)):
+            on_its_side = self._errors(self._asked, got, answer_with(self._asked, units))
+            moved |= {row: on_its_side[row] for row in jumps}
+        return moved
+
+    def _may_jump(self, rows: Iterable[str]) -> list[str]:
+        return [row for row in rows if self.judged_in == "float32" and LADDER[row].measured in THROUGH_SLOPES]
 
     def _from_the_case(self, copy: Request, answer: Arrays) -> dict[str, np.ndarray]:
         """What a copy computed, but the change of its weights as from those of the case: it began from others."""
@@ -228,7 +244,29 @@ class Comparison:
         got = ask(self.request)
         check_answer(got, self.expected, self._asked.dtype)
         off = self.errors_of(got)
-        return [self._judged(cell.row, off[cell.row]).of(cell, backend) for cell in self.cells(backend)]
+        return [self._on_either_side(cell.row, off[cell.row], got).of(cell, backend) for cell in self.cells(backend)]
+
+    def _on_either_side(self, row: str, off: ByArray, got: Arrays) -> Judgement:
+        """What fails in float32 is judged again by the exact result on its side of ReLUs' kinks; limits stay as they are.
+
+        An input that is within rounding of zero counts as on the other side where that brings the exact result nearer.
+        """
+        judgement = self._judged(row, off)
+        if judgement.passed or not self._may_jump([row]) or not np.isfinite(judgement.error):
+            return judgement
+        flipped: list[Unit] = []
+        for unit in self._near_kinks[:UNITS]:
+            other = self._errors(self.request, got, answer_with(self.request, [*flipped, unit]))[row]
+            if worst_errors(other.values()).norm < worst_errors(off.values()).norm:
+                flipped, off = [*flipped, unit], other
+        if not flipped:
+            return judgement
+        again = self._judged(row, off)
+        return replace(again, reason=f"{again.reason}; ReLU's kinks on their other side: {len(flipped)}")
+
+    @cached_property
+    def _near_kinks(self) -> list[Unit]:
+        return near_kinks(self.request)
 
     def _judged(self, row: str, off: ByArray) -> Judgement:
         return judge_by_draws(row, self.judged_in, worst_errors(off.values()), partial(self.baseline, row), off)

@@ -111,6 +111,11 @@ def judge_by_draws(
     return judge(row, dtype, errors, baseline(copies=MORE_COPIES), arrays)
 
 
+def lifts_the_cap(row: str, copies: Errors) -> bool:
+    """Whether perturbed copies that moved so far raise the limit of float32 above its cap."""
+    return worst([copies.norm, copies.element / TIMES_NORM]) * TIMES_NUMPY > CAPS.get(LADDER[row].measured, CAP)
+
+
 def least_measure(row: str, dtype: str) -> float:
     """In a format of few bits NumPy's error counts as at least so much.
 
