@@ -15,6 +15,7 @@ from transformer_mb.parity.rows.training import stepwise_experiments
 from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict import comparison
 from transformer_mb.parity.verdict.comparison import Comparison
+from transformer_mb.parity.verdict.limits import lifts_the_cap
 
 ROW, UNIT, LAYER_GRADIENTS = 4, 5, "layer gradients"
 
@@ -92,6 +93,13 @@ def test_a_mistake_beside_a_kink_fails():
     """Units that are within rounding excuse no others."""
     case, _ = feed_forward(1e-7)
     assert status(case, 1e-2).status == FAILED
+
+
+def test_a_copy_that_crosses_zero_widens_no_limit(monkeypatch):
+    allowed = feed_forward(1e-7)[0].baseline(LAYER_GRADIENTS).copies
+    monkeypatch.setattr(comparison, "crossed", lambda request, copy: [])
+    widened = feed_forward(1e-7)[0].baseline(LAYER_GRADIENTS).copies
+    assert not lifts_the_cap(LAYER_GRADIENTS, allowed) and widened.element > 1e4 * allowed.element
 
 
 @pytest.mark.further
