@@ -15,6 +15,7 @@ from transformer_mb.decoding.sampling import Truncation
 
 from .decoding_steps import DecodingSteps
 from .encoding import encode
+from .loss import _log_sum_exp
 from .model import EncoderDecoder
 from .prepared_layers import hidden_keys, is_plain
 from .sampling import drawn, uniforms
@@ -47,16 +48,6 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
         return drawn(decoder._logits(tokens), next(numbers), truncation).numpy()
 
     return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id, inputs.forced)
-
-
-def _log_sum_exp(logits: paddle.Tensor) -> paddle.Tensor:
-    """The logarithm of the sum of exponentials, [rows, 1].
-
-    As a product with ones, which adds in blocks: Paddle's own sum adds one number after the other, and over 8,001 words loses a
-    digit of the score.
-    """
-    ones = paddle.ones([logits.shape[-1], 1], logits.dtype)
-    return paddle.matmul(logits.exp(), ones).log()
 
 
 class BeamDecoder:
@@ -101,7 +92,7 @@ class BeamDecoder:
         def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             best, ids = logits.topk(k)
             # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
-            total = _log_sum_exp(logits - best[:, :1])
+            total = _log_sum_exp(logits - best[:, :1]).unsqueeze(1)
             return best.numpy(), ids.numpy(), (best - best[:, :1] - total).numpy()
 
         def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
@@ -117,7 +108,7 @@ class BeamDecoder:
         logits = self._logits(tokens)
         logits = logits if logits.dtype == paddle.float64 else logits.astype("float32")
         logits -= logits.max(axis=-1, keepdim=True)
-        return (logits - _log_sum_exp(logits)).numpy()
+        return (logits - _log_sum_exp(logits).unsqueeze(1)).numpy()
 
     @paddle.no_grad()
     def reorder(self, rows: np.ndarray) -> None:
