@@ -31,5 +31,12 @@ def clip_gradients(gradients: list[Tensor], clip_norm: float) -> None:
 
     torch's own clip_grad_norm_ adds 1e-6 to the norm, which float64 parity would see.
     """
-    norm = whole(torch.nn.utils.get_total_norm(gradients))
+    norm = whole(torch.nn.utils.get_total_norm([_norms_of_rows(gradient) for gradient in gradients]))
     torch._foreach_mul_(gradients, (clip_norm / norm).clamp(max=1.0))
+
+
+def _norms_of_rows(gradient: Tensor) -> Tensor:
+    """What has the same norm, but on a processor torch adds up few numbers at a time: of 2,000,000 squares it loses 1e-4."""
+    if gradient.ndim < 2 or gradient.is_cuda or hasattr(gradient, "full_tensor"):
+        return gradient
+    return torch.linalg.vector_norm(gradient, dim=-1)
