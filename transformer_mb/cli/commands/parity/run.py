@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -116,8 +116,14 @@ def command(
         with Progress() as progress:
             outcome = run_plan(workers, plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
         show(outcome, [spec.label for spec in workers], every_case, seed)
-        settings = {"seed": seed, "cases": selection.cases, "dtypes": list(dtypes), "job": plan.job.name, "timeout": timeout}
-        settings |= {"part": list(selection.part)} if part else {}
+        settings: dict[str, Any] = {
+            "seed": seed,
+            "cases": selection.cases,
+            "dtypes": list(dtypes),
+            "job": plan.job.name,
+            "timeout": timeout,
+        }
+        settings |= {"part": [*chosen_part]} if part else {}
         files.write(outcome, plan, settings)
     if outcome.interrupted is not None:
         raise outcome.interrupted
