@@ -16,7 +16,7 @@ from pathlib import Path
 from pages import fill
 from parity_picture import draw
 
-from transformer_mb.parity.report import counts, figures, summary
+from transformer_mb.parity.report import counts, figures, markdown, summary
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,7 +67,8 @@ def main(*sources: str) -> None:
         text += f',\n "{name}": [\n{lines}\n ]'
     target.write_text(text + "\n}\n")
     run = json.loads(target.read_text())
-    for page, text in (("PARITY_FIGURES.md", figures(run)), ("PARITY.md", summary(run))):
+    texts = (markdown(run), counts(run)) if gpus else (figures(run), summary(run))
+    for page, text in zip(("PARITY_FIGURES.md", "PARITY.md"), texts, strict=True):
         fill(ROOT / "docs" / page, "parity-gpu" if gpus else "parity", text)
     if not gpus:
         draw(target, ROOT / "docs" / "parity.png")

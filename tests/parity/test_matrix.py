@@ -19,7 +19,7 @@ from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Plan, Selection
-from transformer_mb.parity.report import counts, figures, summary
+from transformer_mb.parity.report import counts, figures, markdown, summary
 from transformer_mb.parity.selection import matches
 from transformer_mb.parity.verdict.limits import CAP_ROUNDED
 from transformer_mb.parity.workers import WorkerSpec
@@ -113,6 +113,12 @@ def test_the_pages_show_the_committed_run(committed):
         assert f"<!-- parity: begin -->\n{part}<!-- parity: end -->\n" in (ROOT / page).read_text(), (
             f"{page} must show it: run `make parity-results`"
         )
+
+
+def test_the_pages_show_the_run_on_a_gpu():
+    run = json.loads(MEASURED.with_name("parity_NVIDIA_H200.json").read_text())
+    for page, text in (("PARITY_FIGURES.md", markdown), ("PARITY.md", counts)):
+        assert f"<!-- parity-gpu: begin -->\n{text(run)}<!-- parity-gpu: end -->\n" in (ROOT / "docs" / page).read_text()
 
 
 def test_float64_runs_last(plan):
