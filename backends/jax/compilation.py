@@ -99,7 +99,7 @@ def platforms_of(arrays: Iterable[Array]) -> set[str]:
 
 
 def _options(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Those that are known; where XLA_FLAGS has said how to optimize, only what is asked of all programs."""
+    """Keep the options that this compiler knows; only what is asked of all programs where XLA_FLAGS says how to optimize."""
     told = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
     wanted = {**({} if told else options), **EVERYWHERE}
     return {name: value for name, value in wanted.items() if _known(name, value)} or None

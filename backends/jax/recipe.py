@@ -13,7 +13,7 @@ from transformer_mb.trainer import TrainerOptions
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Recipe:
-    """Of TrainerOptions what an update needs. Where a number is None its part of the update is not compiled.
+    """Hold what an update needs of TrainerOptions. Where a number is None its part of the update is not compiled.
 
     Numbers are Python's, as constants would be: each gets the dtype of the array that it meets, whether JAX knows float64
     or not. So what float32 would take from 1 - beta is made here.

@@ -51,7 +51,7 @@ class _Inputs(NamedTuple):
 
 
 class _Objective(NamedTuple):
-    """What of the options a loss and its gradients are compiled for."""
+    """Hold the options that a loss and its gradients are compiled for."""
 
     normalization: str
     label_smoothing: float

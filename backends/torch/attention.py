@@ -70,7 +70,7 @@ def _allowed(shape: Sequence[int], like: Tensor, valid_lens: Tensor | None, mask
 
 
 def _wants_all_digits(queries: Tensor) -> bool:
-    """Whether a GPU's fused kernel for float32 loses too many: its gradients are off by up to fifteen times as much.
+    """Whether a GPU's fused kernel for float32 loses too many: its gradients are off by up to 27 times as much.
 
     TF32 may lose them, and who has chosen kernels by ``sdpa_kernel`` gets those.
     """

@@ -36,7 +36,7 @@ def clip_gradients(gradients: list[Tensor], clip_norm: float) -> None:
 
 
 def _norms_of_rows(gradient: Tensor) -> Tensor:
-    """What has the same norm, but on a processor torch adds up few numbers at a time: of 2,000,000 squares it loses 1e-4."""
+    """Shrink a gradient to its rows' norms, whose norm is the same: torch on a processor loses 1e-4 of 2,000,000 squares."""
     if gradient.ndim < 2 or gradient.is_cuda or hasattr(gradient, "full_tensor"):
         return gradient
     return torch.linalg.vector_norm(gradient, dim=-1)

@@ -63,7 +63,7 @@ def crash() -> None:
 
 
 def torch_told() -> None:
-    """What makes a tensor is refused unless it is told a device; torch's optimizers count their steps on the CPU."""
+    """Refuse to make a tensor that is told no device; torch's optimizers count their steps on the CPU."""
     import inspect
 
     import torch.overrides

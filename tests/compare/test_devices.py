@@ -33,7 +33,7 @@ def test_the_cpu_by_its_name_gives_what_is_expected_without_one():
 
 @pytest.fixture
 def second_device(monkeypatch):
-    """Of JAX, whose CPU can be several devices."""
+    """Measure JAX, whose CPU can be several devices."""
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
     return WorkerSpec("jax@second", device="cpu:1")
 
@@ -63,7 +63,7 @@ def test_what_follows_an_error_on_another_device_has_a_process_of_its_own(second
 
 @pytest.mark.further
 def test_every_tensor_that_is_made_in_torch_is_told_its_device():
-    """What watches that is a mode, in which nn.TransformerEncoder has another way: so no default device is set."""
+    """Watch by a mode, in which nn.TransformerEncoder has another way: so no default device is set."""
     facts = behaviours(["torch"], prepare={"torch": f"{PLANTED}:torch_told"})
     assert changed(facts) == {"padding that leaves an encoder"}
 

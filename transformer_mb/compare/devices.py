@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..counted import counted
 from .facts import Fact
+from .versions.measuring import differs
 from .words import by_probe, value_text
 
 HEAD = """# What frameworks do otherwise on a GPU
@@ -22,7 +23,7 @@ def differing(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
         first: dict[str, Fact] = {}
         for fact in found:
             known = first.setdefault(fact.framework.partition("@")[0], fact)
-            if value_text(known.value) != value_text(fact.value):
+            if differs([known, fact]):
                 pairs.append((known, fact))
     return sorted(pairs, key=lambda pair: pair[0].framework)
 
@@ -30,9 +31,8 @@ def differing(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
 def page(facts: Sequence[Fact]) -> str:
     """docs/BEHAVIOURS_ON_GPU.md."""
     rows = [
-        f"| {probe} | {one.framework.partition('@')[0]} | {value_text(one.value)} | {value_text(other.value)} |"
+        f"| {one.probe} | {one.framework.partition('@')[0]} | {value_text(one.value)} | {value_text(other.value)} |"
         for one, other in differing(facts)
-        for probe in [one.probe]
     ]
     measured = sum(fact.value is not None for fact in facts)
     versions = "; ".join(dict.fromkeys(f"{fact.framework} {fact.version}" for fact in facts))
