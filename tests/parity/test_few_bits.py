@@ -46,14 +46,14 @@ def test_a_case_is_drawn_anew_until_its_limits_are_below_the_cap(monkeypatch):
     """The first draw whose limits are: with a lower cap it is a later one."""
     first = model().request
     narrow = 0.99 * 2.0 * model().baseline("model gradients").numpy.norm
-    monkeypatch.setattr(comparison, "CAP_ROUNDED", narrow)
+    monkeypatch.setattr(limits, "CAP_ROUNDED", narrow)
     later = model()
     assert 2.0 * later.baseline("model gradients").numpy.norm <= narrow
     assert any((first.arrays[name] != value).any() for name, value in later.request.arrays.items() if name in first.arrays)
 
 
 def test_a_case_of_which_no_draw_says_anything_is_refused(monkeypatch):
-    monkeypatch.setattr(comparison, "CAP_ROUNDED", 1e-9)
+    monkeypatch.setattr(limits, "CAP_ROUNDED", 1e-9)
     monkeypatch.setattr(comparison, "ATTEMPTS", 2)
     with pytest.raises(ParityError, match="silu.* one of 2 draws must say something, got none"):
         _ = model().request

@@ -6,7 +6,7 @@ import pytest
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.verdict.bands import FLOAT32_RUNS, Band, Curve, band, divergence
 from transformer_mb.parity.verdict.comparison import Comparison
-from transformer_mb.parity.verdict.limits import MORE_COPIES, PERTURBED_COPIES, TIMES_NORM, Baseline, judge
+from transformer_mb.parity.verdict.limits import MORE_COPIES, PERTURBED_COPIES, TIMES_NORM, Baseline, judge, meets_the_cap
 from transformer_mb.parity.verdict.measure import Errors, error, errors, gradient_errors
 
 EPS32 = 2.0**-23
@@ -269,3 +269,26 @@ class Drawn(Comparison):
 def test_what_is_over_its_limit_by_little_is_judged_again_by_more_draws(off, passed, asked):
     drawn = Drawn()
     assert (drawn._judged("layer forward", {"output": both(off)}).passed, drawn.asked) == (passed, asked)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "baseline", "met"),
+    [
+        ("float32", Baseline(numpy=by_norm(2.4e-6)), False),  # four times that is just within the cap of 1e-5
+        ("float32", Baseline(numpy=by_norm(2.6e-6)), True),
+        ("float32", Baseline(numpy=in_one_element(1.2e-5)), False),  # in one element five times as much
+        ("float32", Baseline(numpy=in_one_element(1.3e-5)), True),
+        ("float32", Baseline(numpy=by_norm(2.6e-6), copies=by_norm(2.7e-6)), False),  # which raise the cap
+        ("bfloat16", Baseline(numpy=by_norm(0.14)), False),  # twice that is just within 0.3
+        ("bfloat16", Baseline(numpy=by_norm(0.16)), True),
+        ("float64", Baseline(numpy=by_norm(1.0)), False),  # held to fixed limits
+    ],
+)
+def test_a_case_that_meets_its_cap_allows_less_than_every_backend_is_to_have(dtype, baseline, met):
+    assert meets_the_cap("model loss", dtype, baseline) is met
+
+
+def test_one_confident_token_has_a_loss_of_which_float32_knows_little():
+    """With a logit that is eight above the other the loss is 3.4e-4, and eps beside 1 is 3.5e-4 of it."""
+    exact, float32 = np.log1p(np.exp(-8.0)), float(np.log(np.float32(1.0) + np.exp(np.float32(-8.0))))
+    assert abs(float32 / exact - 1.0) > 1e-5

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from ...config import TransformerConfig
-from ...registry import PLAIN_DTYPES
 from ..computing.messages import Request
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
@@ -39,7 +38,7 @@ def kernel_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[C
             dtype,
             rows_of("model", dtype),
             partial(kernel_request, kernel, padding, dtype, seed),
-            redrawn=dtype not in PLAIN_DTYPES,
+            redrawn=True,
             option=kernel,
             on_gpu=on_gpu,
         )

@@ -37,4 +37,4 @@ def _tiny(experiment: Experiment) -> Experiment:
     if isinstance(experiment, Decoding):
         search = replace(experiment.search, setting=TINY)
         return Decoding(experiment.row, case, experiment.dtype, experiment.seed, search)
-    return replace(experiment, case=case, make=lambda: experiment.make().in_setting(TINY))
+    return replace(experiment, case=case, make=lambda *attempt: experiment.make(*attempt).in_setting(TINY))

@@ -33,8 +33,7 @@ def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
             smooth = dtype in PLAIN_DTYPES or case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
             rows = every_row if smooth else every_row[:1]
             make = partial(layer_request, case, dtype, seed, len(rows) > 1)
-            again = dtype not in PLAIN_DTYPES
-            experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned, redrawn=again))
+            experiments.append(Comparison(case.name, dtype, rows, make, case.ill_conditioned, redrawn=True))
     return experiments
 
 

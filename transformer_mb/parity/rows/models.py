@@ -35,8 +35,7 @@ def model_experiments(dtype: str, seed: int) -> list[Comparison]:
             if dtype not in PLAIN_DTYPES and case.config.activation not in SMOOTH:
                 rows = rows[:-1]
             make = partial(model_request, case, dtype, seed, len(rows) > 1)
-            again = dtype not in PLAIN_DTYPES
-            experiments.append(Comparison(case.name, dtype, rows, make, redrawn=again, shows=SHOWS.get(case.name, {})))
+            experiments.append(Comparison(case.name, dtype, rows, make, redrawn=True, shows=SHOWS.get(case.name, {})))
     return experiments
 
 

@@ -22,7 +22,7 @@ from ..computing.precision import before_rounding, computed_in, perturbed_copy
 from ..ladder import LADDER
 from .answers import check_answer
 from .draws import Draws
-from .limits import CAP_ROUNDED, PERTURBED_COPIES, TIMES_ROUNDED, Baseline, Judgement, judge, judge_by_draws, lifts_the_cap
+from .limits import PERTURBED_COPIES, Baseline, Judgement, judge, judge_by_draws, lifts_the_cap, meets_the_cap
 from .measure import NONE, ByArray, Errors, errors, gradient_errors, norm, worst_by_array, worst_errors
 
 
@@ -93,8 +93,8 @@ class Comparison:
         rows: of the ladder, one cell each.
         make: makes the request when it is first needed; its arrays are rounded to the dtype.
         ill_conditioned: in float64 too the limits grow with what the reference itself loses.
-        redrawn: ``make`` takes the number of an attempt, and the first request is taken that a format of few bits can say
-            something of: its limits are narrow, and the mistake in ``shows`` is plain.
+        redrawn: ``make`` takes the number of an attempt, and the first request is taken that the dtype can say something of:
+            the cap of its limits is unused, and the mistake in ``shows`` is plain.
         shows: by row a mistake in a request.
     """
 
@@ -138,7 +138,7 @@ class Comparison:
 
     def tells(self) -> bool:
         """Whether what is measured leaves the cap of its limits unused, and each mistake in ``shows`` exceeds them by far."""
-        if any(TIMES_ROUNDED * self.baseline(row).numpy.norm > CAP_ROUNDED for row in self.rows):
+        if any(meets_the_cap(row, self.judged_in, self.baseline(row)) for row in self.rows):
             return False
         for row, mistake in self.shows.items():
             wrong = self._errors(self.request, reference.answer(mistake(self.request)))

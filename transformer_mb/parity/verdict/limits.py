@@ -86,6 +86,7 @@ class Judgement:
 
 # In the words of a reason.
 FIGURES = {"norm": "by norm", "element": "in one element"}
+TIMES = {"norm": 1.0, "element": TIMES_NORM}  # of a fixed limit
 
 
 def judge(row: str, dtype: str, errors: Errors, baseline: Baseline, arrays: ByArray = MappingProxyType({})) -> Judgement:
@@ -114,6 +115,18 @@ def judge_by_draws(
 def lifts_the_cap(row: str, copies: Errors) -> bool:
     """Whether perturbed copies that moved so far raise the limit of float32 above its cap."""
     return worst([copies.norm, copies.element / TIMES_NORM]) * TIMES_NUMPY > CAPS.get(LADDER[row].measured, CAP)
+
+
+def meets_the_cap(row: str, dtype: str, baseline: Baseline) -> bool:
+    """Whether a case has a cap that allows less than the multiple of NumPy's own error that every backend is to have.
+
+    The loss of one confident token does: 1 - p is all that is left of it, of which float32 knows no more than its eps beside 1.
+    """
+    if dtype == "float64":
+        return False
+    times = TIMES_NUMPY if dtype == "float32" else TIMES_ROUNDED
+    figures = FIGURES if dtype == "float32" else ("norm",)
+    return any(times * getattr(baseline.numpy, figure) > _cap(row, dtype, figure, baseline) for figure in figures)
 
 
 def least_measure(row: str, dtype: str) -> float:
@@ -146,22 +159,26 @@ def _root_mean_square(values: np.ndarray) -> float:
 
 
 def _judge(row: str, dtype: str, figure: str, errors: Errors, baseline: Baseline) -> Judgement:
-    error, numpy, rounding, copies = (
-        getattr(pair, figure) for pair in (errors, baseline.numpy, baseline.rounding, baseline.copies)
-    )
-    times = TIMES_NORM if figure == "element" else 1.0
+    error, numpy, copies = (getattr(pair, figure) for pair in (errors, baseline.numpy, baseline.copies))
     if dtype == "float64":
         # Ill-conditioned rows: what their inputs lose in the last place, the proof allows them to lose.
-        limit = LADDER[row].limit * worst([times, copies / EPS[dtype]])
+        limit = LADDER[row].limit * worst([TIMES[figure], copies / EPS[dtype]])
         why = f"limit {limit:.0e}"
     elif dtype == "float32":
-        cap = times * CAPS.get(LADDER[row].measured, CAP)
-        limit, why = _float32(error, numpy, copies, worst([cap, TIMES_NUMPY * rounding, TIMES_NUMPY * copies]))
+        limit, why = _float32(error, numpy, copies, _cap(row, dtype, figure, baseline))
     else:
-        measure, cap = worst([numpy, least_measure(row, dtype)]), times * CAP_ROUNDED
+        measure, cap = worst([numpy, least_measure(row, dtype)]), _cap(row, dtype, figure, baseline)
         limit = cap if cap < TIMES_ROUNDED * measure else TIMES_ROUNDED * measure
         why = f"limit {cap:g}" if limit == cap else f"{error / measure:.2g}x rounded NumPy; limit {TIMES_ROUNDED:g}x"
     return Judgement(error <= limit, error, limit, f"{error:.1e} {FIGURES[figure]}; {why}")
+
+
+def _cap(row: str, dtype: str, figure: str, baseline: Baseline) -> float:
+    """The most that a limit can be, however much NumPy loses."""
+    if dtype != "float32":
+        return TIMES[figure] * CAP_ROUNDED
+    rounding, copies = (getattr(pair, figure) for pair in (baseline.rounding, baseline.copies))
+    return worst([TIMES[figure] * CAPS.get(LADDER[row].measured, CAP), TIMES_NUMPY * rounding, TIMES_NUMPY * copies])
 
 
 def _float32(error: float, numpy: float, copies: float, cap: float) -> tuple[float, str]:
