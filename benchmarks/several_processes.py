@@ -32,9 +32,9 @@ def trainer_of(name):
     """A trainer, and its batch; as far as ``main`` has them too."""
     import numpy as np
 
+    from transformer_mb.batch import Batch
     from transformer_mb.config import TransformerConfig
     from transformer_mb.registry import get_backend
-    from transformer_mb.trainer import Batch
 
     config = TransformerConfig(
         source_vocab_size=WORDS, target_vocab_size=WORDS, num_hiddens=256, ffn_num_hiddens=1024, encoder_num_heads=4,

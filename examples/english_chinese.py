@@ -19,7 +19,7 @@ import transformer_mb as tmb
 from transformer_mb.data import Batches, Vocabulary, pair_ids
 from transformer_mb.positions import sinusoid_table
 from transformer_mb.training import Progress, TrainingRecipe, train_model
-from transformer_mb.training.state import EpochRecord
+from transformer_mb.training.records import EpochRecord
 
 # A Chinese character is a token; the spaces here part them and are not printed.
 PAIRS = [("I am from China", "我 来 自 中 国"), ("You and me are best friends", "你 我 是 最 好 的 朋 友")]

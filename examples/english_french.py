@@ -19,7 +19,7 @@ from results import arguments, finish, keep
 
 import transformer_mb as tmb
 from transformer_mb.data import Batches, build_vocabularies, pair_ids, preprocess_nmt, read_pairs, source_batches
-from transformer_mb.figures.attention import Attention
+from transformer_mb.figures.kind import Attention
 from transformer_mb.training import TrainingRecipe, train_model
 
 SENTENCES = [

@@ -15,8 +15,8 @@ import numpy as np
 from results import arguments, finish, keep
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 from transformer_mb.data import Batches
-from transformer_mb.trainer import Batch
 from transformer_mb.training import TrainingRecipe
 
 WORDS = 60

@@ -15,8 +15,8 @@ import numpy as np
 from results import arguments, finish, keep
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 from transformer_mb.presets import RECIPES
-from transformer_mb.trainer import Batch
 from transformer_mb.training import TrainingRecipe
 
 # P pads, S starts a target and E ends it; the ids are the places in these lists.

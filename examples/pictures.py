@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from transformer_mb.errors import PictureError
-from transformer_mb.figures.attention import Attention, attention_figure
+from transformer_mb.figures.attention import attention_figure
 from transformer_mb.figures.curves import curve_figure, loss_figure
 from transformer_mb.figures.files import save_figure
+from transformer_mb.figures.kind import Attention
 
 
 def curve_picture(path: Path, xs: Any, ys: Any, *, x: str, y: str, title: str) -> None:

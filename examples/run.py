@@ -16,7 +16,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from transformer_mb.registry import BUILT_IN, VARIABLE
+from transformer_mb.built_in import BUILT_IN
+from transformer_mb.registry import VARIABLE
 
 HERE = Path(__file__).parent
 EXAMPLES = ("english_chinese", "german_english", "step_by_step", "fused_embedding", "english_french")

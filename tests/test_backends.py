@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.divergences import DIVERGENCES
-from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
 USUAL = "not long and not further"

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from .backend import Backend
-from .decoding.beam_search import BeamSession
 from .decoding.inputs import DecodingInputs
 from .decoding.sampling import Truncation
+from .decoding.session import BeamSession
 from .errors import DeviceError
+from .machine.graphics import no_gpu
 from .native_parameters import NativeParameters
-from .registry import check_own
+from .ownership import check_own
 from .trees import leaves, map_leaves
 
 Masks = Mapping[str, np.ndarray] | None
@@ -71,9 +72,15 @@ class NativeBackend(Backend):
         """The layer's (first) output, and the gradients by id of the float inputs and by canonical name."""
 
     @classmethod
+    def is_built_for_gpus(cls) -> bool | None:
+        """Whether what is installed can compute on GPUs at all; None where nobody knows."""
+        return None
+
+    @classmethod
     def without_gpu(cls) -> str:
         """Why ``devices`` has no GPU, in words; empty where it has one, or where nobody knows."""
-        return ""
+        built = cls.is_built_for_gpus()
+        return "" if built is None else no_gpu(f"{cls.name} {cls.version()}", cls.devices(), built)
 
     @classmethod
     def check_device(cls, name: str, given: str | None) -> str:

@@ -9,9 +9,9 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .built_in import BUILT_IN, DEFAULT, Entry
 from .errors import BackendError, ConfigError
 from .extras import install_command
 from .fields import did_you_mean
@@ -22,56 +22,9 @@ if TYPE_CHECKING:
     from .distributed import Place, Processes
 
 VARIABLE = "TRANSFORMER_MB_BACKEND"
-DEFAULT = "numpy"
 ENTRY_POINTS = "transformer_mb.backends"
 # Called when a backend, and with it its framework, has just been imported.
 after_import: list[Callable[[], None]] = []
-
-
-EVERY_DTYPE = ("float64", "float32", "bfloat16", "float16")
-PLAIN_DTYPES = EVERY_DTYPE[:2]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports.
-
-    ``install`` is the command that installs them; empty: those of this package's extra of the same name. ``dtypes`` are
-    those that it must offer on every device; ``fast`` what it can be asked for: of its trainers ``compile``, or ``bf16`` as
-    their precision; ``on_cpu`` what else on a processor, of decoding ``int8``; ``on_gpu`` what else on a GPU, precisions and
-    ``Backend.gpu_settings``. Of another package's backend nothing is known before it runs.
-    """
-
-    module: str
-    requires: tuple[str, ...]
-    install: str
-    dtypes: tuple[str, ...] = ()
-    fast: tuple[str, ...] = ()
-    on_cpu: tuple[str, ...] = ()
-    on_gpu: tuple[str, ...] = ()
-
-
-ATTENTION_KERNELS = ("math", "flash", "memory-efficient", "cuDNN")
-TORCH_ON_GPU = ("tf32", "TF32", *ATTENTION_KERNELS, "CUDA graphs", "deterministic")
-BUILT_IN = {
-    name: Entry(
-        f"transformer_mb.backends.{name}",
-        requires,
-        "pip install numpy" if name == DEFAULT else "",
-        dtypes,
-        fast,
-        on_cpu,
-        on_gpu,
-    )
-    for name, requires, dtypes, fast, on_cpu, on_gpu in (
-        ("numpy", ("numpy",), PLAIN_DTYPES, ("bf16", "tf32"), ("int8",), ()),
-        ("torch", ("torch",), EVERY_DTYPE, ("bf16", "compile"), ("int8",), TORCH_ON_GPU),
-        ("tensorflow", ("tensorflow", "keras"), EVERY_DTYPE, ("bf16", "compile"), (), ()),
-        ("paddle", ("paddle",), PLAIN_DTYPES, (), (), ()),
-        ("mxnet", ("mxnet",), PLAIN_DTYPES, (), (), ()),
-        ("jax", ("jax", "flax", "optax"), EVERY_DTYPE, ("bf16", "compile"), (), ("tf32", "TF32", "deterministic")),
-    )
-}
 
 
 # What the frameworks' users call them too.
@@ -200,22 +153,6 @@ def decoding_backend(backend: str | Backend | None, device: Any, dtype: Any) -> 
 def installed() -> list[str]:
     """Names whose packages are present, without importing them."""
     return [n for n, entry in entries().items() if all(importlib.util.find_spec(p) for p in entry.requires)]
-
-
-def built_in_of(kind: type) -> set[str]:
-    """The built-in backends in whose modules a class, or one that it derives from, is defined."""
-    homes = [f"{ancestor.__module__}." for ancestor in kind.__mro__]
-    return {name for name, entry in BUILT_IN.items() if any(home.startswith(f"{entry.module}.") for home in homes)}
-
-
-def check_own(backend: Any, model: Any) -> None:
-    """Refuse a model of another built-in backend, whose tensors this one cannot compute with. Raises BackendError.
-
-    Classes that derive from none, such as those of other packages or what wraps a model, are their makers' affair.
-    """
-    own, others = built_in_of(type(backend)), built_in_of(type(model))
-    if own and others and not own & others:
-        raise BackendError(f"The model must be of backend {backend.name}, got one of backend {', '.join(sorted(others))}.")
 
 
 def backend_of(model: Any) -> Backend:

@@ -6,10 +6,11 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
+from .batch import Batch
 from .call_checks import check_lengths, check_source, check_target
 from .checks import check_same
 from .config import TransformerConfig, check_choice, check_rate
@@ -21,23 +22,6 @@ from .native_parameters import NativeParameters, by_name
 from .parameters import check_weights, parameter_shapes
 
 SLOTS = {"adam": ("m", "v"), "adamw": ("m", "v"), "sgd": ("momentum",)}
-
-
-class Batch(NamedTuple):
-    """One padded batch of NumPy int64 arrays: sources and targets [B, steps], their valid lengths [B].
-
-    ``target_in`` starts with the start token and ``target_out`` is what the decoder is to predict.
-    """
-
-    source: np.ndarray
-    source_valid_lens: np.ndarray
-    target_in: np.ndarray
-    target_out: np.ndarray
-    target_valid_lens: np.ndarray
-
-    @property
-    def num_tokens(self) -> int:
-        return int(self.target_valid_lens.sum())
 
 
 @refusing_unknown_fields

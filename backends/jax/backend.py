@@ -18,7 +18,6 @@ from jax import Array
 
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding.inputs import DecodingInputs
-from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import map_leaves
@@ -88,8 +87,8 @@ class JAXBackend(NativeBackend):
         return list(_devices())
 
     @classmethod
-    def without_gpu(cls) -> str:
-        return no_gpu(cls, any(name.startswith(("jax_cuda", "jax_rocm")) for _, name, _ in pkgutil.iter_modules()))
+    def is_built_for_gpus(cls) -> bool:
+        return any(name.startswith(("jax_cuda", "jax_rocm")) for _, name, _ in pkgutil.iter_modules())
 
     def find_device(self, device: str | None) -> jax.Device:
         if device is None:

@@ -109,7 +109,7 @@ def _reordered(state: list[Any], rows: Array) -> list[Any]:
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam_search``."""
+    """The BeamSession of ``transformer_mb.decoding.session``."""
 
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.structure, self.values = split(model)

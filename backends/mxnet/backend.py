@@ -12,7 +12,6 @@ from mxnet import autograd, gluon
 from mxnet import np as mnp
 
 from transformer_mb.config import TransformerConfig
-from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
@@ -56,8 +55,8 @@ class MXNetBackend(NativeBackend):
         return ["cpu", *(f"gpu:{i}" for i in range(mx.context.num_gpus()))]
 
     @classmethod
-    def without_gpu(cls) -> str:
-        return no_gpu(cls, mx.runtime.Features().is_enabled("CUDA"))
+    def is_built_for_gpus(cls) -> bool:
+        return mx.runtime.Features().is_enabled("CUDA")
 
     def find_device(self, device: str | None) -> mx.Context:
         name = self.check_device("gpu:0" if device == "gpu" else device or "cpu", device)

@@ -128,7 +128,7 @@ def _encoded(model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam_search``."""
+    """The BeamSession of ``transformer_mb.decoding.session``."""
 
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.model, self.attend = model, attend

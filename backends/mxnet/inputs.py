@@ -10,7 +10,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import np as mnp
 
-from transformer_mb.trainer import Batch
+from transformer_mb.batch import Batch
 
 from .dropout import Dropout
 from .weights import to_device

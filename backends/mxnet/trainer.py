@@ -12,8 +12,9 @@ import numpy as np
 from mxnet import autograd
 from mxnet import np as mnp
 
+from transformer_mb.batch import Batch
 from transformer_mb.distributed import Share
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dropout import dropouts, injected_dropout, seeded_dropout
 from .inputs import Inputs, shapes_of, split

@@ -62,6 +62,10 @@ class NumPyBackend(NativeBackend):
         return ["cpu"]
 
     @classmethod
+    def is_built_for_gpus(cls) -> bool:
+        return False
+
+    @classmethod
     def without_gpu(cls) -> str:
         return "NumPy computes on processors alone"
 

@@ -48,7 +48,7 @@ def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, trunca
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam_search``."""
+    """The BeamSession of ``transformer_mb.decoding.session``."""
 
     @no_gradients()
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):

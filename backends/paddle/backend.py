@@ -11,7 +11,6 @@ import paddle
 from paddle import Tensor, nn
 
 from transformer_mb.config import TransformerConfig
-from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
@@ -54,8 +53,8 @@ class PaddleBackend(NativeBackend):
         return ["cpu", *(f"gpu:{i}" for i in range(paddle.device.cuda.device_count()))]
 
     @classmethod
-    def without_gpu(cls) -> str:
-        return no_gpu(cls, paddle.is_compiled_with_cuda())
+    def is_built_for_gpus(cls) -> bool:
+        return paddle.is_compiled_with_cuda()
 
     def find_device(self, device: str | None) -> Any:
         name = self.check_device("gpu:0" if device == "gpu" else device or paddle.get_device(), device)

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 
 from transformer_mb.config import TransformerConfig
-from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
@@ -53,8 +52,8 @@ class TensorFlowBackend(NativeBackend):
         return ["cpu", *(f"gpu:{i}" for i in range(len(tf.config.list_physical_devices("GPU"))))]
 
     @classmethod
-    def without_gpu(cls) -> str:
-        return no_gpu(cls, tf.test.is_built_with_gpu_support())
+    def is_built_for_gpus(cls) -> bool:
+        return tf.test.is_built_with_gpu_support()
 
     def find_device(self, device: str | None) -> str:
         """TensorFlow knows a device by its name."""

@@ -198,7 +198,7 @@ def _reordered(state: list[Any], rows: tf.Tensor) -> list[Any]:
 
 
 class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.beam_search``."""
+    """The BeamSession of ``transformer_mb.decoding.session``."""
 
     def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
         self.model = model

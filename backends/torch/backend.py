@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer_mb.config import TransformerConfig
-from transformer_mb.machine.graphics import no_gpu
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
@@ -56,8 +55,8 @@ class TorchBackend(NativeBackend):
         return ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
 
     @classmethod
-    def without_gpu(cls) -> str:
-        return no_gpu(cls, torch.backends.cuda.is_built())
+    def is_built_for_gpus(cls) -> bool:
+        return torch.backends.cuda.is_built()
 
     def find_device(self, device: str | None) -> torch.device:
         found = torch.device(self.check_device("cuda:0" if device == "cuda" else device or "cpu", device))

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_mb.batch import Batch
 from transformer_mb.distributed import Processes, Share
 from transformer_mb.errors import ConfigError
-from transformer_mb.trainer import Batch, Trainer, TrainerOptions
+from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .compiled_loss import batch_loss, compiled_loss
 from .dropout import _drawn_masks, injected_dropout, seeded_dropout

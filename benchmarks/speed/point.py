@@ -14,8 +14,8 @@ import time
 import numpy as np
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 from transformer_mb.initialization import initial_weights
-from transformer_mb.trainer import Batch
 
 from .asked import decoding_bytes, training_flop
 from .contestants.ours import finish

@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 from transformer_mb.data import Vocabulary
-from transformer_mb.trainer import Batch
 from transformer_mb.training import TrainingRecipe
 
 from .message import message

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.commands import backends
-from transformer_mb.registry import BUILT_IN
 
 
 def interpreter(folder: Path, script: str) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from transformer_mb.registry import BUILT_IN, VARIABLE, Entry
+from transformer_mb.built_in import BUILT_IN, Entry
+from transformer_mb.registry import VARIABLE
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 
 import transformer_mb as tmb
 from interrupting import InterruptAt
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import demo_pairs
-from transformer_mb.registry import BUILT_IN
 from transformer_mb.training import EpochRecord, TrainingInterrupted, interruption
 from transformer_mb.training.interruption import ENDINGS, Interruption
 from transformer_mb.training.printed_progress import Lines

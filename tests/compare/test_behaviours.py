@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.main import main
 from transformer_mb.compare import behaviours
 from transformer_mb.compare.document import document, short_table
 from transformer_mb.compare.expectations import expected, standings
 from transformer_mb.compare.probes import every_probe
 from transformer_mb.compare.records import read_facts
-from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 PLANTED = Path(__file__).with_name("planted.py")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.compare import behaviours
 from transformer_mb.compare.expectations import accept, standing, standings
 from transformer_mb.compare.facts import Fact
 from transformer_mb.compare.placing import place
 from transformer_mb.errors import ConfigError
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import BUILT_IN
 
 PLANTED = Path(__file__).with_name("planted.py")
 FRAMEWORKS = Path(__file__).parents[2] / "transformer_mb" / "compare" / "frameworks"

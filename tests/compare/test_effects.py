@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from transformer_mb import get_backend
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.main import main
 from transformer_mb.compare.effects import EFFECTS, effects
 from transformer_mb.compare.effects.intervals import moved
@@ -17,7 +18,6 @@ from transformer_mb.compare.effects.training import corpus, kept, moved_logits, 
 from transformer_mb.compare.expectations import expected
 from transformer_mb.compare.probes import every_probe
 from transformer_mb.errors import ConfigError
-from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "effects.json"

@@ -5,11 +5,11 @@ from importlib import import_module
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.compare.expectations import expected
 from transformer_mb.compare.facts import KINDS, same
 from transformer_mb.compare.measuring import FRAMEWORKS, operation
 from transformer_mb.compare.probes import TOPICS, every_probe, probes
-from transformer_mb.registry import BUILT_IN
 
 PROBES = every_probe()
 SLIPS = ("raises AttributeError", "raises NameError", "raises ImportError")

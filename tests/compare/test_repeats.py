@@ -2,10 +2,10 @@
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.compare import behaviours
 from transformer_mb.compare.facts import same
 from transformer_mb.compare.probes import every_probe
-from transformer_mb.registry import BUILT_IN
 
 THREADS = (1, 1, 1, 1, 1, 2)
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.compare.training_runs.document import document
 from transformer_mb.compare.training_runs.records import read_comparison
 from transformer_mb.compare.training_runs.run import METRICS
 from transformer_mb.compare.training_runs.self_control import self_control
 from transformer_mb.compare.training_runs.verdicts import lines
 from transformer_mb.errors import ConfigError
-from transformer_mb.registry import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "benchmarks" / "results" / "runs.json"

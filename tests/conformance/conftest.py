@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.divergences import DIVERGENCES
 from transformer_mb.parity.rows.model_cases import CONFIGS
-from transformer_mb.registry import BUILT_IN, get_backend, requested_name
+from transformer_mb.registry import get_backend, requested_name
 
 
 def pytest_report_header(config):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from conformance.test_bad_calls import ATTENTION, BLOCK, CONFIG, STACK
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.errors import ConfigError, DtypeError
-from transformer_mb.registry import BUILT_IN, get_backend
+from transformer_mb.registry import get_backend
 from transformer_mb.training import train
 
 DROPOUT = "dropout must be at least 0 and below 1, got"

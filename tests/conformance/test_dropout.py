@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
 from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.parity.verdict.measure import error
-from transformer_mb.trainer import Batch
 
 
 def test_rate_and_scale(backend32):

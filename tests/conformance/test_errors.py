@@ -5,10 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.config import CHOICES
 from transformer_mb.errors import BackendError, ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
+from transformer_mb.ownership import built_in_of
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
-from transformer_mb.registry import BUILT_IN, built_in_of, load_backend_class
+from transformer_mb.registry import load_backend_class
 
 SOURCE, LENS, TARGET = BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"]
 

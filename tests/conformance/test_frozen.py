@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from transformer_mb.batch import Batch
 from transformer_mb.errors import ConfigError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
-from transformer_mb.trainer import Batch
 
 THE_BATCH = Batch(**BATCH)
 CONFIG = CONFIGS["d2l"].replace(encoder_num_layers=1, decoder_num_layers=1)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
-from transformer_mb.trainer import Batch
 
 CONFIG = CONFIGS["d2l"].replace(dropout=0.5, encoder_num_layers=1, decoder_num_layers=1)
 

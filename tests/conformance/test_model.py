@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from transformer_mb.batch import Batch
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, ENCODER
 from transformer_mb.parity.rows.weights import model_weights, random_weights
 from transformer_mb.parity.verdict.measure import error
-from transformer_mb.trainer import Batch
 
 
 def with_weights(config, backend):

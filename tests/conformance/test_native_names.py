@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.config import TransformerConfig
 from transformer_mb.porting.families import d2l
 from transformer_mb.porting.model import NativeFile, PortedModel
-from transformer_mb.registry import BUILT_IN
 
 FORMAT = {"numpy": "npz", "tensorflow": "keras", "jax": "flax"}
 SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2, "decoder_num_heads": 2, "max_len": 20}

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.config import CHOICES
 from transformer_mb.positions import sinusoid_table
-from transformer_mb.registry import BUILT_IN, get_backend
+from transformer_mb.registry import get_backend
 
 STEPS, WIDTH = 20, 6
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from conformance.test_bad_calls import ATTENTION, BLOCK, IDS, LENS, STACK, START, X, called
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.errors import ArgumentError, ConfigError
 from transformer_mb.other_names import OTHER_NAMES
 from transformer_mb.presets import d2l
-from transformer_mb.registry import BUILT_IN
 
 MASK = np.ones((2, 3), bool)
 CALLS = {

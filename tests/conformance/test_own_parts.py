@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.compare.training_runs.attribution import own_switches
 from transformer_mb.compare.training_runs.job import built_in_job
 from transformer_mb.compare.training_runs.own_parts import own_part, without
@@ -15,7 +16,6 @@ from transformer_mb.errors import ConfigError
 from transformer_mb.initialization import initial_weights
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.model_cases import CONFIGS
-from transformer_mb.registry import BUILT_IN
 
 CONFIG = CONFIGS["d2l"]
 EPSILON = {"tensorflow": 1e-3, "jax": 1e-6}

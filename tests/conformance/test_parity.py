@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import PLAIN_DTYPES
 from transformer_mb.parity.cells import EXPECTED, PASSED
 from transformer_mb.parity.column import by_the_table
 from transformer_mb.parity.computing.computations import compute
@@ -17,7 +18,7 @@ from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.rows.optimizers import optimizer_experiments
 from transformer_mb.parity.verdict.answers import judged
-from transformer_mb.registry import PLAIN_DTYPES, get_backend
+from transformer_mb.registry import get_backend
 
 # In float32 one of each kind, for a compiler works on each for seconds; the matrix has them all.
 LEFT_TO_THE_MATRIX = {

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import PLAIN_DTYPES
 from transformer_mb.decoding.sampling import Sampling
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
-from transformer_mb.registry import PLAIN_DTYPES, get_backend
+from transformer_mb.registry import get_backend
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 # The same sizes everywhere, so that a compiler works once. Two steps: the sum of two numbers is the same in either order.

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from transformer_mb.batch import Batch
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import ConfigError, WeightsError
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
 from transformer_mb.parity.verdict.measure import error, worst
-from transformer_mb.registry import BUILT_IN
-from transformer_mb.trainer import Batch
 
 THE_BATCH = Batch(**BATCH)
 CONFIG = CONFIGS["d2l"].replace(encoder_num_layers=1, decoder_num_layers=1)  # deeper ones are the matrix's

@@ -7,9 +7,9 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.data import demo_pairs
-from transformer_mb.training import TrainingRecipe, TrainingState
+from transformer_mb.training import TrainingState
 from transformer_mb.training.ranking import decided_by, without_bleu
-from transformer_mb.training.state import ValidationRecord
+from transformer_mb.training.records import ValidationRecord
 
 TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[1][:10]
 TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "backend": "numpy"}
@@ -64,11 +64,10 @@ def test_an_older_checkpoint_goes_on_with_the_first_of_equals(tmp_path):
 
 def test_bleu_that_never_counted_anything_is_said():
     zeros = state("bleu", (4.9, 0.0, 1.9), (4.2, 0.004, 4.0)).validations
-    recipe = TrainingRecipe(validation_metric="bleu", validation_tokenize="intl")
-    assert "all 2 validations have 0.00" in without_bleu(zeros, recipe)
-    assert "the only validation has 0.00" in (words := without_bleu(zeros[:1], recipe)) and "other than intl" in words
-    assert not without_bleu(zeros, TrainingRecipe(validation_metric="chrf")) and not without_bleu([], recipe)
-    assert not without_bleu([*zeros, ValidationRecord(3, 3, 4.0, 0.01, 5.0)], recipe)
+    assert "all 2 validations have 0.00" in without_bleu(zeros, "bleu", "intl")
+    assert "the only validation has 0.00" in (words := without_bleu(zeros[:1], "bleu", "intl")) and "other than intl" in words
+    assert not without_bleu(zeros, "chrf", "intl") and not without_bleu([], "bleu", "intl")
+    assert not without_bleu([*zeros, ValidationRecord(3, 3, 4.0, 0.01, 5.0)], "bleu", "intl")
     options = {**TINY, "epochs": 1, "validation": [("he is tired .", "xx xy .")], "learning_rate": 1e-5}
     with pytest.warns(UserWarning, match=r"BLEU decided nothing: the only validation has 0\.00"):
         tmb.train(TRAINED_ON, **options, validation_metric="bleu")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from transformer_mb.errors import PictureError
-from transformer_mb.figures.attention import Attention, attention_figure
+from transformer_mb.figures.attention import attention_figure
 from transformer_mb.figures.curves import divergence_figure, loss_figure
 from transformer_mb.figures.files import DOTS, save_figure
+from transformer_mb.figures.kind import Attention
 from transformer_mb.files.whole_file import replaced_file
 
 QUERIES, KEYS = ["<bos>", "j'ai", "$5$"], ["i", "lost", "<eos>", "<pad>"]

@@ -12,9 +12,8 @@ from transformer_mb.data import read_lines, read_pairs
 from transformer_mb.errors import DataError
 from transformer_mb.files import waiting
 from transformer_mb.files.whole_file import write_whole
-from transformer_mb.training.logs import opened_logs
+from transformer_mb.training.logs import LogPlaces, opened_logs
 from transformer_mb.training.settings import read_toml
-from transformer_mb.training.whereabouts import LogPlaces
 
 
 @pytest.fixture

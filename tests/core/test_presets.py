@@ -10,11 +10,11 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb import get_backend
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ConfigError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.presets import ARCHITECTURES, PRESETS, RECIPES, check_name
-from transformer_mb.trainer import Batch
 from transformer_mb.training import TrainingRecipe
 
 SMALL = {

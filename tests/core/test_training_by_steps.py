@@ -11,8 +11,8 @@ from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import demo_pairs
 from transformer_mb.errors import ConfigError
 from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe, TrainingState
+from transformer_mb.training.records import ValidationRecord
 from transformer_mb.training.settings import Settings
-from transformer_mb.training.state import ValidationRecord
 
 TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[1][:10]  # three steps an epoch
 TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "backend": "numpy"}

@@ -16,8 +16,8 @@ from interrupting import InterruptAt
 from transformer_mb.data import demo_pairs
 from transformer_mb.errors import ConfigError
 from transformer_mb.training import EpochRecord, TrainingInterrupted, logs, printed_progress
+from transformer_mb.training.logs import LogPlaces
 from transformer_mb.training.printed_progress import Lines
-from transformer_mb.training.whereabouts import LogPlaces
 
 TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
 TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch

@@ -9,6 +9,7 @@ import numpy as np
 
 import transformer_mb.trainer
 from distributed import mistakes
+from transformer_mb.batch import Batch
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_ids
@@ -17,7 +18,6 @@ from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import TransformerMBError
 from transformer_mb.parity.verdict.measure import worst
 from transformer_mb.registry import get_backend
-from transformer_mb.trainer import Batch
 from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe, agreement, train_model
 from transformer_mb.training.greedy_scores import Translated
 

@@ -9,8 +9,8 @@ import pytest
 from distributed.checks import CASES, TRAININGS, agree, comparing, differ
 from distributed.group import QUICKLY, run
 from distributed.test_command import command, data, done
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.parity.verdict.measure import worst
-from transformer_mb.registry import BUILT_IN
 
 __all__ = ["data"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.registry import BUILT_IN
+from transformer_mb.built_in import BUILT_IN
 
 HERE = Path(__file__).parent
 pytestmark = [

@@ -106,14 +106,11 @@ PACKAGES = sorted(name for name, path in MODULES.items() if path.name == "__init
 
 
 def arrows_of(path):
-    """The modules that a module imports, inside its functions too; not those that only a type checker reads."""
-    tree = ast.parse((ROOT / path).read_text())
-    unread = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    skipped = {id(node) for block in unread for statement in block.body for node in ast.walk(statement)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and id(node) not in skipped:
+    """The modules that a module imports, inside its functions and for type checkers too."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
-        if isinstance(node, ast.ImportFrom) and id(node) not in skipped:
+        if isinstance(node, ast.ImportFrom):
             package = path.with_suffix("").parts[: -node.level] if node.level else ()
             origin = ".".join((*package, *([node.module] if node.module else [])))
             named = (f"{origin}.{alias.name}" for alias in node.names)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.registry import BUILT_IN
+from transformer_mb.built_in import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

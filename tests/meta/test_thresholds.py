@@ -5,8 +5,8 @@ import ast
 import pytest
 from meta.backend_sources import BACKENDS
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.parity.computing.thresholds import THRESHOLDS
-from transformer_mb.registry import BUILT_IN
 
 # Numbers that choose no way of computing.
 NO_THRESHOLDS = {

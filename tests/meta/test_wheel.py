@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from transformer_mb import __version__
-from transformer_mb.registry import BUILT_IN
+from transformer_mb.built_in import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from transformer_mb.built_in import EVERY_DTYPE
 from transformer_mb.parity.computing.worker import source_digest
-from transformer_mb.registry import EVERY_DTYPE
 
 from .engine import Engine
 from .mutants import Mutant, all_mutants, sample

@@ -20,6 +20,7 @@ from importlib.machinery import SourceFileLoader
 from importlib.util import spec_from_file_location
 from typing import Any
 
+from transformer_mb.built_in import EVERY_DTYPE, PLAIN_DTYPES
 from transformer_mb.errors import WorkerError
 from transformer_mb.parity.cells import EXPECTED, FAILED, PASSED, Experiment, Result
 from transformer_mb.parity.column import by_the_table
@@ -31,7 +32,7 @@ from transformer_mb.parity.plan import Plan
 from transformer_mb.parity.selection import Selection
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.processes.messages import pack_arrays, unpack_arrays
-from transformer_mb.registry import EVERY_DTYPE, PLAIN_DTYPES, load_backend_class
+from transformer_mb.registry import load_backend_class
 
 from .executed import Executed
 from .frameworks import COMPILED, DETACH, forget, prepare

@@ -14,7 +14,7 @@ from mutation.results import KILLED, SURVIVED, records
 from mutation.sources import PARTS, ROOT, Source
 from mutation.survivors import SURVIVORS
 
-from transformer_mb.registry import EVERY_DTYPE
+from transformer_mb.built_in import EVERY_DTYPE
 
 RESULTS = ROOT / "benchmarks" / "results" / "mutants.json"
 RUN = json.loads(RESULTS.read_text())

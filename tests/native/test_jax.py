@@ -24,7 +24,7 @@ from transformer_mb.backends.jax import (
     TransformerEncoder,
 )
 from transformer_mb.backends.jax.weights import held_by
-from transformer_mb.trainer import Batch
+from transformer_mb.batch import Batch
 
 
 def normal(seed, *shape):

@@ -11,7 +11,7 @@ from flax import nnx
 import transformer_mb as tmb
 from transformer_mb.backends.jax import DotProductAttention, compilation, compiled, decoding, linear, trainer
 from transformer_mb.backends.jax.settings import SETTINGS
-from transformer_mb.trainer import Batch
+from transformer_mb.batch import Batch
 
 
 @pytest.fixture

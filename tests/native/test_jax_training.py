@@ -18,7 +18,8 @@ from transformer_mb.backends.jax.dropout import _draw
 from transformer_mb.backends.jax.linear import batched_product, reverse_mode, round_products
 from transformer_mb.backends.jax.optimizers import build_optimizer
 from transformer_mb.backends.jax.recipe import Recipe
-from transformer_mb.trainer import Batch, TrainerOptions
+from transformer_mb.batch import Batch
+from transformer_mb.trainer import TrainerOptions
 
 
 @pytest.mark.some(1)

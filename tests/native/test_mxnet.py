@@ -17,8 +17,8 @@ from mxnet.gluon import nn
 
 from transformer_mb.backends.mxnet import threads
 from transformer_mb.backends.mxnet.shim import compiled
+from transformer_mb.batch import Batch
 from transformer_mb.presets import d2l
-from transformer_mb.trainer import Batch
 
 BLOCK = (24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
 

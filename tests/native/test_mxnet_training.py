@@ -12,8 +12,8 @@ import mxnet as mx
 from mxnet import autograd
 from mxnet import np as mnp
 
+from transformer_mb.batch import Batch
 from transformer_mb.presets import d2l
-from transformer_mb.trainer import Batch
 
 
 def batch_of(batch, source_steps, target_steps, seed=0):

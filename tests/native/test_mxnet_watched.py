@@ -10,8 +10,8 @@ from mxnet import np as mnp
 
 from transformer_mb.backends.mxnet import decoding
 from transformer_mb.backends.mxnet import trainer as trainer_module
+from transformer_mb.batch import Batch
 from transformer_mb.presets import d2l
-from transformer_mb.trainer import Batch
 
 SOURCE = np.random.default_rng(0).integers(4, 9, (2, 3))
 BATCH = Batch(SOURCE, np.array([3, 3]), SOURCE, SOURCE, np.array([3, 3]))

@@ -21,10 +21,10 @@ from transformer_mb.backends.paddle import (
 )
 from transformer_mb.backends.paddle.distributed import PaddleProcesses
 from transformer_mb.backends.paddle.prepared_layers import is_plain
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.initialization import initial_weights
-from transformer_mb.trainer import Batch
 
 CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
 

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 import transformer_mb as tmb
 from transformer_mb.backends.tensorflow import dense
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-from transformer_mb.trainer import Batch
 
 pytestmark = pytest.mark.two_bytes
 CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=32, ffn_num_hiddens=64, tie_output=True)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from transformer_mb.backends.tensorflow import EncoderDecoder, TensorFlowBackend
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError, TokenError
-from transformer_mb.trainer import Batch
 
 CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16, dropout=0.0)
 DECODER = TransformerConfig(architecture="decoder", target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16, dropout=0.0)

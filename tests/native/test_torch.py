@@ -21,11 +21,11 @@ from transformer_mb.backends.torch import (
 )
 from transformer_mb.backends.torch.dropout import _drawn_masks
 from transformer_mb.backends.torch.trainer import _without_full_lengths
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.distributed import Alone
 from transformer_mb.dropout_masks import batch_sites, dropout_masks
 from transformer_mb.errors import ConfigError
-from transformer_mb.trainer import Batch
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -140,7 +140,7 @@ def test_adamw_of_every_backend_is_that_of_torch():
 def test_the_trainer_leaves_the_callers_random_numbers_alone():
     backend = tmb.get_backend("torch")
     trainer = backend.trainer(backend.build(tmb.presets.d2l(9, 9)))
-    from transformer_mb.trainer import Batch
+    from transformer_mb.batch import Batch
 
     ids, lens = torch.full((2, 3), 5).numpy(), torch.tensor([3, 2]).numpy()
     torch.manual_seed(7)

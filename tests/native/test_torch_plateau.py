@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from transformer_mb.training import TrainingRecipe, TrainingState
-from transformer_mb.training.state import ValidationRecord
+from transformer_mb.training.records import ValidationRecord
 
 
 @pytest.mark.parametrize("patience", [1, 2, 4])

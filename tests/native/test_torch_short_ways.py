@@ -13,9 +13,9 @@ from transformer_mb.backends.torch import encoding as encoding_module
 from transformer_mb.backends.torch.composed_attention import ComposedAttention
 from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.threads import _openmp, suited
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
-from transformer_mb.trainer import Batch
 
 
 def arrays(steps=5, keys=6):

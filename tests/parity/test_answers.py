@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import PLAIN_DTYPES
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.answers import WRONG as WRONG_NUMBERS
 from transformer_mb.parity.controls.answers import Replay, kinds, spoil
@@ -18,7 +19,6 @@ from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.verdict.limits import Baseline, judge
 from transformer_mb.parity.verdict.measure import Errors, gradient_errors, worst, worst_errors
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import PLAIN_DTYPES
 
 GRADIENTS = "layer gradients: encoder block, lens *|model gradients: d2l *|stepwise gradients: step 0 *"
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.parity.backward import Backward
 from transformer_mb.parity.bisection import _forward, bisect, can_bisect
 from transformer_mb.parity.computing import reference
@@ -22,7 +23,6 @@ from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.comparison import Comparison
 from transformer_mb.parity.verdict.measure import error, errors, gradient_floor
 from transformer_mb.parity.workers import Worker, WorkerSpec
-from transformer_mb.registry import BUILT_IN
 
 HEAD = SMALL["num_hiddens"] // SMALL["decoder_num_heads"]
 CROSS = "decoder.blks.block1.attention2"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import PLAIN_DTYPES
 from transformer_mb.cli.columns import worker_specs
 from transformer_mb.parity import matrix
-from transformer_mb.registry import PLAIN_DTYPES
 
 ONE = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
 NOT_EVEN_FORCE = "not even --force replaces that"

@@ -2,12 +2,12 @@
 
 import pytest
 
+from transformer_mb.built_in import EVERY_DTYPE
 from transformer_mb.parity.controls import requests
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import EVERY_DTYPE
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from transformer_mb.backends.jax.settings import SETTINGS as jax_settings
 from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.rounding import rounded_products
 from transformer_mb.backends.torch.backend import TorchBackend
+from transformer_mb.built_in import ATTENTION_KERNELS, BUILT_IN, EVERY_DTYPE
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.controls.requests import CONTROLS
@@ -23,7 +24,6 @@ from transformer_mb.parity.rows.fast_steps import fast_experiments
 from transformer_mb.parity.rows.repeats import Repeat
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import ATTENTION_KERNELS, BUILT_IN, EVERY_DTYPE
 from transformer_mb.rounding import TF32_TOWARDS_ZERO
 
 COLUMNS = ("numpy", "torch@cpu", "torch@cuda", "jax@cuda")

@@ -2,12 +2,12 @@
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN, EVERY_DTYPE
 from transformer_mb.parity.computing.computations import COMPUTATIONS
 from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.plan import Plan, Selection
 from transformer_mb.parity.verdict.comparison import MEASURES
-from transformer_mb.registry import BUILT_IN, EVERY_DTYPE
 
 each_row = pytest.mark.parametrize("row", LADDER.values(), ids=LADDER)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN, PLAIN_DTYPES
 from transformer_mb.cli.main import main
 from transformer_mb.divergences import Divergence
 from transformer_mb.parity import column, matrix
@@ -23,7 +24,6 @@ from transformer_mb.parity.report import counts, figures, markdown, summary
 from transformer_mb.parity.selection import matches
 from transformer_mb.parity.verdict.limits import CAP_ROUNDED
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import BUILT_IN, PLAIN_DTYPES
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "benchmarks" / "results" / "parity_cpu.json"

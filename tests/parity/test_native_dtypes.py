@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import EVERY_DTYPE
 from transformer_mb.checks import spelled
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
@@ -20,7 +21,7 @@ from transformer_mb.parity.rows.models import model_request
 from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import EVERY_DTYPE, load_backend_class
+from transformer_mb.registry import load_backend_class
 
 RETURNED = {"bfloat16": "float32", "float16": "float64", "float32": "bfloat16", "float64": "float32"}
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import EVERY_DTYPE
 from transformer_mb.errors import ParityError
 from transformer_mb.parity.matrix import plan_of, run_matrix
 from transformer_mb.parity.report import to_json
 from transformer_mb.parity.selection import Selection, part_of
 from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.registry import EVERY_DTYPE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

@@ -6,13 +6,14 @@ from functools import partial
 import pytest
 from rich.console import Console
 
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.commands.parity.screen import show
 from transformer_mb.parity.cells import FAILED, PASSED, Result
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.outcome import Outcome
 from transformer_mb.parity.report import table
 from transformer_mb.parity.rows.layers import layer_experiments
-from transformer_mb.registry import BUILT_IN, load_backend_class
+from transformer_mb.registry import load_backend_class
 
 
 def results(status, *backends):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 from transformer_mb.parity.cells import PASSED, Result
 from transformer_mb.parity.closest import closest, sentence
 from transformer_mb.parity.matrix import run_matrix
@@ -18,7 +19,6 @@ from transformer_mb.parity.sweeping.unit import units_of
 from transformer_mb.parity.verdict.measure import worst
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.processes.ending import TIMEOUT
-from transformer_mb.registry import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 
 # The rows whose cases each seed draws, which take seconds; trajectories follow the seed too, and take minutes.
 DRAWN = "layer *|model *|cached *|optimizer *|trained *|*tokens: *"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from transformer_mb import positions
+from transformer_mb.batch import Batch
 from transformer_mb.decoding import beam_search, coverage_penalty, greedy, searches
 from transformer_mb.distributed import shares
 from transformer_mb.parity.cells import FAILED, PASSED
@@ -24,7 +25,7 @@ from transformer_mb.parity.rows.accumulated_training import accumulated_experime
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.verdict.answers import judged
-from transformer_mb.trainer import Batch, Trainer
+from transformer_mb.trainer import Trainer
 
 EXPERIMENTS = {
     (experiment.cells("")[0].row, experiment.case): experiment

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from transformer_mb.backends.torch import trainer
 from transformer_mb.backends.torch.backend import TorchBackend
 from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
+from transformer_mb.built_in import EVERY_DTYPE, PLAIN_DTYPES
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.alterations import setting, shifted, transposed
@@ -21,7 +22,6 @@ from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.rows.optimizers import optimizer_experiments
 from transformer_mb.parity.verdict.answers import judged
-from transformer_mb.registry import EVERY_DTYPE, PLAIN_DTYPES
 from transformer_mb.rounding import rounded
 
 TWO_BYTES = sorted(set(EVERY_DTYPE) - {*PLAIN_DTYPES})

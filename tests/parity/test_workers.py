@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transformer_mb.built_in import PLAIN_DTYPES
 from transformer_mb.errors import ParityError, WorkerError
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.requests import Control
@@ -19,7 +20,6 @@ from transformer_mb.parity.rows.layers import layer_request
 from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.processes.gateway import Gateway
-from transformer_mb.registry import PLAIN_DTYPES
 
 LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=PLAIN_DTYPES)
 

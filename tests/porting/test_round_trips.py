@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from transformer_mb.built_in import BUILT_IN
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.porting.files.config_beside import beside
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import CARRYING, find_target, write_target
 from transformer_mb.porting.formats import FORMATS
-from transformer_mb.registry import BUILT_IN
 
 WRITABLE = ["canonical", *(name for name, row in FORMATS.items() if row.writable)]
 # What each framework itself has written, and whether Adam's state is in it.

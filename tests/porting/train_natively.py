@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import transformer_mb as tmb
-from transformer_mb.trainer import Batch
+from transformer_mb.batch import Batch
 
 SIZES = {
     "num_hiddens": 8,

@@ -7,11 +7,11 @@ import pytest
 
 from transformer_mb.backends.numpy.dropout import Dropout, injected_dropout
 from transformer_mb.backends.numpy.framework import no_gradients
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.dropout_masks import batch_sites, drawn_masks, dropout_masks, dropout_sites
 from transformer_mb.errors import ShapeError
 from transformer_mb.registry import get_backend
-from transformer_mb.trainer import Batch
 
 CONFIG = TransformerConfig(source_vocab_size=9, target_vocab_size=8, num_hiddens=8, ffn_num_hiddens=6, ffn_dropout=0.3)
 BATCH = Batch(

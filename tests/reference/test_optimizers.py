@@ -8,10 +8,11 @@ import pytest
 
 from transformer_mb.backends.numpy.framework import Parameter, flatten
 from transformer_mb.backends.numpy.optimizers import build_optimizer, clip_gradients
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import DtypeError
 from transformer_mb.registry import get_backend
-from transformer_mb.trainer import Batch, TrainerOptions
+from transformer_mb.trainer import TrainerOptions
 
 CONFIG = TransformerConfig(
     source_vocab_size=9, target_vocab_size=8, num_hiddens=8, ffn_num_hiddens=6, encoder_num_heads=2, decoder_num_heads=2

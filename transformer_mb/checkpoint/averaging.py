@@ -15,8 +15,9 @@ import numpy as np
 from ..errors import CheckpointError, ConfigError
 from ..files.regular import LARGEST, read_regular_file
 from ..files.whole_folder import current_folder
+from .content import Checkpoint
 from .files import CONFIG, FILES, MODEL, OF_TRAINING, check_destination, check_folder_name, holds_checkpoint, kept_name
-from .model import Checkpoint, read_checkpoint, write_checkpoint
+from .model import read_checkpoint, write_checkpoint
 
 
 def average(folders: Any, out: str | PathLike[str], *, last: int | None = None, force: bool = False) -> list[str]:

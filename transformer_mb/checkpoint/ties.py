@@ -15,16 +15,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..config import RATES
 from ..data.vocabulary import Vocabulary
 from ..errors import CheckpointError
 from ..files.digests import digest
+from .content import Checkpoint
 from .files import CONFIG, MODEL, OF_TRAINING, OPTIMIZER, TRAINER, VOCABULARIES
-
-if TYPE_CHECKING:
-    from .model import Checkpoint
 
 KEY = "transformer_mb.saved_with"  # one alone: the library writes several in an order that changes
 EDITABLE = {"decoder_start_id", "suppress_ids", "compat_decode", "max_len", *RATES}

@@ -45,9 +45,10 @@ def worker_specs(
 
     NumPy computes on the CPU alone, beside other frameworks also where they are all given another device.
     """
+    from ..built_in import DEFAULT
     from ..errors import ParityError
     from ..parity.workers import WorkerSpec
-    from ..registry import DEFAULT, entries, installed
+    from ..registry import entries, installed
 
     python, ssh = _assigned("--python", _split_before_names(pythons)), _assigned("--ssh", _split_before_names(hosts))
     labels = names("--backends", backends, list(entries()), offering(installed(), dtypes))

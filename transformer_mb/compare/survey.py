@@ -9,13 +9,14 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ..built_in import BUILT_IN
 from ..errors import ConfigError, WorkerError, listed
 from ..parity.workers import WorkerSpec
 from ..processes.ending import TIMEOUT
 from ..processes.environment import SETTINGS
 from ..processes.gateway import Gateway, require_execnet
 from ..processes.several import Began, by_processes
-from ..registry import BUILT_IN, installed
+from ..registry import installed
 from . import worker
 from .facts import Fact, Probe
 from .probes import every_probe

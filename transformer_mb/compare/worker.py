@@ -8,7 +8,8 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
-from ..registry import BUILT_IN, load_backend_class
+from ..built_in import BUILT_IN
+from ..registry import load_backend_class
 from .facts import ON
 from .measuring import measured
 from .placing import place

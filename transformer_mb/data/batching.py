@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..batch import Batch
 from ..errors import ConfigError, DataError
 from ..random_streams import stream
-from ..trainer import Batch
 from .flat_ids import FlatIds, Ids
 from .padding import BUCKET_WIDTHS, Sentences, batch_plan, check_limits, padded_widths
 from .tokenizing import TokenizedPairs

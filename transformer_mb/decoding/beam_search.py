@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..call_checks import check_between
 from ..config import check_sizes
 from ..errors import ConfigError, NotFiniteError
 from .coverage_penalty import Coverage
+from .session import BeamSession
 
 LENGTH_PENALTY = 0.6  # of Vaswani et al. 2017, section 6.1
 LARGEST_BEAM = 1000  # a search's time and memory grow by it; nobody finds better translations above some dozens
@@ -27,32 +28,6 @@ class ScoredIds(NamedTuple):
     ids: list[int]
     score: float
     log_probability: float
-
-
-class BeamSession(Protocol):
-    """A cached decoding of B * beam rows, those of one source next to each other."""
-
-    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Feed one token [rows]; returns the ``count`` best log-probabilities and their ids, [rows, count] each.
-
-        The best come first, by their logits; of equal logits the lowest ids, inside the ``count`` and at its end.
-        """
-        ...
-
-    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        """The same step with all of its answer: [rows, V], -inf where a token is suppressed."""
-        ...
-
-    def reorder(self, rows: np.ndarray) -> None:
-        """Row r continues from what was row ``rows[r]``."""
-        ...
-
-    def attention(self) -> np.ndarray:
-        """[rows, S]: what the last step attended to, where the session was started for it.
-
-        The last decoder block's cross-attention, its mean over the heads.
-        """
-        ...
 
 
 def beam_search(

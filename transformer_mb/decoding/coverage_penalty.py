@@ -11,7 +11,7 @@ from ..config import TransformerConfig
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
-    from .beam_search import BeamSession
+    from .session import BeamSession
 
 LARGEST_COVERAGE_PENALTY = 10.0
 # A position that got less has got nothing: scores stay finite, and of weights like e^-64 no two softmaxes say the same.

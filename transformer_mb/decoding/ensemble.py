@@ -9,8 +9,8 @@ import numpy as np
 
 from ..config import TransformerConfig
 from ..errors import ConfigError
-from .beam_search import BeamSession
 from .ranking import best_tokens
+from .session import BeamSession
 
 # What models must share, so that a token means the same to all.
 SHARED = ("architecture", "source_vocab_size", "target_vocab_size", "pad_id", "bos_id", "eos_id", "start_id")

@@ -11,13 +11,14 @@ import numpy as np
 from ..call_checks import check_side, config_of
 from ..config import TransformerConfig
 from ..errors import ConfigError
-from ..registry import check_own
-from .beam_search import LENGTH_PENALTY, BeamSession, ScoredIds, beam_search, check_search, greedy_search
+from ..ownership import check_own
+from .beam_search import LENGTH_PENALTY, ScoredIds, beam_search, check_search, greedy_search
 from .coverage_penalty import Coverage, check_coverage_penalty
 from .ensemble import Ensemble, as_models, shared_config
 from .inputs import DecodingInputs, decoding_inputs
 from .prompts import continued_apart
 from .sampling import Sampling, Truncation
+from .session import BeamSession
 
 
 class Searches(ABC):

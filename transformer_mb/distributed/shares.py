@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..trainer import Batch
+    from ..batch import Batch
 
 Masks = Mapping[str, np.ndarray]
 

@@ -3,62 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..counted import counted
-from ..errors import PictureError
+from .kind import Attention
 from .panel_size import LETTER, PanelSize, panel_size, shortened
 from .style import fonts, new_figure, plain
 
 SCALE = 3.0  # inches that the color scale is tall at most
 COLORS = "viridis"  # its zero is dark, so that a masked cell, which is blank, is none
-
-
-class Attention(NamedTuple):
-    """One kind of attention in one sentence.
-
-    queries, keys: the tokens of rows and columns. layers: weights [H, T, S], one array a layer. allowed: [T, S] bool, False
-    where a mask forbids attending; None allows all. first_layer: the number of the first of ``layers``.
-    """
-
-    title: str
-    queries: Sequence[str]
-    keys: Sequence[str]
-    layers: Sequence[np.ndarray]
-    allowed: np.ndarray | None = None
-    first_layer: int = 1
-
-    def check(self) -> None:
-        expected = (len(self.queries), len(self.keys))
-        for part in (*self.layers, *([] if self.allowed is None else [self.allowed])):
-            if tuple(part.shape[-2:]) != expected:
-                raise PictureError(
-                    f"The weights of {self.title!r} must end in the sizes {list(expected)} as it has tokens, got "
-                    f"{list(part.shape)}."
-                )
-
-    def panels(self, averaged: bool) -> list[list[tuple[str, str, np.ndarray]]]:
-        """Rows of panels, each with what stands above it, what stands beside it, and its weights [T, S].
-
-        ``averaged``: one panel a layer, side by side, with the mean of its heads.
-        """
-        if averaged:
-            numbers = range(self.first_layer, self.first_layer + len(self.layers))
-            return [
-                [
-                    (f"layer {n}, mean of {counted(len(one), 'head')}", "", one.mean(0))
-                    for n, one in zip(numbers, self.layers, strict=True)
-                ]
-            ]
-        return [
-            [
-                (f"head {head}" if row == 1 else "", f"layer {row}" if head == 1 else "", one)
-                for head, one in enumerate(layer, 1)
-            ]
-            for row, layer in enumerate(self.layers, 1)
-        ]
 
 
 def attention_figure(kinds: Sequence[Attention], title: str = "") -> Any:

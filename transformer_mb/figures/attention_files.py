@@ -13,8 +13,9 @@ import numpy as np
 from ..errors import PictureError
 from ..files.whole_file import check_new, replaced_file
 from ..inference.translation import Translator
-from .attention import Attention, attention_figure
+from .attention import attention_figure
 from .files import ENDINGS, as_svg, check_figure_path, save_figure, save_page
+from .kind import Attention
 from .sentences import attention_of
 
 LINES_ENDINGS = (".jsonl", ".json")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .attention import Attention
+from .kind import Attention
 
 LARGEST = (16.0, 24.0)  # inches of a figure
 CELLS = (0.3, 0.22, 0.17, 0.13)  # inches that a token takes; below the last, labels of 8 points touch

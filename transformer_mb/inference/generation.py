@@ -132,7 +132,8 @@ class Generator:
         if texts and self.vocabulary is None:
             raise DataError("The prompts must be lists of ids for a model without vocabulary, got texts.")
         if texts:
-            listed = [[self.model.config.start_id, *self.vocabulary.encode(prompt)] for prompt in listed]  # type: ignore[union-attr]
+            encode = self.vocabulary.encode  # type: ignore[union-attr]
+            listed = [[self.model.config.start_id, *encode(prompt)] for prompt in listed]
         longest, size = self.model.config.max_len, self.model.config.target_vocab_size
         for number, prompt in enumerate(listed, start=first + 1):
             if isinstance(prompt, str) or not isinstance(prompt, Sequence | np.ndarray) or not len(prompt):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from ..data.padding import BUCKET_WIDTHS, padded_widths
 from ..data.readers import checked_pairs
 from ..decoding.inputs import decoding_inputs
 from ..errors import TokenError
-
-if TYPE_CHECKING:
-    from .translation import Translator
+from .text_model import TextModel
 
 LARGEST = 1 << 23  # logits that are held at once, in float64
 
@@ -78,7 +76,7 @@ def _log_sum(logits: np.ndarray) -> np.ndarray:
 
 
 def scored_pairs(
-    translator: Translator,
+    translator: TextModel,
     pairs: Iterable[tuple[str, str]],
     first: int = 1,
     tell_long: Callable[[int, int], None] = lambda number, count: None,
@@ -109,7 +107,7 @@ def scored_pairs(
     return results
 
 
-def _scored(translator: Translator, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[PairScore]:
+def _scored(translator: TextModel, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[PairScore]:
     config, most = translator.config, translator.longest + 1
     read, lens = _padded([[*ids, config.eos_id] for ids in sources], config.pad_id, most)
     written, counts = _padded([[*ids, config.eos_id] for ids in targets], config.pad_id, most)
@@ -128,7 +126,7 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int, most: int) -> tuple[np.n
     return np.array([[*row, *repeat(pad_id, width - len(row))] for row in rows]), lens
 
 
-def pair_length_error(translator: Translator, number: int, count: int) -> TokenError:
+def pair_length_error(translator: TextModel, number: int, count: int) -> TokenError:
     """The error of a pair with a side that is too long; ``number`` is counted from 1."""
     error = TokenError(
         f"Pair {number} must have at most {translator.longest} tokens on each side (max_len = {translator.longest + 1}, <eos> "

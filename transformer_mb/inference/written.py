@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from .translation import Translator
+from .text_model import TextModel
 
 
 class Hypothesis(NamedTuple):
@@ -39,7 +37,7 @@ def with_prefix(vocabulary: Vocabulary, written: str, prefix: str, ids: Sequence
     return f"{prefix.rstrip()}{rest}" if rest[:1].isspace() or not rest else f"{prefix}{rest}"
 
 
-def replaced_unknown(translator: Translator, line: str, ids: Sequence[int]) -> str:
+def replaced_unknown(translator: TextModel, line: str, ids: Sequence[int]) -> str:
     """The text of ids, each <unk> being the token of the source that its step attended to most.
 
     By the last block's cross-attention, the mean over its heads and over the models; the source's <eos> does not count.

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..built_in import PLAIN_DTYPES
 from ..config import TransformerConfig
 from ..errors import WorkerError
 from ..files.tensors import write_tensors
-from ..registry import PLAIN_DTYPES
 from .backward import Backward, examine_backward
 from .cells import FAILED, Ask
 from .computing import reference

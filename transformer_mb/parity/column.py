@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..built_in import PLAIN_DTYPES
 from ..divergences import DIVERGENCES
 from ..errors import WorkerError
-from ..registry import PLAIN_DTYPES, entries
+from ..registry import entries
 from .bisection import bisect, can_bisect
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result
 from .computing.messages import Request

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..registry import EVERY_DTYPE, PLAIN_DTYPES
+from ..built_in import EVERY_DTYPE, PLAIN_DTYPES
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..registry import DEFAULT
+from ..built_in import DEFAULT
 from .cells import ControlResult, Result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ..registry import BUILT_IN, EVERY_DTYPE
+from ..built_in import BUILT_IN, EVERY_DTYPE
 from .cells import Cell, Experiment
 from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER

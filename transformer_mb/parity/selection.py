@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
+from ..built_in import EVERY_DTYPE
 from ..errors import ParityError
-from ..registry import EVERY_DTYPE
 from .cells import Cell
 
 WHOLE = (1, 1)

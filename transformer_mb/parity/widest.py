@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..built_in import PLAIN_DTYPES
 from ..printable import table_cell
-from ..registry import PLAIN_DTYPES
 
 SHOWN = 3  # rows of each format
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..built_in import EVERY_DTYPE
 from ..errors import ParityError, WorkerError
 from ..processes.ending import TIMEOUT
 from ..processes.gateway import Gateway
 from ..processes.messages import unpack_arrays
-from ..registry import EVERY_DTYPE
 from .computing.messages import Request
 from .computing.worker import serve, source_digest
 

@@ -4,9 +4,10 @@ from .corpus import CorpusCounts, SideCounts
 from .loop import TrainingInterrupted, train_model
 from .progress import Progress
 from .recipe import TrainingRecipe
+from .records import EpochRecord
 from .run import Trained, train
 from .schedules import SCHEDULES
-from .state import EpochRecord, TrainingState
+from .state import TrainingState
 
 __all__ = [
     "SCHEDULES",

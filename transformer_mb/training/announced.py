@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..built_in import BUILT_IN
 from ..data.swapped import swapped_note
 from ..machine.processor import slowed_down
-from ..registry import BUILT_IN
 from .begun import begun_otherwise, listed
 from .initial_model import initial_notes
 from .job import Job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from ..trainer import Batch
+from ..batch import Batch
 
 
 class EpochBatches(Protocol):

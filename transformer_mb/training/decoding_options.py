@@ -12,7 +12,8 @@ from ..decoding.beam_search import LENGTH_PENALTY, check_search
 from ..decoding.coverage_penalty import check_coverage_penalty
 from ..errors import ConfigError
 from ..fields import check_field_types, check_names
-from ..inference.translation import TOO_LONG, Translator
+from ..inference.text_model import TOO_LONG
+from ..inference.translation import Translator
 from ..training_options import NONE_AS_ZERO
 
 

@@ -27,6 +27,7 @@ from .decoding_options import DecodingOptions
 from .destination import check_folder, check_untrained, contents
 from .initial_model import config_of, ignored_initial, initial_model
 from .lengths import within_lengths
+from .logs import LogPlaces
 from .named_places import check_named_places, check_used
 from .own_files import id_in, id_of
 from .recipe import TrainingRecipe
@@ -34,7 +35,7 @@ from .settings import Settings, from_checkpoint
 from .state import TrainingState
 from .validation import check_validation
 from .vocabularies import Vocabularies, check_together, named_vocabularies
-from .whereabouts import LogPlaces, in_names, log_places, own_cache, own_device, where
+from .whereabouts import in_names, log_places, own_cache, own_device, where
 
 SAVES = ("save_every", "save_every_steps")
 MANY = 1 << 20  # words, where the model's own options are looked at before there are vocabularies

@@ -13,9 +13,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from uuid import uuid4
 
 from ..errors import ConfigError, DestinationError
@@ -25,13 +26,30 @@ from ..files.staging import staged
 from ..files.whole_file import check_apart, check_result_file, is_special, is_stream, write_whole
 from .own_files import EVENTS, KEY, LOSS_BY, own_lines
 from .progress import Progress, Reading
-from .state import ValidationRecord
-
-if TYPE_CHECKING:
-    from .whereabouts import LogPlaces
+from .records import ValidationRecord
 
 # Its EventFileWriter would import TensorFlow, where that is installed, beside the framework that trains.
 RECORD_WRITER = "tensorboard.summary.writer.record_writer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogPlaces:
+    """``log`` and ``tensorboard``: where they go, or None. ``identity``: the training's id, which they hold.
+
+    ``replace``: whether the user has said that another file at ``log`` may go; ``unmarked``: whether a log without an id may be
+    this training's. ``notes``: what is not written, in words.
+    """
+
+    log: str | None = None
+    tensorboard: str | None = None
+    identity: str = ""
+    replace: bool = False
+    unmarked: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def named(self) -> dict[str, str]:
+        """Those that are written, by the name of their option."""
+        return {name: value for name in ("log", "tensorboard") if (value := getattr(self, name)) is not None}
 
 
 class Logged(Progress):

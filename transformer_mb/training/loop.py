@@ -168,7 +168,9 @@ def train_model(
             if state.is_finished(recipe) or epochs or steps:
                 write()
         trainer.gathered()
-    if processes.rank == 0 and (nothing := without_bleu(state.validations, recipe)):
+    if processes.rank == 0 and (
+        nothing := without_bleu(state.validations, recipe.validation_metric, recipe.validation_tokenize)
+    ):
         progress.warned(nothing)
     if (best := kept.better_than_current(state)) is not None:
         backend.set_weights(model, best)

@@ -17,8 +17,8 @@ from typing import Any
 from ..errors import DestinationError
 from ..files.whole_file import is_new_file, is_special, is_stream
 from .progress import Reading
+from .records import ValidationRecord
 from .settings import Settings
-from .state import ValidationRecord
 
 KEY, LOSS_BY = "training", "loss_by"  # in the first line of a log
 EVENTS = "events.out.tfevents."

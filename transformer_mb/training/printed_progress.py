@@ -10,7 +10,8 @@ from typing import Any
 
 from .progress import Progress, Reading
 from .recipe import TrainingRecipe
-from .state import EpochRecord, TrainingState, ValidationRecord
+from .records import EpochRecord, ValidationRecord
+from .state import TrainingState
 
 WIDE = 100  # columns of a terminal that has room for what was saved
 NARROW = 60  # below, the bar and the time left would be cut for the speed, which the lines of epochs tell

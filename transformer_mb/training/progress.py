@@ -11,7 +11,8 @@ from ..distributed import Place
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
-    from .state import EpochRecord, TrainingState, ValidationRecord
+    from .records import EpochRecord, ValidationRecord
+    from .state import TrainingState
 
 
 class Reading(NamedTuple):

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .recipe import TrainingRecipe
-    from .state import ValidationRecord
+from .records import ValidationRecord
 
 METRICS = ("loss", "bleu", "chrf")  # what can say which of two validations is better
 # Where the metric says nothing, these do, in this order: BLEU is 0 for long, while chrF and the loss get better.
@@ -53,13 +50,13 @@ def decided_by(records: Sequence[ValidationRecord], metric: str) -> str:
     return f"of {len(alike) + 1} that are alike the latest"
 
 
-def without_bleu(records: Sequence[ValidationRecord], recipe: TrainingRecipe) -> str:
+def without_bleu(records: Sequence[ValidationRecord], metric: str, tokenize: str) -> str:
     """A warning, where BLEU was to decide and never had anything to count; else empty."""
-    if recipe.validation_metric != "bleu" or not records or any(round(one.bleu or 0.0, DIGITS) for one in records):
+    if metric != "bleu" or not records or any(round(one.bleu or 0.0, DIGITS) for one in records):
         return ""
     count = f"all {len(records)} validations have" if len(records) > 1 else "the only validation has"
     return (
         f"BLEU decided nothing: {count} 0.00, for want of a sequence of four words that is right, so that chrF and the loss "
         "did. validation_metric chrf sees smaller differences; a validation_tokenize other than "
-        f"{recipe.validation_tokenize} may fit the language (such as zh, ja-mecab or char)."
+        f"{tokenize} may fit the language (such as zh, ja-mecab or char)."
     )

@@ -29,9 +29,10 @@ from .loop import train_model
 from .named_places import check_kinds
 from .printed_progress import training_progress
 from .progress import Progress, Together, check_called
+from .records import EpochRecord, ValidationRecord
 from .schedule_notes import schedule_notes
 from .settings import MODEL_OPTIONS, RECIPE_FIELDS, Settings
-from .state import EpochRecord, TrainingState, ValidationRecord
+from .state import TrainingState
 
 Source = str | PathLike[str] | Iterable[tuple[str, str]]
 

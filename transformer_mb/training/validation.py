@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Backend
+from ..batch import Batch
 from ..checkpoint import Checkpoint
 from ..checkpoint.files import LAST, kept_name
 from ..config import TransformerConfig
@@ -17,12 +18,12 @@ from ..distributed import Alone, Processes
 from ..errors import CheckpointError, ConfigError, NotFiniteError
 from ..inference.evaluation import check_tokenization
 from ..parameters import not_finite
-from ..trainer import Batch
 from .agreement import REMEDY, check_loss
 from .batches import EpochBatches
 from .greedy_scores import Translated, greedy_scores
 from .recipe import TrainingRecipe
-from .state import TrainingState, ValidationRecord
+from .records import ValidationRecord
+from .state import TrainingState
 
 Weights = Mapping[str, np.ndarray]
 

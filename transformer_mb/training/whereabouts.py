@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +12,8 @@ from ..errors import DestinationError
 from ..files.whole_file import check_apart
 from ..registry import requested_name
 from ..training_options import RUN_DEFAULTS
-from .logs import check_logs
+from .logs import LogPlaces, check_logs
 from .own_files import holds_own_events, is_own_log, own_lines
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogPlaces:
-    """``log`` and ``tensorboard``: where they go, or None. ``identity``: the training's id, which they hold.
-
-    ``replace``: whether the user has said that another file at ``log`` may go; ``unmarked``: whether a log without an id may be
-    this training's. ``notes``: what is not written, in words.
-    """
-
-    log: str | None = None
-    tensorboard: str | None = None
-    identity: str = ""
-    replace: bool = False
-    unmarked: bool = False
-    notes: list[str] = field(default_factory=list)
-
-    def named(self) -> dict[str, str]:
-        """Those that are written, by the name of their option."""
-        return {name: value for name in ("log", "tensorboard") if (value := getattr(self, name)) is not None}
 
 
 def log_places(

@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, Vocabulary
 from transformer_mb.inference.translation import Translator
 from transformer_mb.registry import decoding_backend
-from transformer_mb.trainer import Batch
 
 
 def finish(backend):

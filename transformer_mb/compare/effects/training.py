@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...backend import Backend
+from ...batch import Batch
 from ...config import TransformerConfig
 from ...data import Batches, Pairs, build_vocabularies, demo_pairs, pair_ids
 from ...dropout_masks import batch_sites, keep_mask
-from ...trainer import Batch
 from ...training.schedules import Span, linear
 from ...training.validation import mean_loss
 from .starting import starting_weights

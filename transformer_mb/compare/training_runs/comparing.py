@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 
+from ...built_in import BUILT_IN
 from ...config import check_whole
 from ...errors import ConfigError
 from ...parity.workers import WorkerSpec
 from ...processes.ending import TIMEOUT
-from ...registry import BUILT_IN, canonical_name, installed
+from ...registry import canonical_name, installed
 from ..scipy_stats import stats
 from . import attribution
 from .columns import Plan, Reasons, train_here, train_in_processes

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ...built_in import BUILT_IN
 from ...errors import ConfigError
-from ...registry import BUILT_IN
 from .switches import SWITCHES
 
 # The function of each switch; dropout's is the trainer itself, which draws where no masks are injected.

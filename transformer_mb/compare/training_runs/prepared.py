@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...batch import Batch
 from ...data import Batches, build_vocabularies, pair_ids
 from ...inference.evaluation import normalized
 from ...presets import d2l
-from ...trainer import Batch
 from ...training.schedules import Span, linear
 from .job import TrainingJob
 

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
+from ...batch import Batch
 from ...checkpoint import Checkpoint, write_checkpoint
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...inference.evaluation import bleu
 from ...initialization import initial_weights
-from ...trainer import Batch, Trainer
+from ...trainer import Trainer
 from .own_parts import own_part
 from .planted import Planted, planted
 from .prepared import EXTRA_STEPS, PreparedJob

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ...batch import Batch
 from ...config import TransformerConfig
 from ...random_streams import stream
 from ...registry import get_backend
-from ...trainer import Batch, Trainer
+from ...trainer import Trainer
 
 # Milliseconds of D2L's model in float32 with one thread, BATCH pairs of STEPS tokens.
 FIGURES = {

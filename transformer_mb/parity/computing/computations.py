@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
+from ...batch import Batch
 from ...interface import FUNCTIONS
-from ...trainer import Batch
 from .decoding import cached, decode
 from .drawing import draw
 from .left_behind import check_mode, check_unchanged, kept_unasked, kept_weights

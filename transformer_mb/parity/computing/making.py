@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
+from ...batch import Batch
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
-from ...trainer import Batch, Trainer
+from ...trainer import Trainer
 from .messages import Arrays, under
 from .thresholds import told
 

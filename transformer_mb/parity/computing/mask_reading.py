@@ -13,9 +13,9 @@ from itertools import product
 
 import numpy as np
 
+from ...batch import Batch
 from ...config import TransformerConfig
 from ...errors import ParityError
-from ...trainer import Batch
 from .messages import Arrays
 
 DROPPED, KEPT, UNREAD = 0.0, 1.0, -1.0

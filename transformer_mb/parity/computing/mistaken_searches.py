@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
-from ...decoding.beam_search import BeamSession, ScoredIds
+from ...decoding.beam_search import ScoredIds
+from ...decoding.session import BeamSession
 from .plain_search import PlainSearch
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...backend import Backend
+from ...batch import Batch
 from ...decoding.beam_search import ScoredIds
 from ...registry import load_backend_class
-from ...trainer import Batch, Trainer
+from ...trainer import Trainer
 from .plain_search import PlainSearch
 
 Masks = Mapping[str, np.ndarray]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ...random_streams import stream
-from ...registry import PLAIN_DTYPES
 from ...rounding import rounded
 from .messages import Request
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...backend import Backend
-from ...registry import PLAIN_DTYPES, load_backend_class
+from ...built_in import PLAIN_DTYPES
+from ...registry import load_backend_class
 from .computations import Answer, compute
 from .messages import Request
 from .plain import plain_backend

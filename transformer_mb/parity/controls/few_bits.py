@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...registry import PLAIN_DTYPES
+from ...built_in import PLAIN_DTYPES
 from ..cells import ControlResult, Experiment
 from ..computing.messages import Arrays
 from ..ladder import LADDER

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ...registry import PLAIN_DTYPES
+from ...built_in import PLAIN_DTYPES
 from ..cells import FAILED, Ask, ControlResult, Experiment
 from ..computing.alterations import (
     Alter,

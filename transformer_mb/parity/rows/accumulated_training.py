@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from ...built_in import PLAIN_DTYPES
 from ...random_streams import stream
-from ...registry import PLAIN_DTYPES
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of

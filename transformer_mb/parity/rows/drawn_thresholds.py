@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ...built_in import PLAIN_DTYPES
 from ...random_streams import stream
-from ...registry import PLAIN_DTYPES
 from ..cells import Experiment
 from ..computing.thresholds import TINY
 from ..verdict.comparison import Comparison

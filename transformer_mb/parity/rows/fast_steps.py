@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from ...built_in import BUILT_IN, PLAIN_DTYPES
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
-from ...registry import BUILT_IN, PLAIN_DTYPES
 from ...rounding import TF32_TOWARDS_ZERO
 from ..cells import Ask, Cell, Result
 from ..computing import reference

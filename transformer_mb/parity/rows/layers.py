@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ...interface import FUNCTIONS
 from ...random_streams import stream
-from ...registry import PLAIN_DTYPES
 from ..computing import reference
 from ..computing.messages import Request, named, without_arrays
 from ..computing.precision import rounded_arrays

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
-from ...registry import PLAIN_DTYPES
 from ..computing.alterations import shifted
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays

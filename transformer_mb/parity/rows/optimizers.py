@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ...random_streams import stream
-from ...registry import PLAIN_DTYPES
 from ...trainer import SLOTS
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
-from ...registry import PLAIN_DTYPES
 from ..cells import Experiment
 from ..computing import reference
 from ..computing.messages import Request, named

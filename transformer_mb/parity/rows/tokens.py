@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ...config import TransformerConfig
-from ...registry import PLAIN_DTYPES
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request

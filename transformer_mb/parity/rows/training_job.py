@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ...batch import Batch
 from ...config import TransformerConfig
 from ...initialization import initial_weights
 from ...presets import RECIPES, d2l
-from ...trainer import Batch
 from ...training import TrainingRecipe
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named, under

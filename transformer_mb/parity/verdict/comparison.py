@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ...errors import ParityError
-from ...registry import PLAIN_DTYPES
 from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference

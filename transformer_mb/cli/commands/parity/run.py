@@ -75,10 +75,11 @@ def command(
 
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
+    from ....built_in import EVERY_DTYPE
     from ....parity.matrix import plan_of, run_plan
     from ....parity.selection import WHOLE, Selection, part_of
     from ....processes.gateway import require_execnet
-    from ....registry import EVERY_DTYPE, entries
+    from ....registry import entries
     from ...columns import names, worker_specs
     from ...termination import ended_cleanly
     from .files import Files

@@ -38,7 +38,7 @@ def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
     """The loss, the speed of what was trained now, and what the validation measured."""
     from ....counted import counted
     from ....training.ranking import decided_by
-    from ....training.state import perplexity
+    from ....training.records import perplexity
 
     state, recipe = trained.state, job.recipe
     # Of a mean over steps, or of a smoothed one, exp is no perplexity.
@@ -74,7 +74,7 @@ def little_learned(job: Job, trained: Trained) -> str:
 
 def _perplexity(job: Job, trained: Trained) -> float | None:
     """Of training, where its loss tells: D2L's mean over steps is that over tokens divided by the steps of a row."""
-    from ....training.state import perplexity
+    from ....training.records import perplexity
 
     width = 1 if job.recipe.normalization == "tokens" else job.recipe.num_steps
     return None if width is None else perplexity(trained.state.loss * width)

@@ -1,0 +1,94 @@
+"""The budget of lines: per file and per room. What grows says so in ROOMS, and what shrinks lowers it."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONGEST_FILE, LONGEST_LINE = 300, 128
+SHORT = 20  # lines; a file of fewer is mostly a heading
+
+# By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
+ROOMS = {
+    "transformer_mb": (3_540, 36),
+    "transformer_mb/checkpoint": (777, 6),
+    "transformer_mb/cli": (3_419, 41),
+    "transformer_mb/compare": (10_997, 193),
+    "transformer_mb/data": (3_064, 24),
+    "transformer_mb/decoding": (802, 11),
+    "transformer_mb/distributed": (657, 6),
+    "transformer_mb/figures": (586, 9),
+    "transformer_mb/files": (1_149, 16),
+    "transformer_mb/inference": (1_054, 9),
+    "transformer_mb/interface": (427, 3),
+    "transformer_mb/machine": (196, 6),
+    "transformer_mb/parity": (9_002, 88),
+    "transformer_mb/porting": (9_315, 102),
+    "transformer_mb/processes": (565, 11),
+    "transformer_mb/training": (3_650, 34),
+    "backends": (1, 1),
+    "backends/jax": (2_708, 25),
+    "backends/mxnet": (2_262, 23),
+    "backends/numpy": (2_698, 26),
+    "backends/paddle": (2_059, 22),
+    "backends/tensorflow": (2_524, 21),
+    "backends/torch": (2_523, 32),
+    "tests": (470, 5),
+    "tests/cli": (2_823, 23),
+    "tests/compare": (1_550, 18),
+    "tests/conformance": (3_629, 34),
+    "tests/core": (7_570, 62),
+    "tests/distributed": (1_650, 19),
+    "tests/errata": (180, 3),
+    "tests/examples": (478, 8),
+    "tests/meta": (1_358, 19),
+    "tests/mutation": (2_356, 17),
+    "tests/native": (4_895, 38),
+    "tests/parity": (5_167, 60),
+    "tests/porting": (8_678, 69),
+    "tests/reference": (671, 5),
+    "tools": (111, 2),
+    "benchmarks": (2_937, 34),
+    "examples": (948, 11),
+    "docs": (722, 10),
+}
+PACKAGE = ("transformer_mb", "backends")
+SHORT_FILES = 75  # of the package, at most
+
+
+def room_of(path):
+    """The longest listed folder that holds it."""
+    names = [str(folder) for folder in path.relative_to(ROOT).parents]
+    return next((name for name in names if name in ROOMS), None)
+
+
+TOPS = sorted({name.partition("/")[0] for name in ROOMS})
+SOURCES = {path: path.read_text().splitlines() for top in TOPS for path in sorted((ROOT / top).rglob("*.py"))}
+
+
+def test_every_file_has_a_room():
+    assert len(SOURCES) > 900 and not [str(path) for path in SOURCES if room_of(path) is None]
+
+
+def test_no_file_is_too_long():
+    assert not {str(path): len(lines) for path, lines in SOURCES.items() if len(lines) > LONGEST_FILE}
+
+
+def test_no_line_of_the_package_is_too_long():
+    """The rule of ruff's that some tests leave out; here nothing does."""
+    ours = {path: lines for path, lines in SOURCES.items() if path.relative_to(ROOT).parts[0] in PACKAGE}
+    assert not [f"{path}:{n}" for path, lines in ours.items() for n, line in enumerate(lines, 1) if len(line) > LONGEST_LINE]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_no_larger_than_its_budget(room):
+    """Its table says what it has: who removes lines lowers the figure, so that it cannot grow again unseen."""
+    inside = [lines for path, lines in SOURCES.items() if room_of(path) == room]
+    found, (most_lines, most_files) = (sum(map(len, inside)), len(inside)), ROOMS[room]
+    assert found[0] <= most_lines and found[1] <= most_files, found
+    assert found[0] > 0.97 * most_lines - 50, f"the budget of {room} must be lowered to {found}"
+
+
+def test_few_files_hold_next_to_nothing():
+    short = [str(path) for path, lines in SOURCES.items() if path.relative_to(ROOT).parts[0] in PACKAGE and len(lines) < SHORT]
+    assert len(short) <= SHORT_FILES, len(short)

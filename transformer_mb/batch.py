@@ -1,0 +1,24 @@
+"""What a trainer takes a step on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Batch(NamedTuple):
+    """One padded batch of NumPy int64 arrays: sources and targets [B, steps], their valid lengths [B].
+
+    ``target_in`` starts with the start token and ``target_out`` is what the decoder is to predict.
+    """
+
+    source: np.ndarray
+    source_valid_lens: np.ndarray
+    target_in: np.ndarray
+    target_out: np.ndarray
+    target_valid_lens: np.ndarray
+
+    @property
+    def num_tokens(self) -> int:
+        return int(self.target_valid_lens.sum())

@@ -1,0 +1,24 @@
+"""Whose model a model is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .built_in import BUILT_IN
+from .errors import BackendError
+
+
+def built_in_of(kind: type) -> set[str]:
+    """The built-in backends in whose modules a class, or one that it derives from, is defined."""
+    homes = [f"{ancestor.__module__}." for ancestor in kind.__mro__]
+    return {name for name, entry in BUILT_IN.items() if any(home.startswith(f"{entry.module}.") for home in homes)}
+
+
+def check_own(backend: Any, model: Any) -> None:
+    """Refuse a model of another built-in backend, whose tensors this one cannot compute with. Raises BackendError.
+
+    Classes that derive from none, such as those of other packages or what wraps a model, are their makers' affair.
+    """
+    own, others = built_in_of(type(backend)), built_in_of(type(model))
+    if own and others and not own & others:
+        raise BackendError(f"The model must be of backend {backend.name}, got one of backend {', '.join(sorted(others))}.")
