@@ -39,8 +39,8 @@ LISTED = 20  # names in a sentence
 # What a model is made of, whatever it computes with it: all of a block, and each layer that a canonical name explains.
 WEIGHT = re.compile(
     r"(en|de)coder\.blks\.block\d+\.|(.+\.)?layers\.\d+\.|(.+\.)?\d+\.((linear|norm)[123]|\w+_attn)\.|pooler\.dense\."
-    r"|(.*(en|de)coder\.)?norm\.(weight|bias)$|(en|de)coder\.(embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\."
-    r"(weight|bias)$"
+    r"|(.*(en|de)coder\.)?norm\.(weight|bias)$"
+    r"|(en|de)coder\.(embedding|pos_embedding|type_embedding|embedding_norm|norm|dense)\.(weight|bias)$"
 )
 
 
