@@ -77,7 +77,7 @@ parity-results:
 # Mistakes made mechanically in the backends' files, and which of them the matrix's cells see, into build/mutants: some three
 # hours. What is cut goes on where it was; MUTANTS takes options, such as "--backends torch --all --seeds 0,1,2".
 mutants: $(VENV)/all
-	$(RUN)/python -m tests.mutation $(MUTANTS)
+	$(RUN)/python -m tools.mutation $(MUTANTS)
 
 # Keep what `make mutants` measured: benchmarks/results, docs/MUTANTS.md and the scores in docs/PARITY.md.
 mutants-results:

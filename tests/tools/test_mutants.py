@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import time
 
 import pytest
@@ -9,9 +10,9 @@ from mutation.engine import Engine
 from mutation.equivalent import EQUIVALENT
 from mutation.mutants import all_mutants, mutants_of, sample
 from mutation.planted import NO_MISTAKE, PLANTED, SEEDS, planted_mutant
-from mutation.report import page, score_table
+from mutation.report import LEFT_OUT, page, score_table
 from mutation.results import KILLED, SURVIVED, records
-from mutation.sources import PARTS, ROOT, Source
+from mutation.sources import FILES_LEFT_OUT, PARTS, ROOT, Source, folder
 from mutation.survivors import SURVIVORS
 
 from transformer_mb.built_in import EVERY_DTYPE
@@ -33,6 +34,12 @@ def forward(X, mask, rate: float = 0.5):
         raise ValueError("1 + 1 must be 2, got " + str(1 + 1))
     return torch.add(X * rate, mask)
 '''
+
+
+@pytest.fixture(scope="module")
+def made():
+    """By part: the mistakes that today's files can have."""
+    return {part: all_mutants(part) for part in PARTS}
 
 
 @pytest.fixture(scope="module")
@@ -69,27 +76,45 @@ def test_checks_messages_and_documentation_stay(short):
 
 
 @pytest.mark.parametrize("backend", PARTS)
-def test_every_mistake_compiles_and_has_a_name_of_its_own(backend):
-    mutants = all_mutants(backend)
+def test_every_mistake_compiles_and_has_a_name_of_its_own(backend, made):
+    mutants = made[backend]
     assert len(mutants) > 500 and len({mutant.key for mutant in mutants}) == len(mutants)
     for mutant in sample(mutants, 100, 0):
         compile(mutant.text, mutant.file, "exec", dont_inherit=True)
 
 
-def test_a_sample_has_every_file_and_operator():
-    mutants = all_mutants("torch")
+def test_a_sample_has_every_file_and_operator(made):
+    mutants = made["torch"]
     drawn = sample(mutants, 240, 0)
     assert len(drawn) == 240 and {one.file for one in drawn} == {one.file for one in mutants}
     assert len({one.operator for one in drawn}) >= len({one.operator for one in mutants}) - 1
     assert drawn == sample(mutants, 240, 0) != sample(mutants, 240, 1)
 
 
-def test_what_survived_is_judged():
+@pytest.mark.parametrize("table", [EQUIVALENT, SURVIVORS], ids=["equivalent.py", "survivors.py"])
+def test_each_row_names_a_line_of_today_or_of_the_published_run(table, made):
+    known = {mutant.key for mutants in made.values() for mutant in mutants}
+    known |= {record.key for backend in RUN["backends"] for record in records(RUN, backend)}
+    assert not [key for key in table if key not in known], "the line is gone: so goes its row"
+
+
+def test_what_is_left_out_is_there():
+    """By file, function, attribute or name; and the test that is said to hold it."""
+    code = {path: path.read_text() for part in PARTS for path in folder(part).rglob("*.py")}
+    paths = [f"{part}/{path.relative_to(folder(part))}" for part in PARTS for path in code if path.is_relative_to(folder(part))]
+    assert all(any(path.endswith(f"/{name}") or path == name for path in paths) for name in FILES_LEFT_OUT)
+    words = set(re.findall(r"\w+", "\n".join(code.values())))
+    assert {name for table in LEFT_OUT[1:] for name in table} <= words
+    tests = {place for table in LEFT_OUT for reason in table.values() for place in re.findall(r"tests/[\w/*]+\.py", reason)}
+    assert not [place for place in tests if not [*ROOT.glob(place)]]
+
+
+def test_what_survived_is_judged(made):
     """Each survivor is said to be a hole, or to be no mistake, of those that still can be made."""
     for backend in RUN["backends"]:
-        now = {mutant.key for mutant in all_mutants(backend)}
+        now = {mutant.key for mutant in made[backend]}
         left = [record.key for record in records(RUN, backend) if record.fate == SURVIVED and record.key in now]
-        assert not set(left) - SURVIVORS.keys(), "give each a line in tests/mutation/survivors.py or equivalent.py"
+        assert not set(left) - SURVIVORS.keys(), "give each a line in tools/mutation/survivors.py or equivalent.py"
     assert not SURVIVORS.keys() & EQUIVALENT.keys()
 
 
@@ -109,9 +134,9 @@ def test_the_page_is_that_of_the_results():
 
 @pytest.mark.further
 @pytest.mark.parametrize("backend", DRAWN)
-def test_mistakes_drawn_at_random_are_killed_as_published(backend):
+def test_mistakes_drawn_at_random_are_killed_as_published(backend, made):
     seed = time.time_ns()
-    now = {mutant.key: mutant for mutant in all_mutants(backend)}
+    now = {mutant.key: mutant for mutant in made[backend]}
     engine = Engine(backend, EVERYTHING, RUN["seeds"], record=False)
     try:
         places = {cell: number for number, cells in enumerate(engine.cells) for cell in cells}

@@ -1,6 +1,6 @@
 """The mutation score: mistakes made mechanically in the backends' files and what they share, and which the matrix sees.
 
-python -m tests.mutation [--backends torch,numpy] [--files attention.py] [--number 120 | --all] [--seeds 0,1]
+python -m tools.mutation [--backends torch,numpy] [--files attention.py] [--number 120 | --all] [--seeds 0,1]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _names(text: str) -> list[str]:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--backends", type=_names, default=list(PARTS), help="names with commas (default: all, and shared)")
     parser.add_argument("--files", type=_names, help="names of files with commas, such as attention.py (default: all)")
     parser.add_argument("--number", type=int, default=120, help="mistakes per backend (default: 120)")

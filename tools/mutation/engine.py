@@ -49,7 +49,7 @@ class Verdict:
 def _found() -> Iterator[None]:
     """A process that is started inside imports this package, by whichever of its two names it has here."""
     before = os.environ.get("PYTHONPATH")
-    paths = [str(ROOT), str(ROOT / "tests"), *(before or "").split(os.pathsep)]
+    paths = [str(ROOT), str(ROOT / "tools"), *(before or "").split(os.pathsep)]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     try:
         yield
