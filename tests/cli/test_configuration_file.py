@@ -18,7 +18,7 @@ from transformer_mb.training.tables import documented_tables
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train.toml"
 SIZES = ("--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1, "--num-heads", 2, "--batch-size", 8)
-PAGE = Path(__file__).parents[2] / "docs" / "PYTHON.md"
+PAGE = Path(__file__).parents[2] / "docs" / "TRAINING.md"
 
 
 def files(folder) -> dict[str, bytes]:

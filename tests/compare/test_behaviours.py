@@ -8,7 +8,7 @@ import pytest
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.main import main
 from transformer_mb.compare import behaviours
-from transformer_mb.compare.document import document, short_table
+from transformer_mb.compare.document import document
 from transformer_mb.compare.expectations import expected, standings
 from transformer_mb.compare.probes import every_probe
 from transformer_mb.compare.records import read_facts
@@ -60,8 +60,7 @@ def test_the_document_is_the_committed_run():
     facts = read_facts(ROOT / "benchmarks" / "results" / "behaviours.json")
     assert (ROOT / "docs" / "BEHAVIOURS.md").read_text() == document(facts)
     assert [one for one in standings(facts) if not one.holds] == []
-    readme = (ROOT / "README.md").read_text()
-    assert short_table(facts) in readme and f"{len(every_probe())} probes" in readme
+    assert f"{len(every_probe())} probes" in (ROOT / "README.md").read_text()
 
 
 def test_the_command(tmp_path, capsys):

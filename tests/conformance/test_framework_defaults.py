@@ -1,4 +1,4 @@
-"""What the README says of the frameworks' own layer norms, by the formula and by measurement."""
+"""What docs/VARIANTS.md says of the frameworks' own layer norms, by the formula and by measurement."""
 
 import importlib.util
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "norm_defaults.py"
-# As the README's table has them.
+# As the page's table has them.
 EPSILON = {"tensorflow": 1e-3, "jax": 1e-6}
 
 

@@ -1,4 +1,4 @@
-"""The programs of docs/PYTHON.md run, each section by itself beside a trained model and a file of pairs."""
+"""The programs of the pages on Python, text and training run, each section by itself beside a model and a file of pairs."""
 
 import re
 import shutil
@@ -11,17 +11,20 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.data import demo_pairs
 
-PAGE = (Path(__file__).parents[2] / "docs" / "PYTHON.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, TRAINING = (DOCS / "PYTHON.md").read_text(), (DOCS / "TRAINING.md").read_text()
+PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
 PROGRAMS = {
-    part.splitlines()[0]: "".join(re.findall(r"```python\n(.*?)```", part, re.DOTALL)) for part in PAGE.split("\n## ")[1:]
+    part.splitlines()[0]: "".join(found)
+    for page in (PAGE, *((DOCS / name).read_text() for name in ("TEXT.md", "VARIANTS.md")))
+    for part in page.split("\n## ")[1:]
+    if (found := PROGRAM.findall(part))
 }
-ELSEWHERE = ("Train",)  # it makes its model itself: the last test here runs it
 TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[1][:10]
 
 
-@pytest.mark.parametrize("section", [name for name in PROGRAMS if name not in ELSEWHERE])
+@pytest.mark.parametrize("section", PROGRAMS)
 def test_a_section_of_the_page_runs(section, trained, data, tmp_path):
-    assert PROGRAMS[section]
     shutil.copytree(trained, tmp_path / "model")
     shutil.copy(data, tmp_path / "pairs.tsv")
     done = subprocess.run([sys.executable, "-c", PROGRAMS[section]], cwd=tmp_path, capture_output=True, text=True)
@@ -32,11 +35,10 @@ def test_every_public_name_is_on_the_page():
     assert not [name for name in tmb.__all__ if f"`tmb.{name}" not in PAGE]
 
 
-def test_the_section_on_training_runs(tmp_path, monkeypatch, capsys):
+def test_the_program_on_training_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, pairs in (("pairs.tsv", TRAINED_ON), ("unseen.tsv", UNSEEN)):
         Path(name).write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
-    train_part = PAGE.partition("## Train")[2]
     namespace: dict = {}
-    exec(re.findall(r"```python\n(.*?)```", train_part, re.DOTALL)[0], namespace)
+    exec(PROGRAM.findall(TRAINING)[0], namespace)
     assert len(namespace["longer"].history) == 3 and "24 pairs; " in capsys.readouterr().out

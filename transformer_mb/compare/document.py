@@ -17,23 +17,6 @@ come with. Keras stands under tensorflow, Flax and Optax under jax. Versions: {v
 """
 
 
-# Those of the README: what moves a model that is ported, or trained anew, without a word.
-BITE = (
-    *("layer norm epsilon", "gelu function", "boolean mask of the attention layer", "attention layer without any key"),
-    *("what shares a mask of attention dropout", "attention dropout of a function in evaluation", "Adam epsilon place"),
-    *("Adam weight decay", "AdamW weight decay", "clipping by norm", "cross-entropy mean with 4 of 4 ignored", "relu of NaN"),
-)
-
-
-def short_table(facts: Sequence[Fact]) -> str:
-    """A line for each probe of ``BITE``."""
-    found = by_probe([fact for fact in facts if fact.value is not None])
-    rows = []
-    for name in BITE:
-        rows.append(f"| {name} | {_answers(found[name])} |")
-    return "\n".join(["| what | who does it how |", "| --- | --- |", *rows]) + "\n"
-
-
 def _answers(facts: Sequence[Fact]) -> str:
     return "; ".join(f"{_cell(value)}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items())
 

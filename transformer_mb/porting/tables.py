@@ -1,4 +1,4 @@
-"""The tables of formats and families (README) and of settings (docs/PORTING.md), made from those that the code reads."""
+"""The tables of docs/PORTING.md: formats, families and settings, made from those that the code reads."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def settings_table() -> str:
     return _table(("setting", "what it says"), [(f"`{name}`", meaning) for name, meaning in EXTRA.items()])
 
 
-def readme_part() -> str:
+def formats_part() -> str:
     return f"{BEGIN.format('formats')}{formats_table()}{END}"
 
 
-def page_part() -> str:
+def settings_part() -> str:
     return f"{BEGIN.format('settings')}{settings_table()}{END}"
 
 
@@ -58,5 +58,5 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    print(readme_part())
-    print(page_part())
+    print(formats_part())
+    print(settings_part())

@@ -112,7 +112,7 @@ def train(
             sentences. None, with ``resume``: the file that the training began with.
         folder: where the checkpoint goes; None keeps the model in memory alone.
         bad_lines, cache: what becomes of lines of a file that cannot be trained on, and where the ids of a large one are kept
-            (docs/PYTHON.md).
+            (docs/TRAINING.md).
         validation: likewise pairs, which are measured after every epoch or every ``validate_every_steps``.
         tokenizer: subwords, instead of the recipe's pipeline: a folder of ``transformer-mb tokenizer train``, a tokenizer.json
             or a SentencePiece .model for both sides; or two vocabularies. vocabulary, target_vocabulary: files of words, in the
@@ -135,7 +135,7 @@ def train(
             model, the first of them saves it (docs/DISTRIBUTED.md).
         shard: each of several processes of torch, or of several devices of JAX, keeps a part of the weights and moments alone.
         options: any field of TransformerConfig but those of the vocabularies, ``num_layers`` and ``num_heads`` for both
-            sides, and any field of TrainingRecipe (docs/PYTHON.md lists them).
+            sides, and any field of TrainingRecipe (docs/TRAINING.md lists them).
     Raises:
         ConfigError, DataError, CheckpointError: naming what was expected and what was got, before any training.
         NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C,

@@ -1,4 +1,4 @@
-"""The tables of docs/PYTHON.md on training, made from the options themselves: ``python -m transformer_mb.training.tables``."""
+"""The tables of docs/TRAINING.md, made from the options themselves: ``python -m transformer_mb.training.tables``."""
 
 from __future__ import annotations
 
