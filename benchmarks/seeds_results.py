@@ -1,0 +1,95 @@
+"""Keep what the matrix of many seeds measured: results/parity_seeds.json and its part of docs/PARITY.md.
+
+    python benchmarks/seeds_results.py build/parity/seeds
+
+The folder is that of ``parity --seeds --out``, or of the test of fifty seeds: a file per run, all of one code.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pages import fill
+
+from transformer_mb.parity.widest import as_markdown, widest
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "parity_seeds.json"
+KEPT = ("row", "case", "dtype", "backend", "limit_by_norm")
+
+
+class Group:
+    """The runs of the same backends: what failed, what came nearest to its limit, and the widest limits."""
+
+    def __init__(self) -> None:
+        self.seeds: list[int] = []
+        self.cells = 0
+        self.failed: list[str] = []
+        self.nearest: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.widest: list[dict[str, Any]] = []
+
+    def add(self, run: dict[str, Any]) -> None:
+        seed = run["settings"]["seed"]
+        self.seeds.append(seed)
+        self.cells += run["cells"]
+        for one in run["results"]:
+            if one["status"] == "failed":
+                words = f"{one['row']}: {one['case']} [{one['dtype']}]: {one['reason']}"
+                self.failed.append(f"seed {seed}, {one['backend']}, {words}")
+        for one in run["closest"]:
+            key = one["backend"], one["row"], one["dtype"]
+            if key not in self.nearest or one["share"] > self.nearest[key]["share"]:
+                self.nearest[key] = {"seed": seed, **one}
+        found = [{"seed": seed, **{name: one[name] for name in KEPT}} for _, one in widest(run["results"])]
+        self.widest = [one for _, one in widest([*self.widest, *found])]
+
+    def to_json(self, backends: tuple[str, ...]) -> dict[str, Any]:
+        nearest = sorted(self.nearest.values(), key=lambda one: -one["share"])
+        return {
+            "backends": list(backends),
+            "seeds": sorted(self.seeds),
+            "cells": self.cells,
+            "failed": self.failed,
+            "closest": nearest,
+            "widest": self.widest,
+        }
+
+
+def gathered(folder: Path) -> dict[str, Any]:
+    groups: dict[tuple[str, ...], Group] = {}
+    codes = set()
+    for path in sorted((folder / "units").glob("*.json")):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        codes.add(run["code"])
+        groups.setdefault(tuple(run["versions"]), Group()).add(run)
+    if len(codes) != 1:
+        sys.exit(f"The runs in {folder} must be of one code, got {len(codes)}.")
+    runs = [group.to_json(backends) for backends, group in sorted(groups.items(), key=lambda item: -len(item[1].seeds))]
+    return {"code": codes.pop(), "runs": runs}
+
+
+def page_part(found: dict[str, Any]) -> str:
+    """The counts, the nearest of all results and the widest limits, as the page shows them."""
+    lines = []
+    for run in found["runs"]:
+        nearest, failed = run["closest"][0], len(run["failed"])
+        what = f"{nearest['backend']}, {nearest['row']}: {nearest['case']} [{nearest['dtype']}]"
+        lines += [
+            f"- {len(run['seeds'])} seeds of {', '.join(run['backends'])}: {run['cells']:,} cells, {failed} failed.",
+            f"  Nearest to its limit: seed {nearest['seed']}, {what}, at {nearest['share']:.3f} of it.",
+            *(f"  - {line}" for line in run["failed"]),
+        ]
+    return "\n".join([*lines, "", *as_markdown([one for run in found["runs"] for one in run["widest"]])]) + "\n"
+
+
+def main(folder: str) -> None:
+    found = gathered(Path(folder))
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    fill(ROOT / "docs" / "PARITY.md", "seeds", page_part(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
