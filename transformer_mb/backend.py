@@ -97,12 +97,12 @@ class Backend(Searches, ABC):
 
     @property
     def hardware(self) -> str | None:
-        """What its maker calls the device; None for a processor."""
+        """The name that its maker gives the device; None for a processor."""
         return None
 
     @abstractmethod
     def make(self, constructor: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """What one of the layer classes, or a class method that makes such, gives: on this device and in this dtype."""
+        """Call a layer class, or a class method that makes a layer: on this device and in this dtype."""
 
     def layer(self, name: str, *arguments: Any, **options: Any) -> Any:
         """A layer of ``interface.LAYERS`` by name, on this device and in this dtype."""

@@ -1,4 +1,4 @@
-"""What a trainer takes a step on."""
+"""The batch that a trainer takes a step on."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ PLAIN_DTYPES = EVERY_DTYPE[:2]
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a backend lives: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports.
+    """The home of a backend: ``module`` defines ``BACKEND``; ``requires`` are the packages that it imports.
 
     ``install`` is the command that installs them; empty: those of this package's extra of the same name. ``dtypes`` are
     those that it must offer on every device; ``fast`` what it can be asked for: of its trainers ``compile``, or ``bf16`` as

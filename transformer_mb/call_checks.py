@@ -124,7 +124,7 @@ def check_max_steps(config: TransformerConfig, max_steps: Any, batch: int, promp
 
 
 def check_prefixes(config: TransformerConfig, prefixes: Any, limits: np.ndarray) -> np.ndarray | None:
-    """What each row's target begins with: ids [B, steps], -1 where there is none; None where no row has any.
+    """Check the forced beginning of each target: ids [B, steps], -1 where there is none; None where no row has any.
 
     Args:
         prefixes: a list of ids for each row, empty where it has none. limits: [B], the most steps of each row.

@@ -218,7 +218,7 @@ def _some(values: np.ndarray, wrong: np.ndarray) -> str:
 
 
 def per_step(valid_lens: Any) -> bool:
-    """Whether they are [B, T], a length for each step, rather than [B]."""
+    """Tell whether lengths are [B, T], one for each step, rather than [B]."""
     shape = getattr(valid_lens, "shape", None)
     return len(as_array("valid_lens", valid_lens).shape if shape is None else shape) > 1
 

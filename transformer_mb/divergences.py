@@ -1,4 +1,4 @@
-"""Where a backend is known to differ and why: the only place that says so. Empty is the aim.
+"""Known differences of backends with their reasons: the only place that says so. Empty is the aim.
 
 Each row is applied as a strict expected failure: what starts to work again fails until its row is gone.
 """

@@ -1,4 +1,4 @@
-"""What ``help`` shows of a backend and of its layers: shapes and options are said once, in ``interface`` and in ``backend``."""
+"""The text that ``help`` shows of a backend and its layers: shapes and options are said once, in ``interface``."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Sites = dict[str, tuple[float, tuple[int, ...]]]
 
 
 def dropout_sites(config: TransformerConfig, batch: int, source_steps: int = 0, target_steps: int = 0) -> Sites:
-    """Every place where a model drops out, by layer path: its rate and the shape of what it drops from.
+    """Return all places where a model drops out, by layer path: the rate and the shape of what it drops from.
 
     Sites whose rate is 0 are left out.
     """

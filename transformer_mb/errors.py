@@ -1,4 +1,4 @@
-"""Every error that a user can cause. Each message names what was expected and what was got."""
+"""Errors that a user can cause. Each message names what was expected and what was got."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ITEM = "\n- "
 
 
 def listed(names: Iterable[str]) -> str:
-    """What an error ends with that lists names which hold commas and spaces themselves: each on a line of its own."""
+    """End an error that lists names which hold commas and spaces themselves: each on a line of its own."""
     return "".join(f"{ITEM}{name}" for name in names)
 
 

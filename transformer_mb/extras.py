@@ -1,4 +1,4 @@
-"""What the optional parts of this package need, as a command that installs it."""
+"""The commands that install the optional parts of this package."""
 
 from __future__ import annotations
 

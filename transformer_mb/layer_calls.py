@@ -1,4 +1,4 @@
-"""What the layers of every backend say to a keyword that is not theirs, and to numbers in the place of layers."""
+"""Answers of all backends' layers to a keyword that is not theirs, and to numbers in the place of layers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .errors import ConfigError
 
 
 class AttentionOptions(TypedDict, total=False):
-    """What MultiHeadAttention hands on; see ``interface.DotProductAttention``."""
+    """The options that MultiHeadAttention hands on; see ``interface.DotProductAttention``."""
 
     mask: Any
     causal: bool
@@ -23,7 +23,7 @@ class AttentionOptions(TypedDict, total=False):
 
 
 class NormOptions(TypedDict, total=False):
-    """What every normalization inside a block or a stack obeys; see ``interface.LayerNorm``."""
+    """The options of all normalizations inside a block or a stack; see ``interface.LayerNorm``."""
 
     norm_eps: float
     norm_kind: str
@@ -48,7 +48,7 @@ class DecoderBlockOptions(BlockOptions, total=False):
 
 
 class EmbeddingOptions(NormOptions, total=False):
-    """How a stack makes vectors of tokens. ``padding_id``: the row that is zero and gets no gradient.
+    """The way from tokens to vectors. ``padding_id``: the row that is zero and gets no gradient.
 
     ``embedding_dropout``: on embeddings with positions; None is the stack's own rate.
     """
@@ -125,7 +125,7 @@ class Chosen:
             raise AttributeError(name) from None
 
     def of(self, declared: type) -> dict[str, Any]:
-        """Those that a part with options of its own takes."""
+        """Select the options that a part with options of its own takes."""
         return {name: self.values[name] for name in declared.__annotations__}
 
     @property

@@ -1,4 +1,4 @@
-"""What all backends do in the same way with their framework's tensors."""
+"""The part of a backend that all have in common, on their framework's tensors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NativeBackend(Backend):
     @staticmethod
     @abstractmethod
     def _named_parameters(module: Any) -> NativeParameters:
-        """Every parameter of a layer by canonical name; none of a plain function."""
+        """Return all parameters of a layer by canonical name; none of a plain function."""
 
     @staticmethod
     @abstractmethod
@@ -73,12 +73,12 @@ class NativeBackend(Backend):
 
     @classmethod
     def is_built_for_gpus(cls) -> bool | None:
-        """Whether what is installed can compute on GPUs at all; None where nobody knows."""
+        """Tell whether what is installed can compute on GPUs at all; None where nobody knows."""
         return None
 
     @classmethod
     def without_gpu(cls) -> str:
-        """Why ``devices`` has no GPU, in words; empty where it has one, or where nobody knows."""
+        """Say why ``devices`` has no GPU; empty where it has one, or where nobody knows."""
         built = cls.is_built_for_gpus()
         return "" if built is None else no_gpu(f"{cls.name} {cls.version()}", cls.devices(), built)
 
@@ -115,7 +115,7 @@ class NativeBackend(Backend):
             return map_leaves(self._numpy, self._call(layer, inputs, options, training))
 
     def _tensors(self, tree: Any) -> Any:
-        """What is one array stays one tensor, as inside a model: a layer may project it once."""
+        """Convert arrays. One array stays one tensor, as inside a model: a layer may project it once."""
         made: dict[int, Any] = {}
 
         def tensor(leaf: Any) -> Any:

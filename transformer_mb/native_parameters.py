@@ -28,7 +28,7 @@ class NativeParameter(ABC):
 
     @property
     def trained(self) -> bool:
-        """Whether a trainer may change it: not where the framework's own flag has frozen it."""
+        """Tell whether a trainer may change a parameter: not where the framework's own flag has frozen it."""
         return True
 
     @property
@@ -42,7 +42,7 @@ class NativeParameter(ABC):
         return np.ascontiguousarray(self.layout(self.to_numpy(tensor)))
 
     def layout(self, array: np.ndarray) -> np.ndarray:
-        """From the canonical layout to the framework's, or back."""
+        """Convert from the canonical layout to the framework's, or back."""
         return array.T if self.transposed else array
 
     def native(self, array: np.ndarray) -> Any:

@@ -1,4 +1,4 @@
-"""What other libraries call the arguments of such layers, and what is said here instead.
+"""Other libraries' names for the arguments of such layers, and ours.
 
 ``layer_calls`` refuses a name of theirs by the row of this table; docs/NAMES.md shows the table.
 """

@@ -1,4 +1,4 @@
-"""Whose model a model is."""
+"""The backend that a model belongs to."""
 
 from __future__ import annotations
 

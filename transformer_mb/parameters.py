@@ -16,7 +16,7 @@ SHOWN = 3  # tensors of each kind that a message names
 
 
 def parameter_shapes(config: TransformerConfig) -> Shapes:
-    """Every stored parameter of a model, by canonical name. Shared and tied tensors appear once.
+    """Return the shapes of all stored parameters of a model, by canonical name; shared and tied tensors appear once.
 
     Linear weights are [out, in], embeddings [rows, D], as in PyTorch.
     """
@@ -131,7 +131,7 @@ def _first(problems: list[str], kind: str) -> list[str]:
 
 
 def not_finite(weights: Mapping[str, np.ndarray]) -> str:
-    """What of the weights is NaN or infinite, in words; empty where all are finite."""
+    """Name the weights that are NaN or infinite; empty where all are finite."""
     wrong = {name: int(bad) for name, array in weights.items() if (bad := array.size - np.isfinite(array).sum())}
     if not wrong:
         return ""

@@ -145,7 +145,7 @@ def chosen_backend(backend: str | Backend | None, device: Any, dtype: Any) -> Ba
 
 
 def decoding_backend(backend: str | Backend | None, device: Any, dtype: Any) -> tuple[Backend, bool]:
-    """As ``chosen_backend``, and whether ``int8`` was asked for, which is float32 with other linear layers."""
+    """Choose a backend as ``chosen_backend`` does, and tell whether ``int8`` was asked for: other linear layers in float32."""
     int8 = dtype == "int8"
     return chosen_backend(backend, device, None if int8 else dtype), int8
 

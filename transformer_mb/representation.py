@@ -1,4 +1,4 @@
-"""What a layer's ``repr`` says of it beside its sub-layers, in every framework whose own layers say such things."""
+"""The text that a layer's ``repr`` shows beside its sub-layers, where the framework's own layers show such text."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def rounded(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _to_upper_bits(single: np.ndarray, dropped: int) -> np.ndarray:
-    """To the nearest, to even at a tie."""
+    """Round to the nearest, to even at a tie."""
     bits = np.ascontiguousarray(single).view(np.uint32)
     place = np.uint32(dropped)
     last = (bits >> place) & np.uint32(1)

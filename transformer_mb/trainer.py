@@ -27,7 +27,7 @@ SLOTS = {"adam": ("m", "v"), "adamw": ("m", "v"), "sgd": ("momentum",)}
 @refusing_unknown_fields
 @dataclass(frozen=True, kw_only=True)
 class TrainerOptions:
-    """How a trainer updates.
+    """The options of a trainer's update.
 
     Args:
         optimizer: ``adam`` (Kingma & Ba 2015, Algorithm 1: epsilon added to the bias-corrected root), ``adamw`` (the same with
@@ -116,7 +116,7 @@ class Trainer(ABC):
             raise ConfigError("A model must have parameters that a trainer may change, got one that is frozen as a whole.")
 
     def _check_unfrozen(self) -> None:
-        """For a trainer that has no moments for what was frozen when it was made."""
+        """Refuse what was frozen when the trainer was made, which has no moments."""
         for name, parameter in self.parameters.items():
             if parameter.trained != (name in self.unfrozen):
                 now = "not frozen" if parameter.trained else "frozen"
@@ -144,7 +144,7 @@ class Trainer(ABC):
 
     @property
     def dropout_seed(self) -> int:
-        """What the framework's own dropout depends on beside the step: the rows of each of several processes drop others."""
+        """The seed of the framework's own dropout: the rows of each of several processes drop others."""
         if self.processes.size == 1:
             return self.options.seed
         named = f"{self.options.seed}/{self.processes.rank}/{self.processes.size}"
@@ -191,7 +191,7 @@ class Trainer(ABC):
         """
 
     def dropout_step(self, part: int) -> int:
-        """What the framework's own dropout depends on beside the seed: a number below 2**31, of each part of a step another."""
+        """The number below 2**31 that the framework's own dropout depends on beside the seed: another per part of a step."""
         return (self.step_count + part * 0x9E3779B1) % 2**31
 
     def _checked(self, batch: Any) -> Batch:

@@ -1,4 +1,4 @@
-"""Every option of a training in words: what ``--help``, ``train --print-config`` and docs/TRAINING.md say of it.
+"""All options of a training in words, as ``--help``, ``train --print-config`` and docs/TRAINING.md show them.
 
 Only names and words, and the defaults of TrainingRecipe. They are not in ``training/``, which imports NumPy: ``--help`` reads
 them, and does without.

@@ -103,7 +103,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def _mean(models: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """In the dtypes of the first."""
+    """Average tensors by name, in the dtypes of the first model."""
     sums: dict[str, np.ndarray] = {}
     dtypes: dict[str, np.dtype[Any]] = {}
     count = 0

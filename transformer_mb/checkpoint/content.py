@@ -1,4 +1,4 @@
-"""What a checkpoint's folder holds, and that its parts belong together."""
+"""The content of a checkpoint's folder, and the checks that its parts belong together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .files import LAST, MODEL, OPTIMIZER, TRAINER, VOCABULARIES, kept_name
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What a folder holds, without any framework.
+    """The content of a folder, without any framework.
 
     ``optimizer`` and ``trainer`` come together or not at all. They go on from ``last``, or from ``weights`` where it is None.
     ``kept``: the weights of some validations, by step. ``saved_with``: what the trainer.json that was read says of all files.
@@ -36,7 +36,7 @@ class Checkpoint:
 
     @property
     def all_weights(self) -> dict[str, Mapping[str, np.ndarray]]:
-        """By the name of the file."""
+        """All sets of weights, by the name of the file."""
         last = {} if self.last is None else {LAST: self.last}
         return {MODEL: self.weights, **last, **{kept_name(step): weights for step, weights in self.kept.items()}}
 

@@ -33,7 +33,7 @@ def kept_name(step: int) -> str:
 
 
 def kept_steps(folder: Path) -> list[int]:
-    """Of which validations the weights are kept in a folder, the first first."""
+    """Return the steps of the validations whose weights a folder keeps, the earliest first."""
     found = (path.name.removeprefix("kept-").removesuffix(".safetensors") for path in folder.glob(KEPT))
     return sorted(int(step) for step in found if step.isdecimal())
 
@@ -47,7 +47,7 @@ def check_folder_name(folder: Any) -> None:
 
 
 def holds_checkpoint(folder: Path) -> bool:
-    """Whether there is a checkpoint of any version, readable or not in its other files."""
+    """Tell whether a folder has a checkpoint of any version, readable or not in its other files."""
     try:
         return read_object(current_folder(folder) / CONFIG).get("format") == FORMAT
     except CheckpointError:
@@ -137,7 +137,7 @@ def config_of(described: dict[str, Any], path: Path) -> TransformerConfig:
 
 
 def _whose(described: dict[str, Any], path: Path) -> str:
-    """What a file of another format seems to be, as the end of a sentence; or ""."""
+    """Say what a file of another format seems to be, as the end of a sentence; or ""."""
     if path.name != CONFIG or "model_type" not in described:
         return ""
     return (
@@ -147,7 +147,7 @@ def _whose(described: dict[str, Any], path: Path) -> str:
 
 
 def write_vocabularies(folder: Path, **vocabularies: Vocabulary | None) -> None:
-    """Those of the sides ``source`` and ``target``, with their tokenizers."""
+    """Write the vocabularies of the sides ``source`` and ``target``, with their tokenizers."""
     for side, vocabulary in vocabularies.items():
         if vocabulary is not None:
             write_text(folder / VOCABULARIES[side], vocabulary.to_json())
@@ -155,13 +155,13 @@ def write_vocabularies(folder: Path, **vocabularies: Vocabulary | None) -> None:
 
 
 def write_tokenizer(folder: Path, side: str, vocabulary: Vocabulary | None) -> None:
-    """That of subwords; other vocabularies have none."""
+    """Write the tokenizer of a vocabulary of subwords; other vocabularies have none."""
     if isinstance(vocabulary, SubwordVocabulary):
         (folder / f"{side}_tokenizer{vocabulary.suffix}").write_bytes(vocabulary.content)
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Of either kind; the tokenizer of subwords lies beside it. Raises CheckpointError."""
+    """Read a vocabulary of words or of subwords, whose tokenizer lies beside it. Raises CheckpointError."""
 
     def tokenizer(suffix: str) -> bytes:
         file = path.with_name(path.name.replace("vocabulary.json", f"tokenizer{suffix}"))

@@ -1,4 +1,4 @@
-"""What ties the files of a checkpoint to each other: each file of tensors says in its metadata what it was saved with.
+"""Digests that tie a checkpoint's files together: each file of tensors names what it was saved with.
 
 ``model.safetensors``, ``last.safetensors`` and ``kept-*.safetensors`` say the configuration that their numbers were made for,
 a digest of each vocabulary, and one of the numbers themselves: safetensors has no checksum; ``optimizer.safetensors`` says
@@ -40,7 +40,7 @@ MODEL_ALONE = f"{RESTORE}, or remove {', '.join(OF_TRAINING[:-1])} and {OF_TRAIN
 
 @dataclass(frozen=True)
 class Ties:
-    """What a file of tensors was saved with, by the name of the other file: fields of the configuration, or a digest."""
+    """The files that a file of tensors was saved with, by name: fields of the configuration, or a digest."""
 
     of: Mapping[str, Any]
 
@@ -51,7 +51,7 @@ class Ties:
 
     @classmethod
     def recorded(cls, metadata: Mapping[str, str], name: str) -> Ties | None:
-        """Of the file called ``name``; None where it says nothing."""
+        """Read the ties of the file called ``name``; None where it records none."""
         if KEY not in metadata:
             return None
         try:
@@ -112,7 +112,7 @@ def check_ties(checkpoint: Checkpoint, metadata: Mapping[str, Mapping[str, str]]
 
 
 def training_digests(checkpoint: Checkpoint, weights: Mapping[str, str]) -> dict[str, str]:
-    """Of all that a resume continues from, by the names of the files; ``weights`` as ``digests_of`` gives them."""
+    """Digest all that a resume continues from, by file name; ``weights`` as ``digests_of`` gives them."""
     return {
         TRAINER: _state_digest(checkpoint),
         OPTIMIZER: digest(checkpoint.optimizer or {}).hex(),
@@ -144,7 +144,7 @@ def _state_digest(checkpoint: Checkpoint) -> str:
 
 
 def digests_of(checkpoint: Checkpoint) -> dict[str, str]:
-    """Of the weights, by the names of their files."""
+    """Digest the weights, by the names of their files."""
     return {name: digest(tensors).hex() for name, tensors in checkpoint.all_weights.items()}
 
 
@@ -154,5 +154,5 @@ def _words(checkpoint: Checkpoint) -> dict[str, str]:
 
 
 def _digest(vocabulary: Vocabulary) -> str:
-    """Of what it says, however its file is laid out."""
+    """Digest the content of a vocabulary, however its file is laid out."""
     return hashlib.sha256(json.dumps(json.loads(vocabulary.to_json()), sort_keys=True).encode()).hexdigest()

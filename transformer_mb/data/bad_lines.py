@@ -1,4 +1,4 @@
-"""What is wrong with lines of a corpus: found, counted, and left out or refused."""
+"""Bad lines of a corpus: found, counted, and left out or refused."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BadLines:
     def accepts(
         self, texts: Sequence[str], names: Sequence[str], number: int, refused: Sequence[str] = ("nul", "long")
     ) -> bool:
-        """Whether line ``number``, from 1, is to be used: its texts stand in the files ``names``. Raises DataError."""
+        """Tell whether line ``number``, from 1, is to be used: its texts stand in the files ``names``. Raises DataError."""
         found = dict(zip(map(_kind, texts), names, strict=True))
         for kind in refused:
             if kind in found:
@@ -77,7 +77,7 @@ def described(counts: Mapping[str, int], action: str) -> Iterator[str]:
 
 
 def _kind(text: str) -> str | None:
-    """What is wrong with a text, if anything."""
+    """Name the fault of a text, if it has one."""
     control = not text.isprintable() and CONTROL.search(text)
     if control and "\0" in text:
         return "nul"

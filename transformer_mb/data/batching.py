@@ -143,7 +143,7 @@ class Batches:
         return sorted(set(zip(np.diff(self._ends, prepend=0).tolist(), self._padded.tolist(), strict=True)))
 
     def order(self, epoch: int) -> list[np.ndarray]:
-        """Which pairs each batch of an epoch holds."""
+        """Return the pairs that each batch of an epoch holds."""
         pairs, places = self._order(epoch)
         return [self._rows(pairs, place) for place in places]
 

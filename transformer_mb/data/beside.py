@@ -31,7 +31,7 @@ def lines_beside(path: Path, pairs: Pairs, data: Path, num_examples: int | None 
 
 
 def count_lines(path: Path) -> int:
-    """Without empty ones at the end, which are no lines of a file of pairs."""
+    """Count lines, without empty ones at the end, which are no lines of a file of pairs."""
     counted = 0
     for number, line in lines_of(path, BadLines("drop")):
         if line is None or line.strip():

@@ -38,7 +38,7 @@ NO_SENTENCES: dict[str, Callable[[str], object]] = {
 
 
 class UnusableFile(DataError):
-    """What is wrong with a file as a whole, so that no line of it may be dropped instead."""
+    """A fault of a file as a whole, so that no line of it may be dropped instead."""
 
 
 def check_columns(columns: Sequence[int] | None) -> tuple[int, int] | None:
@@ -53,7 +53,7 @@ def check_columns(columns: Sequence[int] | None) -> tuple[int, int] | None:
 
 
 def is_header(pair: tuple[str, str]) -> bool:
-    """Whether a first line names its columns."""
+    """Tell whether a first line names its columns."""
     first, second = (side.strip().lower() for side in pair)
     return first != second and first in HEADERS and second in HEADERS
 
@@ -141,7 +141,7 @@ class Columns:
                 )
 
     def _held(self, place: int) -> str | None:
-        """What a column holds in the place of sentences; its first line may be its name."""
+        """Name what a column holds in the place of sentences; its first line may be its name."""
         cells, wide = [row[place] for row in self._rows], max(self._widths) > 2
         if len(cells) >= (3 if wide else 10) and len(cells[0].split()) == 1:
             del cells[0]

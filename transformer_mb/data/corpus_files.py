@@ -135,7 +135,7 @@ class _Hashed(RawIOBase):
 
 
 def _unpacked(path: Path) -> int:
-    """How many bytes of text a gzip file says that it has, modulo 4 GiB."""
+    """Return the number of bytes that a gzip file says it unpacks to, modulo 4 GiB."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 4))
         return int.from_bytes(file.read(4), "little")

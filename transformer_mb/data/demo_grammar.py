@@ -72,7 +72,7 @@ class Phrase(NamedTuple):
 
 
 class Complement(NamedTuple):
-    """What follows the verb; ``clitic`` is the object pronoun that French puts before it."""
+    """The words after the verb; ``clitic`` is the object pronoun that French puts before it."""
 
     english: str
     french: str

@@ -87,7 +87,7 @@ def check_limits(**limits: int | None) -> None:
 
 
 def batch_plan(widths: np.ndarray, batch_size: int | None, batch_tokens: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Where sentences in the order of their widths are parted into batches: the end of each batch, and its width.
+    """Split sentences in the order of their widths into batches: the end of each batch, and its width.
 
     A batch has ``batch_size`` rows, or as many as keep rows x width at ``batch_tokens``, so that the rows follow from the
     width and shapes stay few. The last of a width that do not fill a batch go into the next width's: one batch at most is

@@ -56,7 +56,7 @@ def _checked(number: int, line: Any) -> Pair:
 
 
 def _usable(lines: Iterable[Numbered], names: tuple[str, str], bad_lines: BadLines) -> Iterator[tuple[int, Pair]]:
-    """Those that can be trained on, the others being counted or refused; None is a line that has been counted before."""
+    """Yield the pairs that can be trained on; others are counted or refused. None is a line that has been counted before."""
     for number, pair in lines:
         if pair is None:
             continue
@@ -109,7 +109,7 @@ def read_pairs(
 
 
 def iterate_pairs(path: Path, target_path: Path | None = None, **how: Any) -> Iterator[Pair]:
-    """What ``read_pairs`` gives, one pair at a time; ``bad_lines`` counts. A file of any size needs no memory."""
+    """Yield what ``read_pairs`` returns, one pair at a time; ``bad_lines`` counts. A file of any size needs no memory."""
     return (pair for _, pair in numbered_pairs(path, target_path, **how))
 
 
@@ -245,7 +245,7 @@ def each_parallel_pair(path: Path, target_path: Path) -> Iterator[Pair]:
 def each_pair(
     lines: Iterable[tuple[int, str]], name: str, columns: Sequence[int] | None = None, found: BadLines | None = None
 ) -> Iterator[Pair]:
-    """Of numbered lines SOURCE TAB TARGET, none left out; raises DataError at one without a tab, empty ones too."""
+    """Yield numbered lines SOURCE TAB TARGET, none left out; raises DataError at one without a tab, empty ones too."""
     of_columns = Columns(name, check_columns(columns), found or BadLines())
     for number, line in lines:
         try:

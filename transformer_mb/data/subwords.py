@@ -76,7 +76,7 @@ class SubwordVocabulary(Vocabulary):
 
     @property
     def suffix(self) -> str:
-        """How the name of the tokenizer's file ends."""
+        """The end of the name of the tokenizer's file."""
         return SUFFIXES[self.kind][0]
 
     def normalized(self, text: str) -> str:
@@ -151,7 +151,7 @@ def read_tokenizers_of(path: str | PathLike[str]) -> tuple[SubwordVocabulary, Su
 
 
 def _is_of_words(content: bytes) -> bool:
-    """Whether it is what a checkpoint holds of a vocabulary of words."""
+    """Tell whether a file is a checkpoint's vocabulary of words."""
     try:
         return read_fields(content.decode())["pipeline"] not in SUFFIXES
     except (DataError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Whether the two sides of a corpus have been exchanged, as vocabularies show: nothing else knows which language is which."""
+"""Finds out from vocabularies whether the two sides of a corpus have been exchanged: nothing else knows the languages."""
 
 from __future__ import annotations
 

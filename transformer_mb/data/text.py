@@ -1,4 +1,4 @@
-"""From text to tokens and back: a few named pipelines, so that a checkpoint can say which one its model learned with."""
+"""Named pipelines from text to tokens and back, so that a checkpoint can say which one its model learned with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE_LAYOUT = str.maketrans("\t\n\r", "   ")
 
 @dataclass(frozen=True)
 class TextPipeline:
-    """How text becomes tokens, and tokens text that encodes to them again; ``name`` is what a checkpoint stores."""
+    """A way from text to tokens, and from tokens to text that encodes to them again; checkpoints store ``name``."""
 
     name: str
     description: str

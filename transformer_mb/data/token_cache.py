@@ -38,7 +38,7 @@ Vocabularies = tuple[Vocabulary, Vocabulary]
 
 
 class TokenCache:
-    """What is cached of one corpus in a folder, which is made."""
+    """The cached ids of one corpus in a folder, which is made."""
 
     def __init__(self, folder: Path, files: CorpusFiles):
         for path in files.paths:
@@ -56,7 +56,7 @@ class TokenCache:
             raise ConfigError(f"The cache {folder} {words}, got the mode {stat.S_IMODE(mode):04o}: chmod o-w {folder}.")
 
     def vocabularies(self, rule: Sequence[Any], make: Callable[[], Vocabularies]) -> Vocabularies:
-        """Those of words that were counted before by the same ``rule``, else those that are made now."""
+        """Return the words that were counted before by the same ``rule``, else those that are counted now."""
         path = self.folder / f"{self._name('vocabularies', *rule)}.json"
         with self._alone():
             with suppress(OSError, ValueError, KeyError, TypeError, RecursionError, DataError):
@@ -149,7 +149,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def _digests(entry: Path) -> dict[str, str]:
-    """Of the files of ids by name; raises OSError."""
+    """Digest the files of ids by name; raises OSError."""
     found = {}
     for path in (path for side in SIDES for path in _paths(entry, side)):
         with open_regular(path) as file:
@@ -162,7 +162,7 @@ def _with_digest(content: Any) -> str:
 
 
 def _content(path: Path) -> Any:
-    """What ``_with_digest`` wrote; raises ValueError, KeyError or TypeError for anything else, and OSError."""
+    """Read what ``_with_digest`` wrote; raises ValueError, KeyError or TypeError for anything else, and OSError."""
     if path.stat().st_mode & stat.S_IWOTH:
         raise ValueError(f"{path} may be written to by everyone")
     held = json.loads(read_regular_text(path, "vocabulary"))

@@ -68,7 +68,7 @@ class _Tokens:
         return self._entries is None or name in self._entries
 
     def add(self, name: str) -> bool:
-        """As a token that no text contains."""
+        """Add a token that no text contains."""
         if not self.may_add(name):
             return False
         self.ids[name] = len(self.ids)
@@ -78,7 +78,7 @@ class _Tokens:
 
 
 def _word_unknown(model: dict[str, Any], tokens: _Tokens, all_bytes: bool) -> bool:
-    """Without such a token characters would be swallowed (BPE), or refused one by one."""
+    """Return the unknown token: without one, characters would be swallowed (BPE), or refused one by one."""
     name = model.get("unk_token")
     if (name is None and all_bytes) or not isinstance(name, str | None):
         return False
@@ -110,7 +110,7 @@ def _unigram_unknown(model: dict[str, Any], tokens: _Tokens) -> bool:
 
 
 def _takes_all_bytes(fields: dict[str, Any], alphabet: Sequence[str]) -> bool:
-    """Whether there is a token for each byte, so that nothing is unknown."""
+    """Tell whether there is a token for each byte, so that nothing is unknown."""
     vocabulary = fields["model"]["vocab"]
     if fields["model"].get("byte_fallback") and vocabulary.keys() >= OF_BYTES:
         return True

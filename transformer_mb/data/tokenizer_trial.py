@@ -66,5 +66,5 @@ def check_reading(library: str, content: bytes) -> None:
 
 
 def trust(content: bytes) -> None:
-    """Of a file that this process has made itself."""
+    """Trust a file that this process has made itself."""
     _read.add(hashlib.sha256(content).digest())

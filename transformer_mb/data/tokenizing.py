@@ -30,7 +30,7 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True)
 class TokenizedCounts:
-    """What is known of a corpus after it was tokenized.
+    """The counts of a corpus after it was tokenized.
 
     Attributes:
         pairs: of text; digest: SHA-256 of their text, by which a resumed training knows its corpus.

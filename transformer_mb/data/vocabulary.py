@@ -51,7 +51,7 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], min_freq: int = 1, pipeline: str = "words") -> Vocabulary:
-        """As ``from_tokens``; ``counts``: how often each token occurs, in the order in which they first appear."""
+        """Make a vocabulary as ``from_tokens`` does; ``counts``: how often each token occurs, in the order of first use."""
         frequent = [token for token, count in counts.items() if count >= min_freq and token not in SPECIAL_TOKENS.values()]
         frequent.sort(key=counts.__getitem__, reverse=True)
         return cls([*SPECIAL_TOKENS.values(), *frequent], pipeline)
@@ -108,7 +108,7 @@ class Vocabulary:
         return self.pipeline.detokenize(self.tokens(number for number in ids if number not in silent))
 
     def to_json(self) -> str:
-        """What ``source_vocabulary.json`` and ``target_vocabulary.json`` of a checkpoint hold."""
+        """The content of ``source_vocabulary.json`` and ``target_vocabulary.json`` in a checkpoint."""
         return json.dumps(self._fields(), ensure_ascii=False, indent=0)
 
     @classmethod
@@ -142,7 +142,7 @@ LONGEST_GOT = 100  # characters that a message shows of what came
 
 
 def read_fields(text: str, *more: str) -> dict[str, Any]:
-    """What a vocabulary's JSON holds, with fields of type str beside the usual ones."""
+    """Read a vocabulary's JSON, with fields of type str beside the usual ones."""
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -59,7 +59,7 @@ def read_vocabulary_file(path: str | PathLike[str], pipeline: str) -> Vocabulary
 
 
 def read_vocabulary_files(data: Mapping[str, Any], pipeline: str) -> Vocabularies | None:
-    """Those that ``[data]`` names: ``vocabulary`` for both sides, or for the source beside a ``target_vocabulary``."""
+    """Read the files that ``[data]`` names: ``vocabulary`` for both sides, or beside a ``target_vocabulary``."""
     source, target = data.get("vocabulary"), data.get("target_vocabulary")
     if source is None and target is None:
         return None
@@ -72,7 +72,7 @@ def read_vocabulary_files(data: Mapping[str, Any], pipeline: str) -> Vocabularie
 
 
 def _token(line: str) -> str:
-    """What stands before a count; a line of one space is the token of a space among characters."""
+    """Return the token before a count; a line of one space is the token of a space among characters."""
     token, _, count = line.rpartition("\t" if "\t" in line else " ")
     return token if token and COUNT.fullmatch(count) else line if line == " " else line.strip("\r\n")
 

@@ -1,4 +1,4 @@
-"""How the processes of a training find one another: rank 0 listens, the others come, and nobody waits past the time there is.
+"""The meeting of a training's processes: rank 0 listens, the others come, and nobody waits past the time there is.
 
 Anything may find an open port. What does not say at once that it is a rank is sent away, however many or slow such callers are.
 """
@@ -28,7 +28,7 @@ PAUSE = 0.1  # between two attempts to reach rank 0
 
 
 def accept(place: Place) -> dict[int, socket.socket]:
-    """For rank 0: a connection to each other rank, once all are there. Raises DistributedError, naming who did not come."""
+    """Accept, on rank 0, a connection from each other rank. Raises DistributedError, naming who did not come."""
     end = monotonic() + place.timeout
     with _listen(place, end) as server, _Door(place, server) as door:
         while len(door.known) < place.size - 1:
@@ -50,7 +50,7 @@ def accept(place: Place) -> dict[int, socket.socket]:
 
 
 def connect(place: Place) -> socket.socket:
-    """For all other ranks: a connection to rank 0, once all are there. Raises DistributedError."""
+    """Connect, on all other ranks, to rank 0, once all are there. Raises DistributedError."""
     end = monotonic() + place.timeout
     while True:
         try:
@@ -88,7 +88,7 @@ def exactly(peer: socket.socket, count: int, end: float = inf) -> bytearray:
 
 
 def addresses(place: Place, end: float) -> list[str]:
-    """What the name of rank 0's machine stands for. Raises OSError where no name server tells it in time.
+    """Resolve the name of rank 0's machine. Raises OSError where no name server tells it in time.
 
     A thread asks, for the system may wait longer than there is time.
     """
@@ -133,7 +133,7 @@ class _Door:
         self.selector.close()
 
     def handed_over(self) -> dict[int, socket.socket]:
-        """By rank, in their order; they are the caller's from here on."""
+        """Return the connections by rank, in their order; they are the caller's from here on."""
         peers, self.known = dict(sorted(self.known.items())), {}
         return peers
 
@@ -209,7 +209,7 @@ def _listen(place: Place, end: float) -> socket.socket:
 
 
 def _own_addresses(place: Place, end: float) -> list[str]:
-    """Of rank 0's machine, whose name may become known while a cluster starts."""
+    """Resolve rank 0's own machine, whose name may become known while a cluster starts."""
     while True:
         try:
             return addresses(place, end)
@@ -223,7 +223,7 @@ def _own_addresses(place: Place, end: float) -> list[str]:
 
 
 def _is_rank_0(peer: socket.socket, place: Place, end: float) -> bool:
-    """Whether it answers as rank 0 does; the connection is closed where it does not."""
+    """Tell whether the other side answers as rank 0 does; the connection is closed where it does not."""
     answer = bytearray()
     try:
         peer.sendall(HELLO.pack(MARK, place.rank, place.size))

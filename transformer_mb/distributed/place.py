@@ -1,4 +1,4 @@
-"""Which of several processes this is, as whoever started it says in the environment."""
+"""The rank and the number of processes, as whoever started this one says in the environment."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Place:
 
     @classmethod
     def of_one(cls) -> Place:
-        """Of a process that is alone."""
+        """Return the place of a process that is alone."""
         return cls(rank=0, size=1, address="", port=0)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Place:
-        """As torchrun, Slurm, Open MPI or Paddle's launcher say; raises DistributedError for what is missing or no number."""
+        """Read what torchrun, Slurm, Open MPI or Paddle's launcher set; raises DistributedError for a missing number."""
         given = os.environ if environment is None else environment
         row = next((row for row in VARIABLES.values() if row[0] in given and row[1] in given), None)
         if row is None:

@@ -30,11 +30,11 @@ class Processes(ABC):
 
     @property
     def lost(self) -> str:
-        """Which other process is known to have ended, in words; empty where none is."""
+        """Name the other process that is known to have ended; empty where none is."""
         return ""
 
     def blamed(self, error: Exception) -> str:
-        """Which other process the framework itself says has caused its error, in words; empty where it says nothing of one."""
+        """Name the other process that the framework itself blames for its error; empty where it blames none."""
         return ""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Processes(ABC):
 
     @abstractmethod
     def leave(self, lost: bool = False) -> None:
-        """From here on the end of another process is no news: this one ends too; soon, where it has ``lost`` another."""
+        """Take the end of another process for no news from here on: this one ends too; soon, where it has ``lost`` another."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What one of several processes computes of a step.
+"""One process's part of a training step.
 
 Every process has the whole batch, since its order is a function of the seed and the epoch, and takes its rows. A gradient is
 a sum over tokens divided by one number; so the processes' gradients are summed, each weighed by its own divisor over the
@@ -53,7 +53,7 @@ def share(
 
 
 def divisor(batches: Sequence[Batch], normalization: str) -> int:
-    """What MaskedSoftmaxCELoss divides by, of batches as one: the largest width, or the number of target tokens and never 0."""
+    """Return the divisor of MaskedSoftmaxCELoss for batches as one: the largest width, or the target tokens and never 0."""
     if normalization == "steps":
         return sorted(batch.target_out.shape[1] for batch in batches)[-1]
     return sum(batch.num_tokens for batch in batches) or 1

@@ -47,7 +47,7 @@ def draw_losses(path: Path | None, losses: Sequence[float], normalization: str, 
 
 
 class Divergence(Protocol):
-    """By step: a run's relative difference of the loss, and how far the reference's own perturbed runs stray."""
+    """Two figures by step: a run's relative difference of the loss, and how far the reference's perturbed runs stray."""
 
     @property
     def divergence(self) -> np.ndarray: ...

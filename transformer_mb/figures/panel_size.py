@@ -1,4 +1,4 @@
-"""How large the panels of an attention figure are, so that the whole can be read and has a bounded size."""
+"""The size of an attention figure's panels, so that the whole can be read and is bounded."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PanelSize:
         return max(SMALLEST, self.width_of_cell * len(kind.keys)) + GAP
 
     def height(self, kind: Attention) -> float:
-        """Of all panels of a kind with their labels."""
+        """The height of all panels of a kind with their labels."""
         rows = 1 if self.averaged else len(kind.layers)
         longest = max(len(label) for label in self.labels(kind.keys, 1).values())
         panel = max(SMALLEST, self.height_of_cell * len(kind.queries)) + GAP + 0.1 + 0.075 * longest

@@ -11,7 +11,7 @@ from ..inference.translation import Translator
 
 
 class SentenceAttention(NamedTuple):
-    """What looked where in one sentence and its translation.
+    """The attention of one sentence and its translation.
 
     source: tokens as they were typed, then <eos>; those that the vocabulary lacks were <unk> to the model. target: likewise,
     without <eos> where the translation fills all of the model's positions. inputs: what the decoder read, the start token

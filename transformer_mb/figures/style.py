@@ -1,4 +1,4 @@
-"""What all figures share: matplotlib itself, fonts for every alphabet, and text that is drawn as it is."""
+"""The style of all figures: matplotlib itself, fonts for every alphabet, and text that is drawn as it is."""
 
 from __future__ import annotations
 

@@ -9,5 +9,5 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")  # https://..., s3://...
 
 
 def is_address(path: Any) -> bool:
-    """Whether it is one of another machine's, such as ``https://example.org/a.tsv``; a drive's letter is none."""
+    """Tell whether a name is another machine's, such as ``https://example.org/a.tsv``; a drive's letter is none."""
     return ADDRESS.match(str(path)) is not None

@@ -1,4 +1,4 @@
-"""What ties files to each other that belong to one model: a digest of its tensors."""
+"""A digest of tensors, which ties the files of one model to each other."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _acquire(path: Path, place: Path, wait: Wait, held: list[int]) -> None:
 
 
 def _attempt(path: Path, held: list[int]) -> tuple[str, bool]:
-    """Without waiting: add the descriptor to ``held``, or say who has the lock, and whether that one is stopped."""
+    """Try without waiting: add the descriptor to ``held``, or say who has the lock, and whether that one is stopped."""
     while (descriptor := _opened(path)) is not None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,7 +105,7 @@ def _sign(descriptor: int) -> None:
 
 
 def _holder(descriptor: int) -> tuple[str, bool]:
-    """Which process it is, in words, as far as it is known; and whether it is stopped."""
+    """Name the process that holds a lock, as far as it is known, and tell whether it is stopped."""
     try:
         pid, host = os.pread(descriptor, 400, 0).decode().split()
         process = Path(f"/proc/{int(pid)}")

@@ -10,13 +10,13 @@ PREFIX = ".transformer_mb."
 
 
 def stage_name() -> str:
-    """Of a folder for unfinished files; no two are alike."""
+    """Name a folder for unfinished files; no two are alike."""
     word = secrets.token_hex(4)
     return f"{PREFIX}{word}-{_checksum(word)}"
 
 
 def is_stage(name: str) -> bool:
-    """Whether ``stage_name`` may have given it: a user's ``.transformer_mb.backup`` is none."""
+    """Tell whether ``stage_name`` may have given a name: a user's ``.transformer_mb.backup`` is none."""
     word, dash, checksum = name.removeprefix(PREFIX).partition("-")
     return name.startswith(PREFIX) and bool(dash) and checksum == _checksum(word)
 

@@ -63,7 +63,7 @@ def is_pipe(path: Path | str) -> bool:
 
 
 def _has_writer(descriptor: int) -> bool:
-    """Of a pipe in which nothing lies: without a writer it is at its end. A byte that comes this moment counts as too late."""
+    """Tell whether an empty pipe has a writer: without one it is at its end. A byte that comes this moment is too late."""
     try:
         os.read(descriptor, 1)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Where unfinished files lie: a hidden folder beside the place they are meant for, which nobody else touches."""
+"""Hidden folders for unfinished files, beside the place they are meant for, which nobody else touches."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Without waiting. Some network file systems lock no folders, and there nothing is removed."""
+    """Lock a folder without waiting. Some network file systems lock no folders, and there nothing is removed."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -87,7 +87,7 @@ def finish(new: Path, old: Path) -> None:
 
 
 def _mode_of_a_new_file(beside: Path) -> int:
-    """As the umask says, which cannot be read without changing it for all threads."""
+    """Return the mode that the umask gives, which cannot be read without changing it for all threads."""
     probe = beside.with_name(f"{PREFIX}mode")
     descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:

@@ -47,12 +47,12 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mappi
 
 
 def dense(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """As the library must have them: it writes memory as it lies, a transposed view in the wrong order."""
+    """Copy an array as the library must have it: it writes memory as it lies, a transposed view in the wrong order."""
     return {name: np.asarray(array, array.dtype.newbyteorder("="), order="C") for name, array in tensors.items()}
 
 
 def read_tensors(path: Path, whole_numbers: Container[str] = ()) -> dict[str, np.ndarray]:
-    """Every array of the file: see ``read_numbers``."""
+    """Read the arrays of a file: see ``read_numbers``."""
     return read_numbers(path, whole_numbers).arrays
 
 

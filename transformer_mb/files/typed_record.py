@@ -23,7 +23,7 @@ SHOWN = 60  # characters of a value that is told
 
 
 def loaded(text: str | bytes | bytearray) -> Any:
-    """What JSON says; raises ValueError, also for what is nested too deeply for any reader."""
+    """Parse JSON; raises ValueError, also for what is nested too deeply for any reader."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -50,7 +50,7 @@ def check_record(kind: type, given: Any, what: str, others: bool = False) -> Non
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value that JSON gave is of a type, as annotations write it. A number is finite, and true is none."""
+    """Tell whether a value from JSON is of a type, as annotations write it. A number is finite, and true is none."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -81,7 +81,7 @@ def described(hint: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """As JSON has it, and no longer than can be read."""
+    """Show a value as JSON has it, and no longer than can be read."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except RecursionError:

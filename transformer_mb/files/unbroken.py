@@ -1,4 +1,4 @@
-"""What a signal must not leave half: Ctrl-C, SIGTERM and SIGHUP wait until it is done, or it is taken back."""
+"""Work that a signal must not leave half: Ctrl-C, SIGTERM and SIGHUP wait until it is done, or it is taken back."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Wait:
         self._start, self._said = monotonic(), False
 
     def is_over(self, what: str) -> bool:
-        """Whether the limit has passed; ``what`` is waited for, as in ``Waiting for WHAT``."""
+        """Tell whether the limit has passed; ``what`` is waited for, as in ``Waiting for WHAT``."""
         waited = monotonic() - self._start
         if SAID_AFTER <= waited < self.limit and not self._said:
             self._said = True

@@ -60,7 +60,7 @@ def part_of(path: Path, others: Iterable[Path | str | None]) -> Path | None:
 
 
 def is_new_file(path: Path) -> bool:
-    """Whether a file may come there and nothing is lost: there is none, or an empty one, such as ``mktemp`` makes."""
+    """Tell whether a file may come there and nothing is lost: there is none, or an empty one, such as ``mktemp`` makes."""
     return not os.path.lexists(path) or (path.is_file() and not path.stat().st_size)
 
 
@@ -95,12 +95,12 @@ def check_writable(path: Path | None) -> None:
 
 
 def is_special(path: Path) -> bool:
-    """Whether something is there, or where a link leads, that is neither a file nor a folder."""
+    """Tell whether something is there, or where a link leads, that is neither a file nor a folder."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a name such as /dev/stdout or /dev/fd/3 stands for what is open already, be it a file."""
+    """Tell whether a name such as /dev/stdout or /dev/fd/3 stands for what is open already, be it a file."""
     return path.is_symlink() and path.absolute().parts[1] in ("dev", "proc")
 
 

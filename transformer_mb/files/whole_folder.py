@@ -107,7 +107,7 @@ def recover(folder: Path, ours: Collection[str]) -> None:
 
 
 def current_folder(folder: Path) -> Path:
-    """Where the content is: ``folder``, or the sibling that two interrupted renames have left it in."""
+    """Find the content: ``folder``, or the sibling that two interrupted renames have left it in."""
     previous = siblings(folder.resolve()).previous
     return previous if not folder.exists() and previous.exists() else folder
 

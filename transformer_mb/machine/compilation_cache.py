@@ -1,4 +1,4 @@
-"""Where compiled programs are kept for later processes: in the user's cache folder."""
+"""The folder in the user's cache where compiled programs are kept for later processes."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def compilation_cache(framework: str) -> Path | None:
 
 
 def _user_caches() -> Path:
-    """As the XDG base directory specification has it, which ignores a relative path."""
+    """Return the folder of the XDG base directory specification, which ignores a relative path."""
     said = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return said if said.is_absolute() else Path.home() / ".cache"
 
 
 def _processor() -> str:
-    """Of all processors that can run each other's programs: a home may be shared between machines.
+    """Name all processors that can run each other's programs: a home may be shared between machines.
 
     What a program was compiled for may be an illegal instruction elsewhere, and a framework's own key may leave it out.
     """

@@ -1,4 +1,4 @@
-"""Why a framework lists no GPU."""
+"""The reason why a framework lists no GPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "JAX_PLATFORMS")
 
 
 def no_gpu(framework: str, devices: Iterable[str], built: bool) -> str:
-    """In words; empty where there is one.
+    """Say why there is no GPU; empty where there is one.
 
     Args:
         framework: its name and version. devices: what it lists. built: whether what is installed can compute on GPUs at all.

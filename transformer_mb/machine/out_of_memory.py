@@ -1,4 +1,4 @@
-"""What frameworks raise where memory runs out: each has a class and words of its own, here they are one sentence."""
+"""One sentence for what frameworks raise where memory runs out, each with a class and words of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WORDS = r"out of memory|can't allocate memory|OOM when allocating|\(ResourceExha
 
 
 def without_memory(error: BaseException) -> str | None:
-    """Why an error is one of memory that could not be had, as one sentence; None for any other error."""
+    """Say in a sentence that an error is one of memory that could not be had; None for any other error."""
     if re.search(WORDS, str(error), re.IGNORECASE) is None and not isinstance(error, MemoryError):
         return None
     # The sentence that says it, and the one behind it if that says how much; the others are places and advice.

@@ -1,4 +1,4 @@
-"""What the processor can do, and what the matrix libraries of NumPy and of Paddle have to be told of it."""
+"""The processor's abilities, and what the matrix libraries of NumPy and of Paddle have to be told of it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _line(description: Path, *names: str) -> str:
 
 
 def is_of_another_maker(description: Path = DESCRIPTION) -> bool:
-    """Whether Intel, for whose processors MKL is written, is not the maker; False where nobody says."""
+    """Tell whether Intel, for whose processors MKL is written, is not the maker; False where nobody says."""
     return _line(description, "vendor_id").endswith(OTHER_MAKERS)
 
 
@@ -67,7 +67,7 @@ def tell_mkl(description: Path = DESCRIPTION) -> None:
 
 
 def slowed_down(*formats: str, description: Path = DESCRIPTION) -> str | None:
-    """What to tell who asks for products in one of these formats on this processor; None where it has instructions for them.
+    """Warn who asks for products in one of these formats on this processor; None where it has instructions for them.
 
     Nothing is measured, and nothing is said where the system lists no instructions.
     """

@@ -61,7 +61,7 @@ class Backward:
 
     @classmethod
     def of(cls, asked: Request, forward: Request) -> Backward | None:
-        """For the model request that bisection has made of what was ``asked``; None where that has no loss."""
+        """Make the backward pass of the model request that bisection made of ``asked``; None where that has no loss."""
         if "target_out" not in under("batch", forward.arrays):
             return None
         options = TrainerOptions(**asked.spec["options"]) if "options" in asked.spec else None
@@ -71,7 +71,7 @@ class Backward:
         return cls(forward, loss)
 
     def run(self) -> list[Sublayer]:
-        """Every sublayer in the order of the backward pass; a block follows what is inside it."""
+        """Examine all sublayers in the order of the backward pass; a block follows what is inside it."""
         config, batch = TransformerConfig.from_dict(dict(self.request.spec["config"])), under("batch", self.request.arrays)
         walk(config, batch, self._forward)
         if config.tie_output:  # the table is the embedding's: the gradient passes through, and is compared nowhere
@@ -154,7 +154,7 @@ def examine_backward(backward: Backward, ask: Ask) -> tuple[str | None, list[str
 
 
 def _worst(got: Arrays, expected: Arrays) -> str:
-    """Which gradient is furthest off; nothing where they cannot be compared."""
+    """Return the gradient that is furthest off; nothing where they cannot be compared."""
     ours, theirs = under("gradient", got), under("gradient", expected)
     if any(name not in ours or ours[name].shape != value.shape for name, value in theirs.items()):
         return ""

@@ -1,4 +1,4 @@
-"""Where a failed model first differs: every sublayer by itself, fed what the reference fed its own, and as it inherits.
+"""Finds where a failed model first differs: each sublayer is fed what the reference fed its own, and what it inherits.
 
 Forward first; where that is right, backward: see backward.py.
 """
@@ -33,7 +33,7 @@ BISECTED = ("model", "step", "decode", "cached")
 
 
 def can_bisect(experiment: Any) -> bool:
-    """Whether an experiment runs a whole model on one batch."""
+    """Tell whether an experiment runs a whole model on one batch."""
     return (
         experiment.dtype in PLAIN_DTYPES
         and getattr(experiment, "request", None) is not None
@@ -55,7 +55,7 @@ class Node:
 
 
 def bisect(experiment: Any, ask: Ask, dump: Path | None = None, rows: Iterable[str] | None = None) -> tuple[str, str]:
-    """What differs first in a failed model, in a few words, and all its sublayers as text.
+    """Name what differs first in a failed model, and show all its sublayers as text.
 
     Args:
         dump: inputs and outputs of every sublayer go there as safetensors.
@@ -101,7 +101,7 @@ def _forward(request: Request) -> Request:
 
 
 def examine(request: Request, ask: Ask, dump: Path | None, failed: Request) -> list[Node]:
-    """Every sublayer in the order of the forward pass, each also in the other ways in which the ``failed`` request ran it."""
+    """Examine all sublayers in the order of the forward pass, each also in the other ways of the ``failed`` request."""
     config, batch = TransformerConfig.from_dict(dict(request.spec["config"])), under("batch", request.arrays)
     asked: list[Request] = []
     outputs: list[np.ndarray] = []

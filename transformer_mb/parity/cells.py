@@ -15,7 +15,7 @@ Ask = Callable[[Request], Mapping[str, np.ndarray]]
 
 
 class Cell(NamedTuple):
-    """What is asked of every backend that has the dtype."""
+    """One question to all backends that have the dtype."""
 
     row: str
     case: str
@@ -55,7 +55,7 @@ class Result:
 
     @property
     def share(self) -> float | None:
-        """How much of its limit the error takes; None where one of them is not there or is not finite."""
+        """The error divided by its limit; None where one of them is not there or is not finite."""
         if self.error is None or not self.limit or not np.isfinite([self.error, self.limit]).all():
             return None
         return self.error / self.limit
@@ -63,7 +63,7 @@ class Result:
 
 @dataclass(frozen=True)
 class ControlResult:
-    """Whether a negative control was caught in one backend; ``reason`` is what the verdict said of it."""
+    """The fate of a negative control in one backend: caught or not; ``reason`` is what the verdict said of it."""
 
     control: str
     row: str

@@ -1,4 +1,4 @@
-"""How near results come to their limits: what passes by little today fails on another processor tomorrow."""
+"""The results that come nearest to their limits: what passes by little today fails on another processor tomorrow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .cells import Result
 
 
 def closest(results: Iterable[Result]) -> list[Result]:
-    """Of each backend, row and dtype the measured result that takes most of its limit, the nearest first."""
+    """Return per backend, row and dtype the measured result that takes most of its limit, the nearest first."""
     nearest: dict[tuple[str, str, str], Result] = {}
     for result in results:
         key = result.backend, result.row, result.dtype
@@ -19,7 +19,7 @@ def closest(results: Iterable[Result]) -> list[Result]:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """Which cell it is and how near: ``share`` is its error divided by its limit."""
+    """Describe a cell and how near it came: ``share`` is its error divided by its limit."""
     names = ("backend", "row", "dtype", "case", "error", "limit", "share", "reason")
     return {name: getattr(result, name) for name in names}
 

@@ -28,7 +28,7 @@ GRACE = 0.3
 
 
 class Column:
-    """What needs the others' results waits for them. ``dtypes`` are those that it must offer, until its worker says more."""
+    """One backend's side of a run. ``dtypes`` are those that it must offer, until its worker says more."""
 
     def __init__(self, spec: WorkerSpec, run: Run):
         self.spec, self.shared, self.label = spec, run, spec.label
@@ -108,7 +108,7 @@ class Column:
             self._controls(experiment, replay)
 
     def _bisect(self, experiment: Experiment, failed: list[Result]) -> None:
-        """Where a failed model first differs."""
+        """Find where a failed model first differs."""
         if self.unable is not None or not can_bisect(experiment):
             return
         dump = self.shared.dump and self.shared.dump / self.label / dumped(failed[0].cell)
@@ -119,12 +119,12 @@ class Column:
         self.shared.add_difference(Difference(self.label, failed[0].cell.id, cause, tree))
 
     def _planted_apart(self) -> list[Experiment]:
-        """What is run for its negative controls alone."""
+        """Run what is there for its negative controls alone."""
         planted = [each for each in self.shared.plan.controls if each not in self.shared.plan.experiments]
         return [experiment for experiment in planted if self._takes_part(experiment)]
 
     def _takes_part(self, experiment: Experiment) -> bool:
-        """Not in a dtype that the column has not, nor where all its cells are of others.
+        """Tell whether the column has the dtype, and a cell of its own.
 
         What has no cell in any column prepares for another experiment.
         """

@@ -18,7 +18,7 @@ ATTENTION = (".attention", ".attention1", ".attention2")
 
 
 def other_ways(failed: Request, part: Request) -> Iterator[tuple[str, Request]]:
-    """In words, and as requests, how else the failed request has run this part of its model."""
+    """Say, in words and as requests, how else the failed request has run this part of its model."""
     if not part.spec["path"].endswith(ATTENTION) or part.spec["method"]:
         return
     if failed.computation == "model" and "attention" in failed.spec["wanted"]:
@@ -33,7 +33,7 @@ def other_ways(failed: Request, part: Request) -> Iterator[tuple[str, Request]]:
 
 
 def not_run(failed: Request) -> list[str]:
-    """What of a failed request no sublayer by itself shows."""
+    """Name what of a failed request no sublayer by itself shows."""
     found = ["the caches' own buffers"] if failed.computation == "cached" else []
     found += ["left padding"] if "left_padding" in failed.arrays else []
     found += ["the steps of a search"] if failed.computation == "decode" else []

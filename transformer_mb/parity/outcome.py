@@ -1,4 +1,4 @@
-"""What a run has found, and how much of it there was to find."""
+"""The findings of a run, and how much of it there was to find."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .cells import ControlResult, Result
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a failed model first differs: ``cause`` in a few words, ``tree`` with every sublayer."""
+    """The place where a failed model first differs: ``cause`` in a few words, ``tree`` with all sublayers."""
 
     backend: str
     cell: str
@@ -73,14 +73,14 @@ class Outcome:
         return complete and not self.failed and not self.idle and not self.missed
 
     def failures(self) -> dict[str, list[Result]]:
-        """What failed by its reason: a worker that did not start, or that has died, gives all its cells the same."""
+        """Group what failed by its reason: a worker that did not start, or that has died, gives all its cells the same."""
         grouped: dict[str, list[Result]] = {}
         for result in self.failed:
             grouped.setdefault(result.reason, []).append(result)
         return grouped
 
     def causes(self) -> dict[tuple[str, str], list[Difference]]:
-        """What was found in failed models, by backend and cause."""
+        """Return what was found in failed models, by backend and cause."""
         grouped: dict[tuple[str, str], list[Difference]] = {}
         for difference in self.differences:
             grouped.setdefault((difference.backend, difference.cause), []).append(difference)
@@ -95,7 +95,7 @@ class Watcher:
     """Is told how a run goes, by several threads. This one does not care."""
 
     def planned(self, cells: Mapping[str, int]) -> None:
-        """By column, how many cells there are to execute; it is told again when a worker offers more or less."""
+        """The number of cells to execute, by column; told again when a worker offers more or less."""
 
     def result(self, result: Result) -> None:
         """A cell was judged."""

@@ -1,4 +1,4 @@
-"""Which experiments a run consists of."""
+"""The experiments of a run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Plan:
         self._keep_part()
 
     def _keep_part(self) -> None:
-        """Of what is run, for its cells or for its controls alone; a hand-over stays with what it starts from."""
+        """Keep a part of what is run, for its cells or for its controls alone; a hand-over stays with what it starts from."""
         number, count = self.selection.part
         kept = {id(one) for one in list(dict.fromkeys([*self.experiments, *self.controls]))[number - 1 :: count]}
 
@@ -100,7 +100,7 @@ class Plan:
         return experiments
 
     def _taken(self, experiments: list[Experiment], backends: list[str]) -> list[Experiment]:
-        """Those with a cell that was asked for, and what a hand-over starts from."""
+        """Take the experiments with a cell that was asked for, and what a hand-over starts from."""
         taken = [e for e in experiments if any(self.selection.takes(cell) for b in backends for cell in e.cells(b))]
         handed_over = {e.dtype for e in taken if isinstance(e, HandOverRun)}
         needed = [e for e in experiments if isinstance(e, HandOverStart) and e.dtype in handed_over]
@@ -116,7 +116,7 @@ class Plan:
         return list(dict.fromkeys(first.values()))
 
     def cells(self, backend: str, dtypes: Sequence[str]) -> list[Cell]:
-        """What is to be executed for a backend that has these dtypes."""
+        """Return what is to be executed for a backend that has these dtypes."""
         cells = [cell for e in self.experiments for cell in e.cells(backend)]
         return [cell for cell in cells if cell.dtype in dtypes and self.selection.takes(cell)]
 
@@ -134,7 +134,7 @@ class Plan:
         return any(matches(pattern, name) for name in self.ids(self.selection.dtypes))
 
     def ids(self, dtypes: Sequence[str]) -> list[str]:
-        """Of all cells that some backend with these dtypes is to execute, in the order in which they run."""
+        """Return the ids of all cells that some backend with these dtypes is to execute, in the order in which they run."""
         return list(dict.fromkeys(cell.id for backend in self.backends for cell in self.cells(backend, dtypes)))
 
     @property

@@ -57,7 +57,7 @@ def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def interruption(outcome: Outcome) -> str | None:
-    """How a run was ended before its end, in a few words; None for one that was not."""
+    """Say in a few words how a run was ended before its end; None for one that was not."""
     ended = outcome.interrupted
     if ended is None:
         return None
@@ -136,7 +136,7 @@ def table(results: Sequence[Result], backends: Sequence[str], by_case: bool = Fa
 
 
 def _grouped(results: Sequence[Mapping[str, Any]], by_case: bool = False) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """By row, or by case, and dtype, in the ladder's order."""
+    """Group by row, or by case, and dtype, in the ladder's order."""
     order = [(row.name, dtype) for row in LADDER.values() for dtype in row.dtypes]
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for result in sorted(results, key=lambda result: order.index((result["row"], result["dtype"]))):
@@ -164,13 +164,13 @@ def figures(run: Mapping[str, Any]) -> str:
 
 
 def summary(run: Mapping[str, Any]) -> str:
-    """What docs/PARITY.md shows: the widest limits, and the counts."""
+    """The text of docs/PARITY.md: the widest limits, and the counts."""
     limits = as_markdown(run["results"])
     return "\n".join([*limits, *([""] if limits else []), counts(run)])
 
 
 def counts(run: Mapping[str, Any]) -> str:
-    """How many cells passed, in which versions, of which code, and where: what stands below the table, and in the README."""
+    """Count the passed cells, and name versions, code and processor: the text below the table, and in the README."""
     controls = run["controls"]
     versions = ", ".join(
         f"{name} {version} on {run['devices'][name]}" if version else f"{name} did not start"

@@ -1,4 +1,4 @@
-"""What the columns of a run share. Each computes in a thread of its own."""
+"""The state that the columns of a run share. Each computes in a thread of its own."""
 
 from __future__ import annotations
 

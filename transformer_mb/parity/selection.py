@@ -1,4 +1,4 @@
-"""Which cells were asked for: patterns of their ids, and what else an id that is none may have meant."""
+"""The cells that were asked for: patterns of their ids, and what else an id that is none may have meant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIKE, SHOWN = 0.6, 3  # how alike an id is that is suggested, and how many are
 
 @dataclass(frozen=True)
 class Selection:
-    """What was asked for.
+    """The part of the matrix that was asked for.
 
     Args:
         cases: ids of cells as they are printed (``row: case [dtype]``), or patterns of them in which * stands for any

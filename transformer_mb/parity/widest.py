@@ -12,7 +12,7 @@ SHOWN = 3  # rows of each format
 
 
 def widest(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """For each format but float64 the cell with the largest limit of each of the rows that have the largest, largest first."""
+    """Return per format but float64 the cell with the largest limit in the rows that have the largest, largest first."""
     largest: dict[str, dict[str, Mapping[str, Any]]] = {}
     for result in results:
         # Earlier runs have not kept it.

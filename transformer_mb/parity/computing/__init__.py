@@ -1,1 +1,1 @@
-"""What is asked of a backend and computed: here for the reference, in a worker's process for every backend."""
+"""Computations that are asked of a backend: here for the reference, in a worker's process for the others."""

@@ -1,4 +1,4 @@
-"""What a negative control changes in a request."""
+"""The changes that a negative control makes to a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Alter = Callable[[Request], Request]
 
 
 def _arrays(name: str, change: Callable[[np.ndarray], np.ndarray], request: Request) -> Request:
-    """Every array of the name, or whose path ends with it, as all that one piece of code reads do."""
+    """Return all arrays of the name, or whose path ends with it, as all that one piece of code reads do."""
     found = {path: value for path, value in request.arrays.items() if f".{path}".endswith(f".{name}")}
     assert found, f"an array of the request must be named {name}"
     return replace(request, arrays={**request.arrays, **{path: change(v).astype(v.dtype) for path, v in found.items()}})

@@ -1,4 +1,4 @@
-"""What a backend computes for the matrix, the reference included: named arrays in, named arrays out."""
+"""The computations of a backend for the matrix, the reference included: named arrays in, named arrays out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def layer(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, cotangent: np.ndarray | None) -> Answer:
-    """With the ``attention`` weights where they are asked for."""
+    """Call a layer, and return its ``attention`` weights where they are asked for."""
     output = backend.apply(native, *inputs, **call)
     answer = {"output": output[0] if isinstance(output, tuple) else output}
     if call.get("need_weights"):
@@ -55,7 +55,7 @@ def _layer_answer(backend: Backend, native: Any, inputs: list[Any], call: Spec, 
 
 
 def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """Of a whole model what is ``wanted``: ``states``, ``logits``, ``pooled``, ``attention``, or ``loss`` with ``gradient``."""
+    """Compute what is ``wanted`` of a model: ``states``, ``logits``, ``pooled``, ``attention``, ``loss`` with ``gradient``."""
     native = model_of(backend, spec["config"], arrays)
     batch, wanted = under("batch", arrays), spec["wanted"]
     answer: Answer = {}
@@ -83,7 +83,7 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def _encoder_gradients(backend: Backend, native: Any, batch: Arrays, arrays: Arrays, states: np.ndarray) -> Answer:
-    """Of an encoder alone, which has no loss: its parameters', and those of its pooler and what that reads."""
+    """Differentiate an encoder alone, which has no loss: its parameters, and those of its pooler."""
     options: dict[str, Any] = {"token_types": batch["token_types"]} if "token_types" in batch else {}
     inputs = [batch["source"], batch["source_valid_lens"]]
     answer = named("gradient", backend.gradients(native.encoder, inputs, arrays["cotangent"], **options)[2])
@@ -181,7 +181,7 @@ def run(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """What is left after training that an evaluation came before: ``losses``, ``weights`` and moments.
+    """Train, after an evaluation, and return ``losses``, ``weights`` and moments.
 
     Another trainer of the same model is made first, and takes no step. Where the framework keeps a mode, as PyTorch does, it is
     then that of evaluation. The learning rate falls with the trainer's own count of steps. A step takes the next
@@ -207,7 +207,7 @@ def train(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
 
 
 def parts(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
-    """For each of the ``counts`` the momentum after one step on so many equal parts, the ``last`` of which stands by itself.
+    """Return for each of the ``counts`` the momentum after a step on so many equal parts, the ``last`` by itself.
 
     From nothing it is the gradient, which of a model in two bytes too is kept in float32.
     """
@@ -250,7 +250,7 @@ COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
 
 
 def compute(backend: Backend, request: Request) -> Answer:
-    """What a request asks for, and in which dtype the framework gave each output of it.
+    """Answer a request, and say in which dtype the framework gave each output.
 
     Raises ParityError where that has changed an array of the request, which is the caller's.
     """

@@ -1,4 +1,4 @@
-"""What a backend decodes for the matrix: tokens of a search, and the logits of a decoder that is fed in pieces."""
+"""Decoding for the matrix: tokens of a search, and the logits of a decoder that is fed in pieces."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Search:
 
     @property
     def forced(self) -> dict[str, Any]:
-        """What is not asked for is not given, so that a backend of another package needs no name for it."""
+        """Leave out what is not asked for, so that a backend of another package needs no name for it."""
         return {"prefixes": self.prefixes} if self.prefixes else {}
 
     @property
@@ -115,7 +115,7 @@ def _again(search: _Search, steps: int, repeats: int) -> dict[str, np.ndarray]:
 
 
 def _as_once(tokens: np.ndarray, greedily: bool) -> dict[str, np.ndarray]:
-    """What ``_again`` gives where nothing depends on what came before."""
+    """Answer as ``_again`` does where nothing depends on what came before."""
     answer = {"tokens again": tokens}
     return answer | ({"sampled tokens": tokens, "tokens of fewer steps": tokens[:, : tokens.shape[1] // 2]} if greedily else {})
 

@@ -29,7 +29,7 @@ class Unit(NamedTuple):
 
 @dataclass
 class _Watch:
-    """What every ReLU of a backend gets, call by call; the slopes at ``flipped`` are those of the other side."""
+    """The inputs of all ReLUs of a backend, call by call; the slopes at ``flipped`` are those of the other side."""
 
     flipped: Collection[Unit] = ()
     seen: list[np.ndarray] = field(default_factory=list)
@@ -48,7 +48,7 @@ class _Watch:
 
 
 class _Watched:
-    """Every ReLU of what the backend makes is watched."""
+    """A backend whose ReLUs are watched."""
 
     watch: _Watch
 
@@ -75,7 +75,7 @@ def near_kinks(request: Request) -> list[Unit]:
 
 
 def crossed(request: Request, copy: Request) -> list[Unit]:
-    """Of exact results, the inputs that are on another side in a copy; none where its ReLUs are asked for something else."""
+    """Return the inputs of exact results that are on another side in a copy; none where its ReLUs are asked otherwise."""
     ours, others = (_run(each, "float64")[1] for each in (request, copy))
     if [each.shape for each in ours] != [each.shape for each in others]:
         return []

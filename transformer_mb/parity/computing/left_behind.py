@@ -1,4 +1,4 @@
-"""What a computation may not leave behind: changed arrays of its caller, another mode, attention weights that nobody wanted."""
+"""Traces that no computation may leave: changed arrays of its caller, another mode, attention weights nobody wanted."""
 
 from __future__ import annotations
 

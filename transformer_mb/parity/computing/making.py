@@ -21,7 +21,7 @@ Spec = Mapping[str, Any]
 
 
 def model_of(backend: Backend, config: Mapping[str, Any], arrays: Arrays) -> Any:
-    """As if it were new: many requests are for a model of the same configuration, and what a framework made for it is kept."""
+    """Return a model as if it were new: what a framework made for the same configuration is kept for many requests."""
     native = _empty(backend, TransformerConfig.from_dict(dict(config)), told())
     if hasattr(native, "train"):  # the mode in which a new one is, where it has any
         native.train()
@@ -35,7 +35,7 @@ def _empty(backend: Backend, config: TransformerConfig, setting: str | None) -> 
 
 
 def trainer_of(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
-    """With its model."""
+    """Make a trainer with its model."""
     native = model_of(backend, spec["config"], arrays)
     trainer = trainer_for(backend, native, spec)
     if under("slots", arrays):
@@ -48,7 +48,7 @@ def trainer_for(backend: Backend, native: Any, spec: Spec) -> Trainer:
 
 
 def continued_trainer(backend: Backend, spec: Spec, arrays: Arrays) -> tuple[Trainer, Any]:
-    """In a state that all of its weights and moments are given for: the trainer of the last such run, with its model."""
+    """Return the trainer of the last such run, with its model, in the state of the given weights and moments."""
     trainer, native = _trainer(backend, json.dumps([spec["config"], spec["options"]], sort_keys=True))
     backend.set_weights(native, under("weights", arrays))
     _put(trainer, spec, arrays)
@@ -63,7 +63,7 @@ def _trainer(backend: Backend, made_of: str) -> tuple[Trainer, Any]:
 
 
 def _options(options: Spec) -> dict[str, Any]:
-    """As TrainerOptions takes them: JSON has no tuples."""
+    """Convert options to those of TrainerOptions: JSON has no tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
 
 
@@ -76,7 +76,7 @@ def batch_of(arrays: Arrays) -> Batch:
 
 
 def masks_of(config: TransformerConfig, batch: Batch, seed: int, step_count: int) -> dict[str, np.ndarray]:
-    """From the neutral stream, in each process anew: they are keyed by the seed and the step alone."""
+    """Draw the masks of the neutral stream, in each process anew: they are keyed by the seed and the step alone."""
     rows, steps = batch.target_in.shape
     source_steps = batch.source.shape[1] if batch.source is not None else 0
     return _drawn(config, seed, step_count, rows, source_steps, steps)

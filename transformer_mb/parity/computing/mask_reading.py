@@ -1,4 +1,4 @@
-"""Which numbers a training step dropped, at every site of a model, told by the gradient of its weights alone.
+"""Reads the numbers that a training step dropped, at all sites of a model, from the gradient of its weights alone.
 
 The model is made for it (``rows/own_dropout.py``): tokens stand at one place each, blocks add so little to what passes them
 that all of them see the embeddings, and attention is even. A gradient is then a sum over places of a factor that is known
@@ -24,7 +24,7 @@ FITS = 1e-3  # of the mean size: how far a sum may be from those that a mask can
 
 
 class MaskReading:
-    """Of one step: ``masks`` by site, [parts, rows, ...], each number DROPPED, KEPT or UNREAD.
+    """The masks of one step: ``masks`` by site, [parts, rows, ...], each number DROPPED, KEPT or UNREAD.
 
     UNREAD is what had no part in the step: attention to what comes later, and the sublayer's output after an attention all
     of whose weights were dropped.
@@ -81,7 +81,7 @@ class MaskReading:
         self._note(f"{addnorm}.dropout", kept.reshape(*self.shape, -1))
 
     def _attention(self, path: str, addnorm: str, keys: np.ndarray, passed: np.ndarray, causal: bool = False) -> None:
-        """Of each key and output there is a sum over the queries that kept both: its subset of them is found."""
+        """Find, per key and output, the subset of the queries that kept both, of which there is a sum."""
         config, (parts, rows, steps) = self.config, self.shape
         heads = config.encoder_num_heads if path.startswith("encoder") else config.decoder_num_heads
         values = (keys @ self.weights[f"{path}.W_v.weight"].T).reshape(len(keys), heads, -1)

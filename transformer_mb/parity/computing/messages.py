@@ -1,4 +1,4 @@
-"""What the matrix asks of a worker and what comes back: a small JSON text and named arrays as safetensors bytes."""
+"""Questions to a worker and its answers: a small JSON text and named arrays as safetensors bytes."""
 
 from __future__ import annotations
 

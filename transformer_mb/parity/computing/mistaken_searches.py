@@ -25,7 +25,7 @@ class NotReordered:
 
 
 class LastOfEqual:
-    """Of equal logits the highest id wins."""
+    """A search in which the highest id of equal logits wins."""
 
     def __init__(self, session: BeamSession, vocab_size: int):
         self.session, self.vocab_size = session, vocab_size

@@ -1,4 +1,4 @@
-"""In which dtype a framework gave its outputs: asked of its own tensors, before they become NumPy arrays.
+"""The dtypes in which a framework gave its outputs: asked of its own tensors, before they become NumPy arrays.
 
 bfloat16 and float16 come as float32 arrays, so that from the arrays alone nobody could tell what they were.
 """
@@ -26,7 +26,7 @@ _SEEN: ContextVar[Seen] = ContextVar("what the backend that computes has made")
 
 @contextmanager
 def recorded_dtypes(backend: Backend) -> Iterator[DtypeOf]:
-    """What is yielded gives the name of the native dtype of an array that the backend has made inside.
+    """Yield a function that names the native dtype of an array that the backend has made inside.
 
     Of an array that was no tensor of the framework's it is the array's own.
     """
@@ -69,5 +69,5 @@ def with_dtypes(answer: Arrays, dtype_of: DtypeOf) -> dict[str, np.ndarray]:
 
 
 def native_dtypes(answer: Arrays) -> dict[str, str]:
-    """By output, what ``with_dtypes`` added."""
+    """Return by output what ``with_dtypes`` added."""
     return {name: value.tobytes().decode(errors="replace") for name, value in under(PREFIX, answer).items()}

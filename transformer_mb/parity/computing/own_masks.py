@@ -1,4 +1,4 @@
-"""What a backend's trainers drop by their own random numbers."""
+"""The numbers that a backend's trainers drop by their own random numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .messages import Arrays, named, under
 
 
 def masks(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
-    """By site ``kept`` [seeds, steps, parts, rows, ...], which ``mask_reading`` reads off accumulated steps of plain SGD.
+    """Return by site ``kept`` [seeds, steps, parts, rows, ...], which ``mask_reading`` reads off steps of plain SGD.
 
     Steps are counted by ``counts``, each from the same weights. ``copied``: two sites of a negative control, the second of
     which has the masks of the first.

@@ -1,4 +1,4 @@
-"""What the reference computes by code of its own where all backends share one: searches, accumulated steps, positions.
+"""Code of the reference's own where all backends share one: searches, accumulated steps, positions.
 
 A mistake in the neutral half (``decoding``, ``trainer``, ``distributed.shares``, ``positions``) would else be on both sides
 of every cell.
@@ -64,7 +64,7 @@ class _Plainly:
         return PlainSearch(self, model, *given, **options)  # type: ignore[arg-type]  # it is mixed into a backend
 
     def _at_position_0(self, model: Any) -> Any:
-        """As the book's predictor feeds its decoder: one token after the other, each at position 0."""
+        """Feed a decoder as the book's predictor does: one token after the other, each at position 0."""
         copy = self.create_empty(model.config.replace(compat_decode="correct"))  # type: ignore[attr-defined]
         self.set_weights(copy, self.get_weights(model))  # type: ignore[attr-defined]
         layer = copy.decoder.pos_encoding
@@ -72,7 +72,7 @@ class _Plainly:
         return copy
 
     def _place(self, module: Any) -> Any:
-        """What positions add is a table that a layer makes when it is made."""
+        """Put in the positions, a table that a layer makes when it is made."""
         for _, layer in module.named_layers():
             if hasattr(layer, "P"):
                 layer.P = sinusoids(*layer.P.shape, layer.layout == "interleaved")

@@ -17,7 +17,7 @@ LEAST = 1e-12  # the smallest attention whose logarithm is taken
 
 @dataclass(frozen=True)
 class Path:
-    """What follows the first token, or the prompt, of one row; ``total``: the log-probability of what was chosen freely."""
+    """The tokens after the first, or the prompt, of one row; ``total``: the log-probability of what was chosen freely."""
 
     row: int
     ids: tuple[int, ...] = ()
@@ -26,7 +26,7 @@ class Path:
 
 @dataclass(frozen=True)
 class PlainSearch:
-    """What ``Searches`` are asked for, of one model; ``beam`` is None for the most probable token at each step.
+    """A search as ``Searches`` makes it, of one model; ``beam`` is None for the most probable token at each step.
 
     ``hurried`` makes a mistake, for negative controls: a row ends when no open hypothesis would score better if it ended now.
     """
@@ -63,7 +63,7 @@ class PlainSearch:
         return [self._scored(*max(ended[row], key=lambda found: found[0])) for row in rows]  # of equal ones the first
 
     def _children(self, path: Path, log_probs: np.ndarray) -> list[Path]:
-        """By its best tokens, one more than hypotheses go on, since one may be the end; or by the token that is forced."""
+        """Extend by the best tokens, one more than hypotheses go on, since one may be the end; or by the forced token."""
         forced = self._forced(path)
         if len(path.ids) < len(forced):
             return [Path(path.row, (*path.ids, forced[len(path.ids)]))]

@@ -28,7 +28,7 @@ def computed_in(request: Request) -> str:
 
 
 def before_rounding(got: np.ndarray, exact: np.ndarray, dtype: str) -> np.ndarray:
-    """Of all numbers that round to ``got`` in a format of two bytes, those nearest to the exact ones.
+    """Return, of all numbers that round to ``got`` in a format of two bytes, those nearest to the exact ones.
 
     So what was computed in float32 and rounded once is held to float32: the exact result itself comes back where it rounds
     to ``got``, a bound of the interval that does where it does not.

@@ -21,13 +21,13 @@ _LOCK = threading.Lock()  # the NumPy backend's switches are those of the proces
 
 @lru_cache
 def backend(dtype: str) -> Backend:
-    """In formats of two bytes it is float32 with every operation's result rounded to the format."""
+    """Return the NumPy backend; in formats of two bytes it is float32 with every operation's result rounded."""
     options = {"dtype": dtype} if dtype in PLAIN_DTYPES else {"dtype": "float32", "rounded_to": dtype}
     return load_backend_class("numpy")(**options)
 
 
 def answer(request: Request) -> Answer:
-    """In float64, whatever the dtype of the request, and with no option that makes a step fast.
+    """Answer in float64, whatever the dtype of the request, and with no option that makes a step fast.
 
     A search with a mistake is one of sessions, which the mistake is made in.
     """
@@ -35,7 +35,7 @@ def answer(request: Request) -> Answer:
 
 
 def baseline(request: Request, setting: str | None = None) -> Answer:
-    """In the request's dtype, but never in more than float32; in one of the NumPy backend's own ``gpu_settings``."""
+    """Answer in the request's dtype, but never in more than float32; or in one of NumPy's own ``gpu_settings``."""
     dtype = "float32" if request.dtype == "float64" else request.dtype
     return run(backend(dtype), plain_request(request, ("precision", "dtype"), setting))
 

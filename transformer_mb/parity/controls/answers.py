@@ -53,7 +53,7 @@ def kinds(answers: list[Arrays]) -> dict[str, list[str]]:
 
 
 def spoil(experiment: Experiment, backend: str, replay: Replay) -> Iterator[ControlResult]:
-    """For each kind of array, wrong number and row: into the first array, one in the middle and the last, each by itself."""
+    """Put each kind of wrong number, by row, into the first array, one in the middle and the last, each by itself."""
     if not replay.answers:  # to know what it asks for; refused at once, so that nothing is computed from it
         judged(
             experiment,

@@ -16,7 +16,7 @@ LOSSY = 2.0 * TIMES_ROUNDED  # twice what is allowed
 
 
 def few_bits_controls(experiment: Experiment, backend: str, answers: Sequence[Arrays]) -> Iterator[ControlResult]:
-    """In each cell rounding errors that are too large, where NumPy has any, and each array's gradient set to zero by itself.
+    """Plant rounding errors that are too large, where NumPy has any, and set each array's gradient to zero.
 
     ``answers``: of the backend to the experiment, if it was run; nothing is planted where the format has more bits.
     """
@@ -44,7 +44,7 @@ def _times(arrays: ByArray, factor: float) -> dict[str, Errors]:
 
 
 def _without_each(comparison: Comparison, row: str, answer: Arrays) -> dict[str, Judgement]:
-    """By array: those that are a hundredth of all at least, for what is less is measured against that."""
+    """Return the arrays that are a hundredth of all at least: what is less is measured against that."""
     off = comparison.errors_of(answer)[row]
     exact = {name: comparison.expected[f"gradient.{name}"] for name in off}
     least = FLOOR * norm(exact.values())

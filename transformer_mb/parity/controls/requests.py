@@ -199,14 +199,14 @@ CONTROLS = (
 
 
 def short_runs(recording: Recording, dtypes: Sequence[str]) -> list[Experiment]:
-    """What controls of free-running training are planted into."""
+    """Make the short runs that controls of free-running training are planted into."""
     return [FreeRunning(recording, dtype, 0, SHORT_STEPS) for dtype in dtypes]
 
 
 def make_controls(
     experiments: Sequence[Experiment], recording: Recording, dtypes: Sequence[str]
 ) -> list[tuple[Experiment, Control]]:
-    """Every control in float32, where it is hard to notice; in float64 the first of each row; in two bytes the coarse ones."""
+    """Make all controls in float32, where they are hard to notice; the first per row in float64; coarse ones in two bytes."""
     by_cell = {cell: experiment for experiment in experiments for cell in experiment.cells("")}
 
     def planted_into(control: Control, dtype: str) -> Experiment:

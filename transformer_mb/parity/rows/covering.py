@@ -44,7 +44,7 @@ class CoveringArray:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """In an order of their own, so that one seed's rows differ in every setting."""
+        """Return the rows in an order of their own, so that one seed's rows differ in every setting."""
         made = _stored().get(self.name, {"settings": [], "rows": []})
         if made["settings"] != self.sizes:
             raise ParityError(
@@ -55,7 +55,7 @@ class CoveringArray:
 
     @property
     def strength(self) -> int:
-        """How many values meet in every way."""
+        """The number of values that meet in every way."""
         return 3 if len(self.settings) <= FEW else 2
 
     @property

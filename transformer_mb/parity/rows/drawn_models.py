@@ -60,7 +60,7 @@ def _config(row: Row) -> TransformerConfig:
 
 
 def _possible(row: Row) -> bool:
-    """What is refused, the configuration refuses; two settings may need an architecture of their own."""
+    """Refuse what the configuration refuses; two settings may need an architecture of their own."""
     return any(_allowed({"architecture": architecture, **row}) for architecture in CHOICES["architecture"])
 
 

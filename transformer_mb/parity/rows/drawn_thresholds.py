@@ -1,4 +1,4 @@
-"""Which of the drawn cases are computed with tiny thresholds of each backend: half of them, by the seed."""
+"""The drawn cases that are computed with tiny thresholds of each backend: half of them, by the seed."""
 
 from __future__ import annotations
 

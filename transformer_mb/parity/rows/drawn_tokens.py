@@ -106,7 +106,7 @@ class DrawnTokens(OneAnswer):
     def _others(
         self, tokens: np.ndarray, numbers: np.ndarray, options: Mapping[str, Any]
     ) -> tuple[int, list[tuple[bool, str]]]:
-        """How many tokens of [B, T] were drawn, and those that are not the rule's: whether by a near-tie, and in words."""
+        """Count the drawn tokens of [B, T], and list those that are not the rule's: whether by a near-tie, and in words."""
         logits, off = self._logits(tokens)
         others, drawn = [], np.cumsum(tokens < 0, axis=1) <= 1  # an end is drawn too
         half = 0.5 / EVEN
@@ -138,7 +138,7 @@ class DrawnTokens(OneAnswer):
 
 
 def _counts(numbers: np.ndarray) -> Iterator[Count]:
-    """Of [seeds, rows, steps]: how many came before, and how many are in each eighth from 0 to 1.
+    """Count, of [seeds, rows, steps], how many came before, and how many are in each eighth from 0 to 1.
 
     A number is one of those of fewer than n before it with a probability of at most n / EVEN.
     """

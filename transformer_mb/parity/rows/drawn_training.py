@@ -84,7 +84,7 @@ def _request(case: ModelCase, row: Row, dtype: str, seed: int) -> Request:
 
 
 def batches_in_turn(case: ModelCase, random: np.random.Generator, count: int, widths: int) -> dict[str, np.ndarray]:
-    """As a request of a training has them; of two ``widths`` they are the model's own and narrower ones in turn.
+    """Make batches as a training's request has them; of two ``widths`` the model's own and narrower ones in turn.
 
     The parts of a step differ so, and so do those of the same number in steps that follow one another.
     """

@@ -11,12 +11,12 @@ Shape = tuple[int, ...]
 
 
 def _equal_steps(random: Random, shape: Shape) -> np.ndarray:
-    """Every step of a row is the same vector."""
+    """Make all steps of a row the same vector."""
     return np.repeat(random.standard_normal((*shape[:-2], 1, shape[-1])), shape[-2], axis=-2)
 
 
 def _equal_features(random: Random, shape: Shape) -> np.ndarray:
-    """Every vector is one number again and again: it has no variance."""
+    """Make each vector one number again and again: it has no variance."""
     return np.repeat(random.standard_normal((*shape[:-1], 1)), shape[-1], axis=-1)
 
 

@@ -32,7 +32,7 @@ ROUNDINGS = {"tf32": (None, TF32_TOWARDS_ZERO)}
 
 @dataclass(frozen=True)
 class Fast:
-    """What is asked for beside the recipe or the model.
+    """The options that are asked for beside the recipe or the model.
 
     Args:
         option: as ``registry.Entry`` names it, in ``fast``, ``on_cpu`` or ``on_gpu``.
@@ -79,7 +79,7 @@ class FastComparison(Comparison):
 
 
 def is_offered(option: str, backend: str, on_gpu: Collection[str]) -> bool:
-    """Whether a column has an option of ``registry.Entry``: one of every device, or one of that on which it is."""
+    """Tell whether a column has an option of ``Entry``: one of every device, or one of the device that it is on."""
     entry = BUILT_IN.get(backend.partition("@")[0])
     return entry is not None and option in (*entry.fast, *(entry.on_gpu if backend in on_gpu else entry.on_cpu))
 
@@ -96,7 +96,7 @@ class CoarseComparison(FastComparison):
         return replace(self, ways=ROUNDINGS[self.rounded_to])
 
     def judging(self, backend: str) -> CoarseComparison:
-        """What rounding towards zero loses, twice as much, is allowed where a GPU may do it."""
+        """Allow what rounding towards zero loses, twice as much, where a GPU may do it."""
         either_way = backend in self.on_gpu and ROUNDINGS.get(self.rounded_to, self.ways) != self.ways
         return self._for_a_gpu if either_way else self
 

@@ -56,7 +56,7 @@ class HandOverStart:
 
 
 def through_checkpoint(recording: Recording, state: Arrays) -> dict[str, np.ndarray]:
-    """What is left of a state once it has been saved as a canonical checkpoint and read again: all of it."""
+    """Save a state as a canonical checkpoint and read it again: all of it must be left."""
     optimizer = {"step": np.asarray(HANDED_OVER_AT, np.int64), **under("slots", state)}
     checkpoint = Checkpoint(
         config=recording.job.config,
@@ -100,7 +100,7 @@ class HandOverRun:
         return results
 
     def _first_step(self, origin: str, backend: str, ask: Ask) -> Result:
-        """Of the comparisons of one step, the one that takes most of its limit."""
+        """Return, of the comparisons of one step, the one that takes most of its limit."""
         steps = self._from(origin)[0].run(backend, ask)
         last = sorted(steps, key=lambda step: (step.status == FAILED, (step.error or 0.0) / (step.limit or 1.0)))[-1]
         return replace(last, row=FIRST, reason=f"{last.row.removeprefix('stepwise ')}: {last.reason}")
@@ -114,7 +114,7 @@ class HandOverRun:
         return self.recording.job.run(self.dtype, HANDED_OVER_AT, CONTINUED, state)
 
     def _from(self, origin: str) -> tuple[Comparison, Band]:
-        """What all that continue from one backend have in common: the first step, and the band around what follows."""
+        """Return what all that continue from one backend have in common: the first step, and the band around what follows."""
         with self.lock:
             if origin not in self.begun:
                 state = self.start.states[origin]

@@ -22,7 +22,7 @@ from .weights import random_weights, redrawn
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Every case of the table; in formats of two bytes one of each kind of layer, with and without masks, and long sums.
+    """Make all cases of the table; in two bytes one per kind of layer, with and without masks, and long sums.
 
     Of a layer with ReLU these have no gradients: see ``model_cases.SMOOTH``.
     """

@@ -40,7 +40,7 @@ ATTEMPTS = 100
 
 
 def life_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[LifeComparison]:
-    """In float32 some steps are in bfloat16, where that is offered; what follows them starts from weights that are set."""
+    """Make the lives; in float32 some steps are in bfloat16, where offered, and weights are set after them."""
     rows = rows_of("life", dtype)
     name, optimizer = model_by(seed), list(OPTIONS)[seed // len(BY_SEED) % len(OPTIONS)]
     make = partial(_request, name, optimizer, dtype, seed)
@@ -109,7 +109,7 @@ def _operations(random: np.random.Generator, suppressed: tuple[int, ...]) -> lis
 
 
 def _blocks(random: np.random.Generator, batches: list[int], suppressed: tuple[int, ...]) -> Iterator[list[Operation]]:
-    """Of either model, on batches of one shape in any order."""
+    """Make operations on either model, with batches of one shape in any order."""
 
     def drawn() -> tuple[int, int, int, int]:
         first, second, third = random.permutation(batches).tolist()

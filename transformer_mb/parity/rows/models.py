@@ -24,7 +24,7 @@ SHOWS = {"d2l": {"model forward": shifted("batch.source_valid_lens")}}
 
 
 def model_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """In formats of two bytes a few models, one of them drawn; gradients there without ReLU: see ``model_cases.SMOOTH``."""
+    """Make the models; in two bytes a few, one of them drawn, with gradients where ``model_cases.SMOOTH`` allows."""
     forward, loss, gradients = rows_of("model", dtype)
     experiments = []
     for case in (*MODELS, *drawn_models(seed)):

@@ -20,14 +20,14 @@ from .weights import model_weights
 
 
 def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """In formats of two bytes each optimizer once, and one with clipping."""
+    """Make the optimizer steps; in formats of two bytes each optimizer once, and one with clipping."""
     rows = rows_of("update", dtype)
     cases = [case for case in (*OPTIMIZERS, *drawn_updates(seed)) if dtype in PLAIN_DTYPES or case.every_dtype]
     return [Comparison(case.name, dtype, rows, partial(optimizer_request, case, dtype, seed)) for case in cases]
 
 
 def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
-    """From identical gradients: Adam would turn the rounding noise of a gradient into a step of full size."""
+    """Ask for a step from given gradients: Adam would make a step of full size of a gradient's rounding noise."""
     random = stream(seed, "parity", case.name)
     weights = model_weights(case.config, seed)
     arrays = named("weights", weights)
@@ -41,7 +41,7 @@ def optimizer_request(case: OptimizerCase, dtype: str, seed: int) -> Request:
 
 
 def _moments(case: OptimizerCase, weights: dict[str, np.ndarray], random: np.random.Generator) -> dict[str, np.ndarray]:
-    """What earlier gradients of the same size would have left: v is a mean of squares, so it is positive."""
+    """Make what earlier gradients of the same size would have left: v is a mean of squares, so it is positive."""
     moments = {}
     for slot in SLOTS[case.options["optimizer"]]:
         for name, value in weights.items():

@@ -54,7 +54,7 @@ LIKELY, LIKELIER = 10, 5.0  # words that are decoded more often
 
 
 class RealDecoding(Decoding):
-    """Of the first sources that come, since choices among so many words are clear without a selection."""
+    """A search for the first sources that come, since choices among so many words are clear without a selection."""
 
     @cached_property
     def request(self) -> Request:

@@ -36,7 +36,7 @@ SHOWN = 3  # rows that each mistake must change, at least
 
 @dataclass(frozen=True)
 class Search:
-    """What is decoded and how: greedily where ``beam`` is None.
+    """The way of decoding: greedily where ``beam`` is None.
 
     ``ties``: pairs of tokens have exactly equal logits. ``max_steps``: where it is not ``STEPS`` every hypothesis is cut there.
     ``prefixed``: rows begin with up to ``LONGEST_PREFIX`` forced tokens, some with none. ``sharpness``: of the attention to the
@@ -60,7 +60,7 @@ class Search:
         return self.max_steps != STEPS
 
     def at_least(self, wanted: int) -> int:
-        """Of few rows half."""
+        """Ask for half of the rows where there are few."""
         return wanted if self.rows >= 2 * wanted else (self.rows + 1) // 2
 
     @property
@@ -78,7 +78,7 @@ class Search:
 
     @property
     def mistakes(self) -> dict[str, dict[str, Any]]:
-        """What each of them changes in the spec."""
+        """The changes of the spec by which each mistake is made."""
         wrong: dict[str, dict[str, Any]] = {}
         if self.beam:
             wrong["beam taken for greedy"] = {"beam": 1}  # of which the same program is made
@@ -113,7 +113,7 @@ class Drawn:
 
 @lru_cache(maxsize=64)
 def drawn(search: Search, seed: int, dtype: str) -> Drawn:
-    """With weights of the dtype. Raises ParityError when no attempt gives what is asked for."""
+    """Draw a model with weights of the dtype. Raises ParityError when no attempt gives what is asked for."""
     for attempt in range(ATTEMPTS):
         model = _attempt(search, dtype, stream(seed, "tokens", search.beam or 0, attempt))
         if model is not None:
@@ -182,7 +182,7 @@ def fed_target(config: TransformerConfig, arrays: Arrays, tokens: np.ndarray) ->
 
 
 def prompts(config: TransformerConfig, arrays: Arrays) -> list[list[int]]:
-    """What each row's tokens follow."""
+    """Return what each row's tokens follow."""
     if config.has_encoder:
         return [[config.start_id]] * len(arrays["source"])
     return [ids[:length].tolist() for ids, length in zip(arrays["source"], arrays["source_valid_lens"], strict=True)]
@@ -210,7 +210,7 @@ def _prefixes(config: TransformerConfig, rows: int, random: np.random.Generator)
 
 
 def is_telling(tokens: Sequence[int] | np.ndarray, search: Search) -> bool:
-    """Whether a hypothesis (-1 after its end) ends, or is cut where it is to be, and holds several different tokens."""
+    """Tell whether a hypothesis (-1 after its end) ends, or is cut where it is to be, and holds several tokens."""
     ids = [int(token) for token in tokens if token >= 0]
     return (len(ids) == search.max_steps) == search.cut and len(set(ids)) in DIFFERENT_TOKENS
 

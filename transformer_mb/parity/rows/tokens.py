@@ -91,14 +91,14 @@ class Decoding:
         return reference.answer(self.request)
 
     def baseline(self, copies: int = 0) -> Baseline:
-        """From the case and so many perturbed copies."""
+        """Measure what the case and so many perturbed copies allow."""
         if self.dtype == "float64":
             return Baseline()
         lost, moved, _ = zip(*self._draws.with_copies(copies), strict=True)
         return Baseline(numpy=worst_errors(lost), copies=worst_errors(moved) if self.dtype in PLAIN_DTYPES else NONE)
 
     def _draw(self, number: int) -> tuple[Errors, Errors, np.ndarray]:
-        """What NumPy loses in the dtype, how far the exact result is from that of the case, and what its logits are off by."""
+        """Measure what NumPy loses in the dtype, how far the exact result is from the case's, and its logits' error."""
         if number == 0:
             got = reference.baseline(self.request)
             return _errors(got, self.expected), NONE, _off(got, self.expected)
@@ -132,7 +132,7 @@ class Decoding:
         return [replace(result, near_ties=near_ties)]
 
     def _margin(self, row: int, tokens: np.ndarray, off: np.ndarray) -> tuple[float, float]:
-        """By how much the reference prefers its own answer: at the first other token, or over the whole hypothesis.
+        """Measure by how much the reference prefers its own answer: at the first other token, or over the whole hypothesis.
 
         And how large a margin the errors of the logits, ``off`` [rows, steps], excuse.
         """
@@ -188,7 +188,7 @@ def _identical(got: Arrays, expected: Arrays) -> np.ndarray:
 
 
 def _errors(got: Arrays, expected: Arrays) -> Errors:
-    """Of all logits, and of the scores of the rows with the same tokens."""
+    """Measure all logits, and the scores of the rows with the same tokens."""
     found, rows = [errors(got["logits"], expected["logits"])], _identical(got, expected)
     if rows.any():
         found.append(errors(got["scores"][rows], expected["scores"][rows]))

@@ -37,7 +37,7 @@ def stepwise_experiments(recording: Recording, dtype: str) -> list[Comparison]:
 
 
 class FreeRunning:
-    """From the reference's state by itself. ``curves`` are kept by backend for the report."""
+    """A training from the reference's state by itself. ``curves`` are kept by backend for the report."""
 
     after = False
     row = "free-running"
@@ -62,7 +62,7 @@ class FreeRunning:
         return Band(self.dtype, self.start, self._request, self._expected)
 
     def _expected(self) -> Arrays:
-        """What was recorded, where that began from the same numbers: in float32 before the first step alone."""
+        """Return what was recorded, where that began from the same numbers: in float32 before the first step alone."""
         recorded = self.recording.state(self.first)
         if all(np.array_equal(recorded[name], value) for name, value in self.start.items()):
             return self.recording.run(self.first, self.steps)
@@ -87,7 +87,7 @@ class FreeRunning:
 
 
 def later_runs(recording: Recording, dtype: str) -> list[FreeRunning]:
-    """In float32, runs of ten steps from the reference's later states.
+    """Return, in float32, runs of ten steps from the reference's later states.
 
     A band of 120 steps widens as rounding grows: a learning rate 1 % too large from step 20 on stays within it. In float64 it
     is too narrow for that until training is chaos.
@@ -97,7 +97,7 @@ def later_runs(recording: Recording, dtype: str) -> list[FreeRunning]:
 
 
 def one_step_error(got: Arrays, expected: Arrays, step: int) -> Errors:
-    """Of all weights together after one step."""
+    """Measure all weights together after one step."""
     answers = [under(f"state {step}.weights", answer) for answer in (got, expected)]
     first, second = (np.concatenate([weights[name].ravel() for name in answers[1]]) for weights in answers)
     return errors(first, second, floor=0.0)

@@ -123,11 +123,11 @@ class Recording:
 
     @property
     def recorded(self) -> np.ndarray:
-        """As many losses as have been asked for; nothing is computed for it."""
+        """Return as many losses as have been asked for; nothing is computed for it."""
         return np.concatenate([np.empty(0), *(part["losses"] for part in list(self.parts))])
 
     def run(self, first: int, steps: int) -> Arrays:
-        """As a job's run from the first step of a part answers, with the state after its first step."""
+        """Answer as a job's run from the first step of a part does, with the state after its first step."""
         number = first // SAMPLED_EVERY
         losses = [self._part(each)["losses"] for each in range(number, -(-(first + steps) // SAMPLED_EVERY))]
         after = f"state {first + 1}"

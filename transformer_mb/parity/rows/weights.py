@@ -30,7 +30,7 @@ def random_weights(shapes: Shapes, seed: int = 7) -> dict[str, np.ndarray]:
 
 
 def model_weights(config: TransformerConfig, seed: int = 7) -> dict[str, np.ndarray]:
-    """Of a whole model; where the configuration says so, the padding vector is zero."""
+    """Draw the weights of a whole model; where the configuration says so, the padding vector is zero."""
     weights = random_weights(parameter_shapes(config), seed)
     if config.padding_vector_zero:
         for name in weights.keys() & {"encoder.embedding.weight", "decoder.embedding.weight"}:

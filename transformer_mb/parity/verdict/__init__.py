@@ -1,1 +1,1 @@
-"""How far an answer is from the reference's, and how far it may be."""
+"""The distance of an answer from the reference's, and how large it may be."""

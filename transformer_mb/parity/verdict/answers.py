@@ -48,7 +48,7 @@ def check_answer(got: Arrays, expected: Arrays, dtype: str) -> None:
 
 
 def judged(experiment: Experiment, backend: str, ask: Ask) -> list[Result]:
-    """What an experiment finds; an unusable answer fails all its cells. WorkerError passes through: nothing answered."""
+    """Judge an experiment; an unusable answer fails all its cells. WorkerError passes through: nothing answered."""
     try:
         return list(experiment.run(backend, ask))
     except Unusable as error:

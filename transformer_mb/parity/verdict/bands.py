@@ -1,4 +1,4 @@
-"""How far free-running training may stray: ten times as far as the reference strays from itself."""
+"""The limits of free-running training: ten times as far as the reference strays from itself."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ENOUGH = 0.5  # of the limit: a curve that takes no more of it needs no further 
 
 @dataclass(frozen=True)
 class Curve:
-    """By step: a run's relative difference of the loss, and the band that it is held to."""
+    """Two figures by step: a run's relative difference of the loss, and the band that it is held to."""
 
     divergence: np.ndarray
     band: np.ndarray
 
     def judge(self) -> Judgement:
-        """Of the step that takes most of its limit."""
+        """Judge the step that takes most of its limit."""
         limits = TIMES * self.band
         if not np.isfinite([self.divergence, limits]).all():
             step = int(np.flatnonzero(~np.isfinite(self.divergence + limits))[0])
@@ -115,7 +115,7 @@ class Band:
             return self.divergences[number]
 
     def _run(self, number: int) -> Arrays:
-        """In float32 the first is the baseline, whose start is not perturbed."""
+        """Run from a perturbed start; in float32 the first is the baseline, whose start is not perturbed."""
         if self.dtype == "float32":
             if number == 0:
                 return self.baseline

@@ -35,7 +35,7 @@ def loss(request: Request, got: Arrays, expected: Arrays) -> ByArray:
 
 
 def gradients(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    """Where all gradients vanish, as those of a saturated softmax do, their size is compared with the cotangent's."""
+    """Compare gradients; where all vanish, as a saturated softmax's do, with the cotangent's size."""
     cotangent = norm([request.arrays["cotangent"]]) if "cotangent" in request.arrays else 0.0
     return gradient_errors(under("gradient", got), under("gradient", expected), cotangent)
 
@@ -54,7 +54,7 @@ def training(request: Request, got: Arrays, expected: Arrays) -> ByArray:
 
 
 def lived(request: Request, got: Arrays, expected: Arrays) -> ByArray:
-    """Of each operation's gradients together, and of all else by itself; tokens are compared in float64 alone."""
+    """Compare each operation's gradients together, and all else by itself; tokens in float64 alone."""
     kinds = ("losses", "logits", "weights") + (("tokens",) if request.dtype == "float64" else ())
     found = {name: errors(got[name], value) for name, value in expected.items() if name.partition(".")[0] in kinds}
     numbers = {name.split(".")[1] for name in expected if name.startswith("gradient.")}
@@ -79,7 +79,7 @@ PLAIN = 3.0  # times its limit, what a mistake must come to that a case is drawn
 
 
 class _Draw(NamedTuple):
-    """Of the case or a perturbed copy, by row: NumPy's errors, and how far the exact result is from that of the case."""
+    """The case or a perturbed copy, by row: NumPy's errors, and how far the exact result is from that of the case."""
 
     numpy: dict[str, ByArray]
     moved: dict[str, ByArray]
@@ -137,7 +137,7 @@ class Comparison:
             return self._told
 
     def tells(self) -> bool:
-        """Whether what is measured leaves the cap of its limits unused, and each mistake in ``shows`` exceeds them by far."""
+        """Tell whether the limits leave their cap unused, and each mistake in ``shows`` exceeds them by far."""
         if any(meets_the_cap(row, self.judged_in, self.baseline(row)) for row in self.rows):
             return False
         for row, mistake in self.shows.items():
@@ -151,16 +151,16 @@ class Comparison:
         return self
 
     def judged_by_few_draws(self, row: str, off: ByArray) -> Judgement:
-        """By those that every cell has, whatever more would say."""
+        """Judge by the draws that every cell has, whatever more would say."""
         return judge(row, self.judged_in, worst_errors(off.values()), self.baseline(row), off)
 
     def worst_draw(self, row: str) -> ByArray:
-        """What NumPy loses in the draw in which it loses most by norm."""
+        """Return what NumPy loses in the draw in which it loses most by norm."""
         draws = [draw.numpy[row] for draw in self._draws.with_copies(PERTURBED_COPIES)]
         return sorted(draws, key=lambda draw: worst_errors(draw.values()).norm)[-1]
 
     def baseline(self, row: str, copies: int = PERTURBED_COPIES) -> Baseline:
-        """From so many perturbed copies. float64 is held to fixed limits, and needs none unless the case is ill-conditioned."""
+        """Measure so many perturbed copies. float64 has fixed limits, and needs none unless the case is ill-conditioned."""
         if self.dtype == "float64" and not self.ill_conditioned:
             return Baseline()
         draws = self._draws.with_copies(0 if _from_given_gradients(row) else copies)
@@ -194,7 +194,7 @@ class Comparison:
         return _Draw(self._lost(copy, answer), self._moved(copy, answer))
 
     def _moved(self, copy: Request, answer: Arrays) -> dict[str, ByArray]:
-        """How far a copy's exact result is from that of the case: where a ReLU's input crossed zero, from that on its side."""
+        """Measure how far a copy's exact result is from the case's: where a ReLU's input crossed zero, on its side."""
         got = self._from_the_case(copy, answer)
         moved = self._errors(self._asked, got)
         jumps = self._may_jump(row for row in self.rows if lifts_the_cap(row, worst_errors(moved[row].values())))
@@ -207,7 +207,7 @@ class Comparison:
         return [row for row in rows if self.judged_in == "float32" and LADDER[row].measured in THROUGH_SLOPES]
 
     def _from_the_case(self, copy: Request, answer: Arrays) -> dict[str, np.ndarray]:
-        """What a copy computed, but the change of its weights as from those of the case: it began from others."""
+        """Return what a copy computed, but the change of its weights as from those of the case: it began from others."""
         begun = {name: value - copy.arrays[name] for name, value in self._asked.arrays.items() if name.startswith("weights.")}
         return {name: value + begun[name] if name in begun else value for name, value in answer.items()}
 
@@ -215,7 +215,7 @@ class Comparison:
         return perturbed_copy(self._asked, number)
 
     def _lost(self, request: Request, expected: Arrays | None = None) -> dict[str, ByArray]:
-        """By NumPy in the request's dtype."""
+        """Measure what NumPy loses in the request's dtype."""
         return self._errors(request, reference.baseline(request), expected)
 
     @cached_property
@@ -225,7 +225,7 @@ class Comparison:
 
     @property
     def rounds_once(self) -> bool:
-        """Whether the answer was computed in more than the request's dtype."""
+        """Tell whether the answer was computed in more than the request's dtype."""
         return self.judged_in != self.dtype
 
     def errors_of(self, got: Arrays) -> dict[str, ByArray]:
@@ -247,7 +247,7 @@ class Comparison:
         return [self._on_either_side(cell.row, off[cell.row], got).of(cell, backend) for cell in self.cells(backend)]
 
     def _on_either_side(self, row: str, off: ByArray, got: Arrays) -> Judgement:
-        """What fails in float32 is judged again by the exact result on its side of ReLUs' kinks; limits stay as they are.
+        """Judge what fails in float32 again by the exact result on its side of ReLUs' kinks; limits stay as they are.
 
         An input that is within rounding of zero counts as on the other side where that brings the exact result nearer.
         """

@@ -1,4 +1,4 @@
-"""Whether masks are drawn at their rates, and each by itself: how surprising the most surprising of many counts is.
+"""Judges whether masks are drawn at their rates, each by itself: by the most surprising of many counts.
 
 Of n independent numbers each true with probability p, a share of at least a > p is as probable as exp(-n KL(a, p)) or less,
 with KL(a, p) = a ln(a / p) + (1 - a) ln((1 - a) / (1 - p)), and so is a share of at most a < p (Chernoff 1952, Hoeffding 1963,
@@ -23,7 +23,7 @@ FALSE_ALARM = 1e-6  # q: at most one run of a column in a million
 
 @dataclass(frozen=True)
 class Count:
-    """How many of n numbers were true, each of which is with this probability."""
+    """The true ones of n numbers, each of which is true with this probability."""
 
     words: str
     true: int
@@ -46,7 +46,7 @@ def surprises(true: np.ndarray, n: np.ndarray, probability: np.ndarray) -> np.nd
 
 
 def judge_masks(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> Judgement:
-    """Of masks by site, [seeds, steps, parts, rows, ...] of KEPT, DROPPED and UNREAD, and the rate of each site."""
+    """Judge masks by site, [seeds, steps, parts, rows, ...] of KEPT, DROPPED and UNREAD, and the rate of each site."""
     pair, pairs = _most_surprising_pair(masks, rates)
     counts = [count for count in (*_kept(masks, rates), *_neighbors(masks, rates), pair) if count.n]
     number = len(counts) - 1 + pairs
@@ -56,7 +56,7 @@ def judge_masks(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> 
 
 
 def _kept(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> Iterator[Count]:
-    """Of each site, and of all sites of a rate together."""
+    """Count per site, and over all sites of a rate together."""
     groups = {f"kept by {site}": [site] for site in masks}
     for rate in dict.fromkeys(rates.values()):
         groups[f"kept at rate {rate:g}"] = [site for site in masks if rates[site] == rate]
@@ -66,7 +66,7 @@ def _kept(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> Iterat
 
 
 def _neighbors(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> Iterator[Count]:
-    """Of each site and axis, be it of heads or tokens: the first with the second, the third with the fourth."""
+    """Compare per site and axis, be it of heads or tokens: the first with the second, the third with the fourth."""
     for site, mask in masks.items():
         for axis in range(4, mask.ndim):
             pairs = mask.shape[axis] // 2
@@ -78,7 +78,7 @@ def _neighbors(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> I
 
 
 def _most_surprising_pair(masks: Mapping[str, np.ndarray], rates: Mapping[str, float]) -> tuple[Count, int]:
-    """Of all masks of rows, compared number by number from their first on; and how many pairs there are."""
+    """Compare all masks of rows, number by number from their first on; also return how many pairs there are."""
     longest = max(math.prod(mask.shape[4:]) for mask in masks.values())
     names, rows, kept = [], [], []
     for site, mask in masks.items():
@@ -102,5 +102,5 @@ def _most_surprising_pair(masks: Mapping[str, np.ndarray], rates: Mapping[str, f
 
 
 def _agreement(one: Any, other: Any) -> Any:
-    """How probable it is that two numbers agree which are kept with these probabilities, each by itself."""
+    """Return the probability that two numbers agree which are kept with these probabilities, each by itself."""
     return one * other + (1.0 - one) * (1.0 - other)

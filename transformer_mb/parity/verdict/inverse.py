@@ -1,4 +1,4 @@
-"""Which token a number draws, by the rule as it is written; and which others it may, where the choice is a near-tie."""
+"""The token that a number draws, by the rule as it is written; and which others it may, where the choice is a near-tie."""
 
 from __future__ import annotations
 

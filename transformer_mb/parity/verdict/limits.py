@@ -1,4 +1,4 @@
-"""How large an error may be, and why a measured one is fine or not. In float64 by row: see ladder.py."""
+"""Limits of errors, and why a measured one is fine or not. In float64 they are fixed by row: see ladder.py."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CAP_ROUNDED = 0.3
 
 @dataclass(frozen=True)
 class Baseline:
-    """What one case allows: relative errors measured on the reference's side.
+    """The figures that limits are made of: relative errors measured on the reference's side of one case.
 
     Args:
         numpy: of the NumPy backend in float32, the largest over the case and its perturbed copies; for bfloat16 and float16
@@ -80,7 +80,7 @@ class Judgement:
 
     @property
     def share(self) -> float:
-        """How much of its limit the error takes; infinite where one of them is not finite."""
+        """The error divided by its limit; infinite where one of them is not finite."""
         return self.error / self.limit if np.isfinite([self.error, self.limit]).all() else float("inf")
 
 
@@ -105,7 +105,7 @@ def judge(row: str, dtype: str, errors: Errors, baseline: Baseline, arrays: ByAr
 def judge_by_draws(
     row: str, dtype: str, errors: Errors, baseline: Callable[..., Baseline], arrays: ByArray = MappingProxyType({})
 ) -> Judgement:
-    """By the baseline as it comes; what is over its limit by little is judged again by that of ``MORE_COPIES``."""
+    """Judge by the baseline; what is over its limit by little is judged again by that of ``MORE_COPIES``."""
     judgement = judge(row, dtype, errors, baseline(), arrays)
     if judgement.passed or not judgement.share <= JUDGED_AGAIN:
         return judgement
@@ -113,12 +113,12 @@ def judge_by_draws(
 
 
 def lifts_the_cap(row: str, copies: Errors) -> bool:
-    """Whether perturbed copies that moved so far raise the limit of float32 above its cap."""
+    """Tell whether perturbed copies that moved so far raise the limit of float32 above its cap."""
     return worst([copies.norm, copies.element / TIMES_NORM]) * TIMES_NUMPY > CAPS.get(LADDER[row].measured, CAP)
 
 
 def meets_the_cap(row: str, dtype: str, baseline: Baseline) -> bool:
-    """Whether a case has a cap that allows less than the multiple of NumPy's own error that every backend is to have.
+    """Tell whether the cap allows less than the multiple of NumPy's own error that every backend is to have.
 
     The loss of one confident token does: 1 - p is all that is left of it, of which float32 knows no more than its eps beside 1.
     """
@@ -130,7 +130,7 @@ def meets_the_cap(row: str, dtype: str, baseline: Baseline) -> bool:
 
 
 def least_measure(row: str, dtype: str) -> float:
-    """In a format of few bits NumPy's error counts as at least so much.
+    """Return what NumPy's error counts as at least, in a format of few bits.
 
     A loss is a sum in float32: the format's eps would let pass one that was computed in the format.
     """
@@ -138,7 +138,7 @@ def least_measure(row: str, dtype: str) -> float:
 
 
 def _by_array(dtype: str, arrays: ByArray, numpy: ByArray) -> Iterator[Judgement]:
-    """Of each figure the array that is furthest off by its own yardstick, and all of them together."""
+    """Judge per figure the array that is furthest off by its own yardstick, and all of them together."""
     names = list(numpy)
     for number, words in enumerate(FIGURES.values()):
         off = np.array([arrays[name][number] for name in names])

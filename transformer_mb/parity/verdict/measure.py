@@ -1,4 +1,4 @@
-"""How far two results are apart."""
+"""The distance of two results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def worst_by_array(answers: Sequence[ByArray]) -> dict[str, Errors]:
 
 
 def norm(arrays: Iterable[np.ndarray]) -> float:
-    """Of all numbers of some arrays together."""
+    """Return the norm of all numbers of some arrays together."""
     return float(np.sqrt(sum(float(np.sum(np.square(value, dtype=np.float64))) for value in arrays)))
 
 
@@ -77,7 +77,7 @@ def gradient_floor(reference: np.ndarray, whole: float) -> float:
 
 
 def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray], least: float = 0.0) -> ByArray:
-    """Of arrays whose sizes are compared with that of all of them together, or with ``least``."""
+    """Measure arrays whose sizes are compared with that of all of them together, or with ``least``."""
     assert list(got) and set(got) == set(reference)
     whole = worst([norm(reference.values()), least, TINY])
     return {name: errors(got[name], value, gradient_floor(value, whole)) for name, value in reference.items()}
