@@ -1,7 +1,6 @@
 """Checkpoints that other code has made and saved by itself, each made once, in a process of its own."""
 
 import importlib.util
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import transformer_mb as tmb
+from elsewhere import elsewhere
 from porting import hugging_face
 from porting.demo_model import make_demo
 from porting.small_model import CONFIG
@@ -18,7 +18,6 @@ from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.formats import FORMATS
 from transformer_mb.porting.model import PortedModel
 
-HERE = Path(__file__).parent
 CONTAINERS = ["npz", "safetensors", "mxnet", "paddle", "flax", "keras"]  # that no framework is needed to write
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax", "transformers"}
 
@@ -31,12 +30,6 @@ def no_framework_here():
     assert not FRAMEWORKS & (set(sys.modules) - before)
 
 
-def run_program(name, *arguments):
-    command = [sys.executable, HERE / name, *arguments]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, f"{name}: {done.stderr[-3000:]}"
-
-
 @pytest.fixture(scope="session")
 def trained_on(tmp_path_factory):
     """By backend: a folder with ``canonical`` and that framework's own files (see ``train_natively``)."""
@@ -44,7 +37,7 @@ def trained_on(tmp_path_factory):
     @cache
     def make(backend):
         folder = tmp_path_factory.mktemp(backend)
-        run_program("train_natively.py", backend, folder)
+        elsewhere("porting.train_natively:train", name=backend, folder=folder)
         return folder
 
     return make
@@ -75,7 +68,7 @@ def d2l_made(tmp_path_factory):
     @cache
     def make(framework):
         folder = tmp_path_factory.mktemp(f"d2l_{framework}")
-        run_program("d2l_models.py", "make", framework, folder)
+        elsewhere("porting.d2l_models:make_models", framework=framework, folder=folder)
         return folder
 
     return make

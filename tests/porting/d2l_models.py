@@ -1,13 +1,7 @@
-"""D2L's own models of d2l 0.17.6 in four frameworks, one a process, built by the runner's ``d2l_book``.
-
-python d2l_models.py make FRAMEWORK FOLDER [NAME...]   models with random weights, saved as their users do, and their logits
-python d2l_models.py load FRAMEWORK FILE OUTPUT        the logits of a fresh model that has loaded FILE as its users do
-
-Training mode with dropout 0, where the decoder is causal. ``make`` fills FOLDER/NAME for each NAME of ``MODELS``, and FOLDER
-itself without names.
+"""D2L's own models of d2l 0.17.6 in four frameworks, built by the runner's ``d2l_book``: in training mode with dropout 0, where
+the decoder is causal.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -104,21 +98,19 @@ def load(framework, book, file):
         book.net.load_weights(file)
 
 
-def main(what, framework, path, *arguments):
-    path = Path(path)
-    if what == "load":
-        book = make(framework, BOOK)
-        load(framework, book, path)
-        np.savez(arguments[0], logits=logits(book))
-        return
-    for name in arguments or [None]:
-        folder = path / name if name else path
-        folder.mkdir(exist_ok=True)
+def make_models(framework, folder, names=(None,)):
+    """A model with random weights and its logits, in FOLDER/NAME for each name of ``MODELS``, or in FOLDER itself."""
+    for name in names:
+        place = Path(folder, name or "")
+        place.mkdir(exist_ok=True)
         book = make(framework, MODELS[framework][name] if name else BOOK)
         randomise(framework, book)
-        save(framework, book, folder)
-        np.savez(folder / "logits.npz", logits=logits(book))
+        save(framework, book, place)
+        np.savez(place / "logits.npz", logits=logits(book))
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def logits_of(framework, file):
+    """Of a fresh model that has loaded the file as its users do."""
+    book = make(framework, BOOK)
+    load(framework, book, Path(file))
+    return {"logits": logits(book)}, {}

@@ -1,15 +1,13 @@
-"""Run as a program: a framework's own reader on damaged files, each in a child of this process, so that it may crash.
+"""A framework's own reader on damaged files, each in a child of this process, so that it may crash.
 
-python fuzz_native.py RUNNER FILE COUNT SEED prints a JSON object of how many ended how: ``read``, ``refused`` (with
+Returns how many ended how: ``read``, ``refused`` (with
 PortError), ``crashed`` (by a signal, which ``worker.call`` reports as PortError), ``hung``, ``other`` (with what), and the
 most that a child's memory grew, in bytes.
 """
 
 import importlib
-import json
 import os
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,7 +18,7 @@ from transformer_mb.errors import PortError
 TIMEOUT = 20  # seconds
 
 
-def main(runner, file, count, seed):
+def fuzz(runner, file, count, seed):
     module, package, key = {
         "hdf5": ("keras", "h5py", "path"),
         "torch": ("torch", "torch", "path"),
@@ -38,12 +36,12 @@ def main(runner, file, count, seed):
         path.write_bytes(data)
         ending, _ = in_a_child(lambda: read({}, settings), Path(folder) / "words")
         assert ending == "read", f"the good file: {ending}"
-        for number in range(int(count)):
-            path.write_bytes(mutated(data, int(seed) + number))
+        for number in range(count):
+            path.write_bytes(mutated(data, seed + number))
             ending, grown = in_a_child(lambda: read({}, settings), Path(folder) / "words")
             outcome[ending] = outcome.get(ending, 0) + 1
             largest = max(largest, grown)
-    print(json.dumps({"outcome": outcome, "largest": largest}))
+    return {}, {"outcome": outcome, "largest": largest}
 
 
 def in_a_child(run, words):
@@ -78,7 +76,3 @@ def in_a_child(run, words):
 def memory(field):
     with open("/proc/self/status", encoding="ascii") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

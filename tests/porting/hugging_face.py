@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from elsewhere import elsewhere, flat, under
 from porting import transformers_process
-from porting.on_backend import Job, run_on, sentences
+from porting.on_backend import Job, run_on, with_sentences
 from transformer_mb.checkpoint import Checkpoint, write_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import read_lines
@@ -105,31 +106,27 @@ def marian_batch():
 
 def make_references(place, minilm, captions):
     """By name: the variants of MarianMT, the narrow models, and "minilm" when its folder and captions are given."""
-    place.mkdir(parents=True, exist_ok=True)
-    np.savez(place / "marian.npz", **marian_batch())
-    np.savez(place / "bert.npz", **{name: marian_batch()[name] for name in ("source", "source_valid_lens")})
     made = {**VARIANTS, **NARROW, **SUPPRESSING}
-    kinds = {name: wishes.get("family", "marian") for name, wishes in made.items()}
-    runs = {name: Run(kind, place / name.replace(" ", "_"), place / f"{kind}.npz") for name, kind in kinds.items()}
-    jobs = {"make": {str(run.folder): made[name] for name, run in runs.items()}}
+    runs = {name: (wishes.get("family", "marian"), place / name.replace(" ", "_")) for name, wishes in made.items()}
+    batch = marian_batch()
+    batches = {"marian": batch, "bert": {name: batch[name] for name in ("source", "source_valid_lens")}}
+    batches = {name: batches[family] for name, (family, _) in runs.items()}
+    make = {str(folder): made[name] for name, (_, folder) in runs.items()}
     if minilm is not None and captions is not None:
-        runs["minilm"] = Run("bert", minilm, place / "minilm.npz")
-        jobs["tokenize"] = {"folder": minilm, "sentences": captions, "out": place / "minilm.npz"}
-    return _references(runs, place, jobs)
+        runs["minilm"] = "bert", minilm
+    return _references(runs, batches, make, captions)
 
 
 def run_written(references, place):
     """The same models read, written by us and run by ``transformers`` again; and a small BERT that it has never seen."""
-    runs = {name: Run("marian", place / name.replace(" ", "_"), place / "marian.npz") for name in VARIANTS}
-    np.savez(place / "marian.npz", **marian_batch())
-    models = {name: marian.read(references[name].folder, {}) for name in VARIANTS}
-    runs["small BERT"], models["small BERT"] = Run("bert", place / "bert", place / "bert.npz"), small_bert()
+    runs = {name: ("marian", place / name.replace(" ", "_")) for name in VARIANTS} | {"small BERT": ("bert", place / "bert")}
+    models = {name: marian.read(references[name].folder, {}) for name in VARIANTS} | {"small BERT": small_bert()}
     types = {"token_types": np.array([[0, 0, 1, 1, 1], [0, 1, 0, 0, 0], [1, 0, 1, 1, 0]])}
-    np.savez(place / "bert.npz", source=BATCH["source"], source_valid_lens=BATCH["source_valid_lens"], **types)
-    for name, run in runs.items():
-        run.folder.mkdir()
-        {"marian": marian, "bert": bert}[run.kind].write(models[name], run.folder)
-    return _references(runs, place, {})
+    small = {"source": BATCH["source"], "source_valid_lens": BATCH["source_valid_lens"], **types}
+    for name, (family, folder) in runs.items():
+        folder.mkdir()
+        {"marian": marian, "bert": bert}[family].write(models[name], folder)
+    return _references(runs, {**dict.fromkeys(VARIANTS, marian_batch()), "small BERT": small}, {}, None)
 
 
 def small_marian():
@@ -144,35 +141,14 @@ def single(weights):
     return {name: value.astype(np.float32) for name, value in weights.items()}
 
 
-@dataclass(frozen=True)
-class Run:
-    """A folder, its family, and its batch in a file."""
-
-    kind: str
-    folder: Path
-    batch: Path
-
-
-def _references(runs, place, jobs):
-    outputs = {(job, name): place / f"{name}_{job}.npz" for job in ("run", "prove") for name in runs}
-    for job in ("run", "prove"):
-        jobs[job] = [
-            {"kind": run.kind, "folder": run.folder, "arrays": run.batch, "out": outputs[job, name], "max_steps": STEPS}
-            for name, run in runs.items()
-        ]
-    transformers_process.start(place, **jobs)
+def _references(runs, batches, make_first, captions):
+    given = {"make_first": make_first, "runs": runs, "captions": captions, "max_steps": STEPS}
+    found, _ = elsewhere("porting.transformers_process:answers", flat(batches), **given)
+    parts = ("batch", "run", "prove")
     return {
-        name: Reference(run.folder, _arrays(run.batch), _arrays(outputs["run", name]), _arrays(outputs["prove", name]))
-        for name, run in runs.items()
+        name: Reference(folder, *(with_sentences(under(found, f"{name}/{part}")) for part in parts))
+        for name, (_, folder) in runs.items()
     }
-
-
-def _arrays(path):
-    with np.load(path) as arrays:
-        found = dict(arrays)
-    if "tokens" in found:
-        found["tokens"] = sentences(found["tokens"])
-    return found
 
 
 def run_all_on(backend, references, place):
@@ -183,4 +159,4 @@ def run_all_on(backend, references, place):
             model = family.read(references[name].folder, {})
             write_checkpoint(place / name, Checkpoint(config=model.config, weights=model.weights))
             jobs[name] = Job(place / name, references[name].batch, STEPS)
-    return run_on(backend, jobs, place)
+    return run_on(backend, jobs)

@@ -1,14 +1,11 @@
-"""The folders of the long sweep, as data; run as a program it makes them, and what ``transformers`` itself computes for them.
+"""The folders of the long sweep, as data, and what ``transformers`` itself computes for them."""
 
-python hugging_face_sweep.py FOLDER makes a folder for each name of the tables with random weights, and ``NAME.npz`` with
-``from_pretrained``'s own outputs for each of ``RIGHT``.
-"""
-
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
+
+from elsewhere import flat
+from porting import transformers_process
 
 MARIAN = {
     "as published": {},
@@ -81,23 +78,18 @@ def batch(kind):
     return found
 
 
-def main(place):
-    import transformers_process
+def make(place):
+    """A folder for each name of the tables with random weights; ``from_pretrained``'s own outputs for each of ``RIGHT``."""
     from transformers import CONFIG_MAPPING, AutoModel
 
-    for kind in ("marian", "bert"):
-        np.savez(place / f"batch_{kind}.npz", **batch(kind))
+    place, found = Path(place), {}
     for name, config in RIGHT.items():
         kind = "marian" if name in MARIAN else "bert"
         wishes = {"family": kind, "config": config, "seed": 18, "bias": {0: 1.0}, "final_bias": BIAS.get(name, 1.0)}
         transformers_process.make(place / name, {**wishes, **OPTIONS.get(name, {})})
-        transformers_process.run(kind, place / name, place / f"batch_{kind}.npz", place / f"{name}.npz", 12)
+        found[name] = transformers_process.run(kind, place / name, batch(kind), 12)
     for name in OTHERS.split():
         config = CONFIG_MAPPING[name]()
         config = CONFIG_MAPPING[name](**{field: value for field, value in SMALL.items() if hasattr(config, field)})
         AutoModel.from_config(config).save_pretrained(place / name)
-    (place / "made.json").write_text(json.dumps([*RIGHT, *OTHERS.split()]))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return flat(found), {}

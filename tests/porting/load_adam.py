@@ -1,13 +1,8 @@
-"""Run as a program: a framework's own Adam takes over a state that we wrote, and saves it again.
+"""A framework's own Adam takes over a state that we wrote, and saves it again."""
 
-python load_adam.py FRAMEWORK FILE OUTPUT
-"""
-
-import sys
 from pathlib import Path
 
-import d2l_models
-
+from porting import d2l_models
 from transformer_mb.porting.proof.reference_runs import d2l_book
 
 
@@ -47,7 +42,3 @@ def of_flax(file, output):
     state = serialization.from_state_dict(fresh, saved["opt_state"])
     assert int(state[0].count) == int(np.asarray(saved["opt_state"]["0"]["count"]))
     Path(output).write_bytes(serialization.to_bytes({"params": saved["params"], "opt_state": state}))
-
-
-if __name__ == "__main__":
-    globals()[f"of_{sys.argv[1]}"](*sys.argv[2:])

@@ -1,10 +1,9 @@
-"""Run as a program: torch.nn.Transformer or paddle.nn.Transformer with random weights, saved, and what it computes.
+"""torch.nn.Transformer or paddle.nn.Transformer with random weights, saved, and what it computes.
 
-python make_stacks.py FRAMEWORK FOLDER makes, for post and pre: ``NAME.pt`` (or ``.pdparams``), and ``NAME.npz`` with the
-inputs and the outputs. Bare stacks get unit vectors; ``wrapped`` has embeddings, D2L's positions and an output of its own.
+For post and pre: ``NAME.pt`` (or ``.pdparams``), and ``NAME.npz`` with the inputs and the outputs.
+Bare stacks get unit vectors; ``wrapped`` has embeddings, D2L's positions and an output of its own.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,8 @@ def positions(steps, width):
 def save_torch(folder):
     import torch
     from torch import nn
+
+    folder = Path(folder)
 
     def noisy(module):
         for parameter in module.parameters():
@@ -72,6 +73,7 @@ def put(torch, folder, name, net, **outputs):
 def save_paddle(folder):
     import paddle
 
+    folder = Path(folder)
     paddle.seed(0)
     eye = np.eye(D, dtype=np.float32)
     source, target = paddle.to_tensor(eye[SOURCE]), paddle.to_tensor(eye[TARGET])
@@ -87,7 +89,3 @@ def save_paddle(folder):
     states = net(source, target, src_mask=valid, tgt_mask=causal, memory_mask=valid)
     paddle.save(net.state_dict(), str(folder / "unbiased.pdparams"))
     np.savez(folder / "unbiased.npz", logits=states.numpy())
-
-
-if __name__ == "__main__":
-    globals()[f"save_{sys.argv[1]}"](Path(sys.argv[2]))

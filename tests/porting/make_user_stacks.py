@@ -1,9 +1,8 @@
-"""Run as a program: modules as their owners write them around the stacks of torch or paddle, saved, and what they compute.
+"""Modules as their owners write them around the stacks of torch or paddle, saved, and what they compute.
 
-python make_user_stacks.py FRAMEWORK FOLDER makes ``NAME.safetensors`` (or ``.pdparams``), and ``NAME.npz`` with the outputs.
+In the folder: ``NAME.safetensors`` (or ``.pdparams``), and ``NAME.npz`` with the outputs.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ def save_torch(folder):
     from safetensors.torch import save_file
     from torch import nn
 
+    folder = Path(folder)
     torch.manual_seed(0)
     source, target, padding = map(torch.from_numpy, (SOURCE, TARGET, np.arange(5) >= LENS[:, None]))
     options = {"dropout": 0.0, "batch_first": True}
@@ -103,7 +103,7 @@ def save_torch(folder):
 def save_paddle(folder):
     import paddle
 
-    nn = paddle.nn
+    nn, folder = paddle.nn, Path(folder)
     paddle.seed(0)
     source, target, valid = map(paddle.to_tensor, (SOURCE, TARGET, (np.arange(5) < LENS[:, None])[:, None, None]))
     causal, rows = paddle.to_tensor(np.tri(4, dtype=bool)[None, None]), paddle.to_tensor(table("halves"))
@@ -132,7 +132,3 @@ def save_paddle(folder):
     for name, model in {"separate": Both(), "language": Language()}.items():
         np.savez(folder / f"{name}.npz", logits=model().numpy())
         paddle.save(model.state_dict(), str(folder / f"{name}.pdparams"))
-
-
-if __name__ == "__main__":
-    globals()[f"save_{sys.argv[1]}"](Path(sys.argv[2]))

@@ -1,21 +1,17 @@
-"""Run as a program: reads one file within a ceiling, and says in JSON how it ended, in how many seconds of computing (start
-and workers included) and with how much memory at most, in MB, in this process or a worker.
-
-python read_limited.py PATH FORMAT SECONDS MEGABYTES
+"""One file read within a ceiling: how it ended, in how many seconds of computing (start and workers included) and with how
+much memory at most, in MB, in this process or a worker.
 """
 
-import json
 import resource
-import sys
 from pathlib import Path
 
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_source
 
 
-def main(path, kind, seconds, megabytes):
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
-    resource.setrlimit(resource.RLIMIT_AS, (int(megabytes) << 20, int(megabytes) << 20))
+def read(path, kind, seconds, megabytes):
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     try:
         read_source(Path(path), kind, {"num_heads": 2})
         ended = "read"
@@ -25,8 +21,4 @@ def main(path, kind, seconds, megabytes):
     status = Path("/proc/self/status").read_text(encoding="ascii")  # ru_maxrss counts what this process was forked from
     peak = int(status.partition("VmHWM:")[2].split()[0])
     took = sum(one.ru_utime + one.ru_stime for one in used)
-    print(json.dumps({"ended": ended, "seconds": took, "megabytes": max(peak, used[1].ru_maxrss) / 1024}))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return {}, {"ended": ended, "seconds": took, "megabytes": max(peak, used[1].ru_maxrss) / 1024}

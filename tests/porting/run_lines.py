@@ -1,11 +1,4 @@
-"""Run as a program: the lines that reports print, and the outputs of the models that they load, called as their users do.
-
-python run_lines.py FOLDER reads ``jobs.json``, by name the target and the lines, and ``batch.npz``; it writes ``NAME.out.npy``.
-"""
-
-import json
-import sys
-from pathlib import Path
+"""The lines that reports print, and the outputs of the models that they load, called as their users do."""
 
 import numpy as np
 
@@ -125,17 +118,14 @@ def ctranslate2(model, source, lens, target):
     return np.stack([np.array(one.logits[0][-1]).reshape(1, -1) for one in found])
 
 
-def main(folder):
-    with np.load(folder / "batch.npz") as found:
-        batch = [found[name] for name in ("source", "source_valid_lens", "target")]
-    for name, (target, lines) in json.loads((folder / "jobs.json").read_text()).items():
+def outputs(batch, jobs):
+    """By target, of the lines that load a model; where they load an optimizer, its first moments as ``moments/NUMBER``."""
+    found, batch = {}, [batch[name] for name in ("source", "source_valid_lens", "target")]
+    for target, lines in jobs.items():
         names = {}
         exec("\n".join(lines), names)
-        np.save(folder / f"{name}.out.npy", globals()[target](names["model"], *batch))
+        found[target] = globals()[target](names["model"], *batch)
         if "optimizer" in names:
             state = names["optimizer"].state_dict()["state"]
-            np.savez(folder / f"{name}.moments.npz", *(one["exp_avg"].numpy() for one in state.values()))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+            found |= {f"moments/{number:03d}": one["exp_avg"].numpy() for number, one in enumerate(state.values())}
+    return found, {}

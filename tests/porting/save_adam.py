@@ -1,18 +1,13 @@
-"""Run as a program: torch's own optimizers on one model, saved, and what our reader of such files makes of each.
+"""torch's own optimizers on one model, saved, and what our reader of such files makes of each."""
 
-python save_adam.py FOLDER makes ``NAME.pt``, ``NAME.npz`` (the moments that the reader found) and by name ``notes.json`` and
-``names.json``; and ``true.npz``: the moments that every one of them holds by the name of the parameter, for the same gradients.
-"""
-
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import torch
-from train_natively import CONFIG
 
 import transformer_mb as tmb
+from elsewhere import flat
+from porting.train_natively import CONFIG
 from transformer_mb.porting import worker
 from transformer_mb.porting.files.sources import read_tensors
 from transformer_mb.porting.formats.native_loaders import torch as torch_loader
@@ -88,28 +83,23 @@ def read_here(path, settings=None):
 
 
 def main(folder):
-    notes, names = {}, {}
+    """Make ``NAME.pt``; return the moments that the reader found in each, and ``true``: those that every one of them holds."""
+    folder, moments, notes, names = Path(folder), {}, {}, {}
     for name, make in OPTIMIZERS.items():
         model = tmb.get_backend("torch").build(CONFIG, seed=1)
         optimizer = trained(model, make)
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
         files = [(name, state), *(spoiled(state) if name == "named" else ())]
         if name == "named":
-            moments = {
+            moments["true"] = {
                 f"{slot}.{one}": optimizer.state[parameter][key].numpy()
                 for one, parameter in model.named_parameters()
                 for slot, key in (("m", "exp_avg"), ("v", "exp_avg_sq"))
-            }
-            np.savez(folder / "true.npz", step=STEPS, **moments)
+            } | {"step": np.array(STEPS)}
         for kind, content in files:
             torch.save(content, folder / f"{kind}.pt")
             found = read_here(folder / f"{kind}.pt")
-            np.savez(folder / f"{kind}.npz", **(found.optimizer or {}))
+            moments[kind] = found.optimizer or {}
             notes[kind] = found.notes
             names[kind] = list(found.tensors)
-    (folder / "notes.json").write_text(json.dumps(notes))
-    (folder / "names.json").write_text(json.dumps(names))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return flat(moments), {"notes": notes, "names": names}

@@ -1,20 +1,17 @@
-"""Run as a program: one model in the files that training scripts make, and what we read of each.
+"""One model in the files that training scripts make, and what we read of each.
 
-python save_checkpoints.py torch FOLDER makes of PyTorch's files ``read.json``: by name the settings, and either ``error`` or
-``notes``, ``same`` (whether the weights are the model's, else ``ema``, the averaged ones) and ``step`` of the optimizer.
-python save_checkpoints.py paddle|jax FOLDER makes the files alone, which we read without their framework.
+Of PyTorch's, by name: either ``error`` or ``notes``, ``same`` (whether the weights are the model's, else ``ema``, the averaged
+ones) and ``step`` of the optimizer. Paddle's and JAX' files are made alone: we read them without their framework.
 """
 
 import argparse
-import json
 import pathlib
-import sys
 from pathlib import Path
 
 import numpy as np
-from train_natively import CONFIG
 
 import transformer_mb as tmb
+from porting.train_natively import CONFIG
 
 HEADS = {"num_heads": 2}
 CONFIG = CONFIG.replace(decoder_num_layers=2)
@@ -22,13 +19,13 @@ CONFIG = CONFIG.replace(decoder_num_layers=2)
 
 def make_torch(folder):
     import torch
-    from save_adam import read_here, trained
 
+    from porting.save_adam import read_here, trained
     from transformer_mb.errors import PortError
     from transformer_mb.porting.families import FAMILIES
     from transformer_mb.porting.files.sources import likely_cause
 
-    model = tmb.get_backend("torch").build(CONFIG, seed=1)
+    folder, model = Path(folder), tmb.get_backend("torch").build(CONFIG, seed=1)
     optimizer = trained(model, lambda named: torch.optim.Adam(named, betas=(0.9, 0.98)))
     weights = {name: array.copy() for name, array in tmb.get_backend("torch").get_weights(model).items()}
     sd = model.state_dict()
@@ -80,13 +77,13 @@ def make_torch(folder):
             found[f"{name} {said or ''}".strip()] = {"notes": " ".join(read.notes), "same": same, "step": step}
         except PortError as error:
             found[f"{name} {said or ''}".strip()] = {"error": str(error)}
-    (folder / "read.json").write_text(json.dumps(found))
+    return {}, found
 
 
 def make_paddle(folder):
     import paddle
 
-    model = tmb.get_backend("paddle").build(CONFIG, seed=1)
+    folder, model = Path(folder), tmb.get_backend("paddle").build(CONFIG, seed=1)
     adam, adamw = paddle.optimizer.Adam, paddle.optimizer.AdamW
     made = {
         "first": (adam, {"beta2": 0.98}, 3),
@@ -119,7 +116,7 @@ def make_jax(folder):
     def texts(tree):
         return {str(key): texts(value) for key, value in tree.items()} if isinstance(tree, dict) else tree
 
-    model = tmb.get_backend("jax").build(CONFIG, seed=1)
+    folder, model = Path(folder), tmb.get_backend("jax").build(CONFIG, seed=1)
     pure = nnx.to_pure_dict(nnx.state(model, nnx.Param))
     (folder / "pure.msgpack").write_bytes(serialization.msgpack_serialize(pure))
     params = texts(pure)
@@ -128,7 +125,3 @@ def make_jax(folder):
         _, state = chain.update(params, chain.init(params), params)
         tree = {"params": params, "opt_state": state, "ema_params": jax.tree.map(lambda x: x * 1.5, params)}
         (folder / f"{name}.msgpack").write_bytes(serialization.to_bytes(tree))
-
-
-if __name__ == "__main__":
-    globals()[f"make_{sys.argv[1]}"](Path(sys.argv[2]))

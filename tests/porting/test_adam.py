@@ -1,14 +1,13 @@
 """Adam's state in the frameworks' own optimizers: taken over from our files, and read from theirs."""
 
-import json
 import re
 
 import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from elsewhere import elsewhere, under
 from porting import d2l_models
-from porting.conftest import run_program
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.model import PortedModel
@@ -44,7 +43,7 @@ def test_the_framework_itself_goes_on_from_our_state(model, tmp_path, framework,
     ours, theirs = tmp_path / f"ours{ending}", tmp_path / f"theirs{ending}"
     names = {"block_names": "d2l"} if framework == "paddle" else {}  # there D2L's own classes take it over
     write_target(model, find_target(framework), ours, names)
-    run_program("load_adam.py", framework, ours, theirs)
+    elsewhere(f"porting.load_adam:of_{framework}", file=ours, output=theirs)
     got = read_source(theirs, None, {"num_heads": d2l_models.HEADS}).model.optimizer
     assert got is not None and set(got) == set(model.optimizer)
     for name, array in model.optimizer.items():
@@ -55,13 +54,12 @@ def test_the_framework_itself_goes_on_from_our_state(model, tmp_path, framework,
 def saved(tmp_path_factory):
     """torch's own optimizers of one model after the same steps, and what we read of each (see ``save_adam``)."""
     folder = tmp_path_factory.mktemp("adam")
-    run_program("save_adam.py", folder)
-    return folder
+    return folder, *elsewhere("porting.save_adam:main", folder=folder)
 
 
 def read_moments(saved, name):
-    with np.load(saved / f"{name}.npz") as found, np.load(saved / "true.npz") as true:
-        return dict(found), dict(true), " ".join(json.loads((saved / "notes.json").read_text())[name])
+    _, moments, facts = saved
+    return under(moments, name), under(moments, "true"), " ".join(facts["notes"][name])
 
 
 CARRIED = {
@@ -114,11 +112,11 @@ def test_a_state_that_leaves_them_open_is_left_out_and_says_why(name, saved):
 @pytest.mark.further
 def test_layer_wise_groups_arrive_in_the_model(saved):
     _, true, _ = read_moments(saved, "named groups")
-    model = read_source(saved / "named groups.pt", None, {"num_heads": 2}).model
+    model = read_source(saved[0] / "named groups.pt", None, {"num_heads": 2}).model
     assert not [key for key in true if not np.array_equal(model.optimizer[key], true[key])]
-    assert read_source(saved / "groups.pt", None, {"num_heads": 2}).model.optimizer is None
+    assert read_source(saved[0] / "groups.pt", None, {"num_heads": 2}).model.optimizer is None
 
 
 def test_prefixes_of_wrappers_in_any_order_are_no_part_of_a_name(saved):
-    names = json.loads((saved / "names.json").read_text())
+    names = saved[2]["names"]
     assert names["wrapped"] == names["named"]

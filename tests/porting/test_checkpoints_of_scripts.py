@@ -1,12 +1,11 @@
 """Files as training scripts make them: what is taken for the model, what is left out and said, and what can be chosen."""
 
-import json
 import re
 
 import numpy as np
 import pytest
 
-from porting.conftest import run_program
+from elsewhere import elsewhere
 from transformer_mb.porting.files.sources import read_source, read_tensors
 
 HEADS = {"num_heads": 2}
@@ -15,9 +14,7 @@ HEADS = {"num_heads": 2}
 @pytest.fixture(scope="module")
 def of_torch(tmp_path_factory):
     """See ``save_checkpoints``."""
-    folder = tmp_path_factory.mktemp("scripts")
-    run_program("save_checkpoints.py", "torch", folder)
-    return json.loads((folder / "read.json").read_text())
+    return elsewhere("porting.save_checkpoints:make_torch", folder=tmp_path_factory.mktemp("scripts"))[1]
 
 
 TAKEN = {
@@ -66,7 +63,7 @@ def test_what_is_open_is_refused_and_says_what_there_is(name, of_torch):
 @pytest.fixture(scope="module")
 def of_paddle(tmp_path_factory):
     folder = tmp_path_factory.mktemp("paddle_scripts")
-    run_program("save_checkpoints.py", "paddle", folder)
+    elsewhere("porting.save_checkpoints:make_paddle", folder=folder)
     return folder
 
 
@@ -97,7 +94,7 @@ def test_what_paddle_itself_saved_is_read_with_its_own_decay_rates(name, of_padd
 @pytest.fixture(scope="module")
 def of_flax(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flax_scripts")
-    run_program("save_checkpoints.py", "jax", folder)
+    elsewhere("porting.save_checkpoints:make_jax", folder=folder)
     return folder
 
 

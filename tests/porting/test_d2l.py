@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from elsewhere import elsewhere
 from porting import d2l_models
-from porting.conftest import run_program
 from porting.on_backend import BACKENDS, Job, run_on
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_source
@@ -57,7 +57,7 @@ def test_every_backend_gives_the_logits_of_d2l(d2l_made, tmp_path, backend):
     for framework, file in d2l_models.FILES.items():
         place, expected[framework] = canonical(d2l_made(framework), file, tmp_path / framework)
         jobs[framework] = Job(place, BATCH, 6)
-    found = run_on(backend, jobs, tmp_path)
+    found = run_on(backend, jobs)
     worst = {name: float(np.abs(found[name]["logits"] - logits).max()) for name, logits in expected.items()}
     print(backend, worst)
     assert len(worst) == 4 and np.max(list(worst.values())) <= LIMIT
@@ -68,9 +68,8 @@ def check_back(folder, framework, tmp_path):
     place, expected = canonical(folder, d2l_models.FILES[framework], tmp_path / "canonical")
     file = tmp_path / d2l_models.FILES[framework]
     write_target(read_source(place, None, {}).model, find_target(TARGETS[framework]), file, {"block_names": "d2l"})
-    run_program("d2l_models.py", "load", framework, file, tmp_path / "back.npz")
-    with np.load(tmp_path / "back.npz") as found:
-        assert np.array_equal(found["logits"], expected)
+    found, _ = elsewhere("porting.d2l_models:logits_of", framework=framework, file=file)
+    assert np.array_equal(found["logits"], expected)
 
 
 def test_back_into_the_classes_of_d2l(d2l_made, tmp_path):

@@ -1,15 +1,11 @@
 """Damaged files and hostile ones: nothing hangs or fills the memory, and what comes is one clear error."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 import tracemalloc
-from pathlib import Path
 
 import pytest
 
+from elsewhere import elsewhere
 from porting import hugging_face
 from porting.hostile_files import hostile_files, large_files
 from porting.mutations import mutated
@@ -18,7 +14,6 @@ from transformer_mb.errors import PortError
 from transformer_mb.porting.families import bert
 from transformer_mb.porting.files.sources import read_source
 
-HERE = Path(__file__).parent
 IN_PROCESS = ["npz", "safetensors", "mxnet", "paddle", "flax", "stacks"]  # the last in a safetensors file
 SECONDS, MEGABYTES = 10, 1000  # of a file under a megabyte, its reader's start and workers included
 GROWTH, ALLOWANCE = 80, 4 << 20  # memory: a small multiple of the file, and what Python itself takes
@@ -110,11 +105,9 @@ def test_many_damaged_folders(trained_on, tmp_path, references):
 
 
 def fuzz_natively(runner, file, count, seed):
-    command = [sys.executable, HERE / "fuzz_native.py", runner, file, count, seed]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
+    given = {"runner": runner, "file": file, "count": count, "seed": seed}
+    _, found = elsewhere("porting.fuzz_native:fuzz", timeout=None, environment=environment, **given)
     assert sum(found["outcome"].values()) == count
     assert set(found["outcome"]) <= {"read", "refused", "crashed"}, found
     assert found["outcome"].get("refused", 0) >= count // 4
@@ -151,11 +144,9 @@ def read_limited(path, kind, name, content, figures, seconds, megabytes):
     """Read the file in a process that is ended beyond twice the ceilings; how that ended."""
     path.write_bytes(content)
     # torch reserves gigabytes that it never touches.
-    command = [sys.executable, HERE / "read_limited.py", path, kind, 6 * seconds, 16_000 if kind == "torch" else 2 * megabytes]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:] or f"ended by {-done.returncode}"
-    found = json.loads(done.stdout)
+    given = {"path": path, "kind": kind, "seconds": 6 * seconds, "megabytes": 16_000 if kind == "torch" else 2 * megabytes}
+    environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    _, found = elsewhere("porting.read_limited:read", timeout=None, environment=environment, **given)
     figures.append((kind, name, len(content), found["seconds"], found["megabytes"]))
     assert found["seconds"] <= seconds and found["megabytes"] <= megabytes, found
     return found["ended"]

@@ -1,6 +1,5 @@
 """Every target that is written loads by the lines that its report prints, in a program of that framework alone."""
 
-import json
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from porting.conftest import run_program
+from elsewhere import elsewhere, under
 from porting.destinations import FILES, FOLDERS, source_for
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.parameters import parameter_shapes
@@ -61,6 +60,7 @@ class Loaded:
     report: PortReport
     outputs: np.ndarray
     folder: Path
+    moments: list[np.ndarray]
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +80,12 @@ def loaded(tmp_path_factory):
             first = next(number for number, line in enumerate(printed) if line.startswith("for "))
             lines = [line[4:] for line in printed[first + 1 :] if line.startswith("    ")]
             assert report.loading.into in printed[first] and tuple(lines) == report.loading.lines
-            jobs[target], found = (target, lines), read_checkpoint(source)
+            jobs[target], found = lines, read_checkpoint(source)
             model = PortedModel(config=found.config, weights=found.weights, optimizer=found.optimizer)
-            ported[target] = Loaded(model, report, np.zeros(0), folder)
-        np.savez(folder / "batch.npz", **BATCH)
-        (folder / "jobs.json").write_text(json.dumps(jobs))
-        run_program("run_lines.py", folder)
+            ported[target] = Loaded(model, report, np.zeros(0), folder, [])
+        outputs, _ = elsewhere("porting.run_lines:outputs", BATCH, jobs=jobs)
         for target, one in ported.items():
-            one.outputs = np.load(folder / f"{target}.out.npy")
+            one.outputs, one.moments = outputs[target], [*under(outputs, "moments").values()]
         return ported
 
     return run
@@ -110,9 +108,7 @@ def test_a_pt_is_a_state_dict_and_its_optimizer_lies_beside_it(loaded):
     """``load_state_dict(torch.load(...))`` takes each, whether the source was trained or not."""
     one = loaded("torch")["torch"]
     assert one.report.optimizer and (one.folder / "torch.optimizer.pt").is_file()
-    with np.load(one.folder / "torch.moments.npz") as moments:
-        got = list(moments.values())
-    for array, name in zip(got, parameter_shapes(one.model.config), strict=True):
+    for array, name in zip(one.moments, parameter_shapes(one.model.config), strict=True):
         assert np.array_equal(array, one.model.optimizer[f"m.{name}"])
 
 

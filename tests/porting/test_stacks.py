@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from elsewhere import elsewhere
 from porting import make_stacks
-from porting.conftest import run_program
 from porting.on_backend import BACKENDS, Job, run_on
 from transformer_mb.errors import PortError
 from transformer_mb.porting.families import FAMILIES
@@ -35,7 +35,7 @@ def made(tmp_path_factory):
     @cache
     def make(framework):
         folder = tmp_path_factory.mktemp(framework)
-        run_program("make_stacks.py", framework, folder)
+        elsewhere(f"porting.make_stacks:save_{framework}", folder=folder)
         return folder
 
     return make
@@ -90,7 +90,7 @@ def test_every_backend_gives_the_same_outputs(made, tmp_path, backend):
         write_target(source.model, find_target("canonical"), place, {})
         batch = BATCH if source.model.config.has_decoder else {n: BATCH[n] for n in ("source", "source_valid_lens")}
         jobs[f"{framework} {name}"] = Job(place, batch, 4)
-    found = run_on(backend, jobs, tmp_path)
+    found = run_on(backend, jobs)
     print(backend, {name: compare(found[name], expected[name]) for name in jobs})
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from elsewhere import elsewhere
 from porting import d2l_models
-from porting.conftest import run_program
 from porting.on_backend import BACKENDS, Job, run_on
 
 LIMIT = 1e-5
@@ -28,7 +28,7 @@ def ported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
     for framework, models in d2l_models.MODELS.items():
         (folder / framework).mkdir()
-        run_program("d2l_models.py", "make", framework, folder / framework, *models)
+        elsewhere("porting.d2l_models:make_models", framework=framework, folder=folder / framework, names=[*models])
     found = {}
     for framework, name, file in FILES:
         sizes, made = d2l_models.MODELS[framework][name], folder / framework / name
@@ -44,9 +44,9 @@ def ported(tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_every_model_on_a_backend(ported, tmp_path, backend):
+def test_every_model_on_a_backend(ported, backend):
     jobs = {name.replace(" ", "_").replace("/", "_"): Job(folder, BATCH) for name, (folder, _) in ported.items()}
-    outputs = run_on(backend, jobs, tmp_path)
+    outputs = run_on(backend, jobs)
     worst = {}
     for name, found, (_, expected) in zip(jobs, outputs.values(), ported.values(), strict=True):
         assert np.abs(expected).max() > 0.5

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from elsewhere import elsewhere, under
 from porting import hugging_face_sweep as sweep
-from porting.conftest import run_program
 from transformer_mb.errors import PortError
 
 pytestmark = pytest.mark.long
@@ -19,8 +19,8 @@ FAMILIES = ("marian", "bert")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    run_program("hugging_face_sweep.py", folder)
-    return folder
+    outputs, _ = elsewhere("porting.hugging_face_sweep:make", timeout=None, place=folder)
+    return folder, outputs
 
 
 def test_the_tables_are_whole():
@@ -30,10 +30,10 @@ def test_the_tables_are_whole():
 @pytest.mark.parametrize("name", sweep.RIGHT)
 def test_a_variant(name, made, tmp_path, record_property):
     kind = "marian" if name in sweep.MARIAN else "bert"
-    report = tmb.port(made / name, tmp_path / "out", to="canonical")
+    folder, outputs = made
+    report = tmb.port(folder / name, tmp_path / "out", to="canonical")
     assert report.holds and " on torch " in report.proof.source_ran
-    with np.load(made / f"{name}.npz") as found, np.load(made / f"batch_{kind}.npz") as arrays:
-        expected, batch = dict(found), dict(arrays)
+    expected, batch = under(outputs, name), sweep.batch(kind)
     backend, model = tmb.get_backend("numpy"), tmb.load(tmp_path / "out")
     source = batch["source"], batch["source_valid_lens"]
     valid = np.arange(13) < batch["source_valid_lens"][:, None]
@@ -55,7 +55,7 @@ def test_a_variant(name, made, tmp_path, record_property):
 @pytest.mark.parametrize("name", sweep.REFUSED)
 def test_a_clear_refusal(name, made, tmp_path):
     good, changes, words = sweep.REFUSED[name]
-    shutil.copytree(made / good, tmp_path / "folder")
+    shutil.copytree(made[0] / good, tmp_path / "folder")
     fields = {**json.loads((tmp_path / "folder" / "config.json").read_text()), **changes}
     (tmp_path / "folder" / "config.json").write_text(json.dumps(fields))
     with pytest.raises(PortError, match=words) as caught:
@@ -67,6 +67,6 @@ def test_a_clear_refusal(name, made, tmp_path):
 def test_another_architecture(name, made, tmp_path):
     for from_, words in ((None, "no family here computes what that does"), *((one, "model_type must be") for one in FAMILIES)):
         with pytest.raises(PortError, match=words) as caught:
-            tmb.port(made / name, tmp_path / "out", to="canonical", from_=from_)
+            tmb.port(made[0] / name, tmp_path / "out", to="canonical", from_=from_)
         assert repr(name) in str(caught.value) and not (tmp_path / "out").exists()
     print(f"{name}: {caught.value}")

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 import transformer_mb as tmb
-from porting import text_elsewhere
+from elsewhere import elsewhere
 from porting.hugging_face import SMALL, single
 from transformer_mb.data import SubwordVocabulary, demo_sentences, train_subwords
 from transformer_mb.errors import PortError
@@ -107,7 +107,7 @@ def test_transformers_translates_raw_text_alike(count, learned, tmp_path):
     jobs = [{"folder": tmp_path / "marian", "lines": [*lines, NAMES], "max_steps": STEPS, "target": target}]
     saved = [(tmp_path / "marian", tmp_path / "saved")] if target is None else []
     jobs += [{"folder": place, "lines": lines, "max_steps": STEPS} for _, place in saved]
-    got, *of_saved = text_elsewhere.start(tmp_path, resave=saved, translate=jobs)
+    got, *of_saved = elsewhere("porting.text_elsewhere:texts", saved=saved, translated=jobs)[1]["texts"]
     assert got == expected
     for texts in of_saved:
         moved(marian, tmp_path / "saved", canonical, tmp_path / "from saved")
@@ -121,7 +121,7 @@ def test_ctranslate2_translates_tokens_alike(count, learned, tmp_path):
     (folder, _), lines = learned, lines_of(count)
     moved(canonical, folder / "checkpoint", ctranslate2, tmp_path / "exported")
     job = {"folder": tmp_path / "exported", "lines": lines, "max_steps": STEPS}
-    assert text_elsewhere.start(tmp_path, engine=[job]) == [translated(folder / "checkpoint", lines)]
+    assert elsewhere("porting.text_elsewhere:engine_texts", **job)[1]["texts"] == translated(folder / "checkpoint", lines)
 
 
 @pytest.mark.long

@@ -7,8 +7,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import transformer_mb as tmb
+from elsewhere import elsewhere
 from porting import make_user_stacks
-from porting.conftest import run_program
 from transformer_mb.errors import PortError
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.inspection import inspect
@@ -42,7 +42,7 @@ def made(tmp_path_factory):
     @cache
     def make(framework):
         folder = tmp_path_factory.mktemp(framework)
-        run_program("make_user_stacks.py", framework, folder)
+        elsewhere(f"porting.make_user_stacks:save_{framework}", folder=folder)
         return folder
 
     return make

@@ -1,33 +1,21 @@
-"""Raw text through the libraries that own a format, in one process of its own: python text_elsewhere.py JOBS.json.
+"""Raw text through the libraries that own a format.
 
 ``resave``: a MarianMT folder, loaded by ``transformers`` and saved by it again. ``translate``: such a folder on lines of text,
 by ``AutoTokenizer`` and ``MarianMTModel`` alone, as its users have it. ``engine``: a CTranslate2 folder on lines of text, by
 ``ctranslate2`` and the tokenizers that lie in it.
 """
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 TOGETHER = 50
 
 
-def start(place, **jobs):
-    """Run jobs in a new process; returns the translations of each."""
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "jobs.json").write_text(json.dumps(jobs, default=str))
-    done = subprocess.run([sys.executable, __file__, place / "jobs.json"], capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def main(path):
-    jobs = json.loads(Path(path).read_text())
-    for folder, destination in jobs.get("resave", []):
+def texts(saved=(), translated=()):
+    for folder, destination in saved:
         resave(folder, destination)
-    texts = [translate(**job) for job in jobs.get("translate", [])]
-    print(json.dumps([*texts, *(engine(**job) for job in jobs.get("engine", []))]))
+    return {}, {"texts": [translate(**job) for job in translated]}
+
+
+def engine_texts(**job):
+    return {}, {"texts": engine(**job)}
 
 
 def resave(folder, destination):
@@ -66,7 +54,3 @@ def engine(folder, lines, max_steps):
     greedy = {"beam_size": 1, "min_decoding_length": 0, "max_input_length": 0, "max_decoding_length": max_steps}
     results = translator.translate_batch(sources, **greedy)
     return [target.decoder.decode(result.hypotheses[0]) for result in results]
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -1,9 +1,5 @@
-"""Run as a program, one framework a process: train a tiny model for some steps and save it as users of it do.
+"""In a process of each framework: train a tiny model for some steps and save it as users of it do."""
 
-python train_natively.py BACKEND FOLDER
-"""
-
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +26,8 @@ BATCH = Batch(
 STEPS = 3
 
 
-def main(name, folder):
-    backend = tmb.get_backend(name)
+def train(name, folder):
+    folder, backend = Path(folder), tmb.get_backend(name)
     model = backend.build(CONFIG, seed=3)
     trainer = backend.trainer(model, learning_rate=0.01)
     for _ in range(STEPS):
@@ -87,7 +83,3 @@ def save_jax(backend, model, trainer, folder):
 
     params = nnx.to_pure_dict(nnx.state(model, nnx.Param))
     (folder / "model.msgpack").write_bytes(serialization.to_bytes({"params": params}))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))

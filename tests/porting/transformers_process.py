@@ -1,15 +1,14 @@
-"""What needs ``transformers`` on PyTorch, in one process of its own: python transformers_process.py JOBS.json.
+"""What needs ``transformers`` on PyTorch.
 
-``make``: MarianMT and BERT folders with random weights. ``tokenize``: sentences as padded ids. ``run``: a folder on a batch, by
-``from_pretrained`` alone, as its users have it. ``prove``: the same folder on the same batch, by what a port's proof runs.
+``make``: MarianMT and BERT folders with random weights. ``tokenized``: sentences as padded ids. ``run``: a folder on a batch,
+by ``from_pretrained`` alone, as its users have it. ``prove``: the same folder on the same batch, by what a port's proof runs.
 """
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+
+from elsewhere import flat, under
 
 VOCAB_SIZE = 41
 PAD = VOCAB_SIZE - 1
@@ -46,24 +45,15 @@ PUBLISHED = {
 }
 
 
-def start(place, **jobs):
-    """Run jobs in a new process; paths and arrays go through the folder ``place``."""
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "jobs.json").write_text(json.dumps(jobs, default=str))
-    done = subprocess.run([sys.executable, __file__, place / "jobs.json"], capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
-def main(path):
-    jobs = json.loads(Path(path).read_text())
-    for folder, wishes in jobs.get("make", {}).items():
+def answers(batches, make_first, runs, captions, max_steps):
+    """By run, a family and a folder: its ``batch``, and what ``run`` and ``prove`` make of it. No batch: the captions."""
+    for folder, wishes in make_first.items():
         make(folder, wishes)
-    if "tokenize" in jobs:
-        tokenize(**jobs["tokenize"])
-    for job in jobs.get("run", []):
-        run(**job)
-    for job in jobs.get("prove", []):
-        prove(**job)
+    found = {}
+    for name, (kind, folder) in runs.items():
+        batch = under(batches, name) or tokenized(folder, captions)
+        found[name] = flat({"batch": batch, **{job.__name__: job(kind, folder, batch, max_steps) for job in (run, prove)}})
+    return flat(found), {}
 
 
 def make(folder, wishes):
@@ -121,24 +111,23 @@ def drawn(name, shape, random):
     return loud * values / shape[-1] ** 0.5
 
 
-def tokenize(folder, sentences, out):
+def tokenized(folder, sentences):
     """Sentences by the folder's own tokenizer, as a padded batch."""
     from transformers import AutoTokenizer
 
     encoded = AutoTokenizer.from_pretrained(folder, local_files_only=True)(sentences, padding=True, return_tensors="np")
     ids, mask = encoded["input_ids"], encoded["attention_mask"]
-    np.savez(out, source=ids.astype(np.int64), source_valid_lens=mask.sum(axis=1).astype(np.int64))
+    return {"source": ids.astype(np.int64), "source_valid_lens": mask.sum(axis=1).astype(np.int64)}
 
 
-def run(kind, folder, arrays, out, max_steps=0):
+def run(kind, folder, batch, max_steps=0):
     """In float32, whatever the folder's dtype is: the sinusoids too are then those of float32."""
     import torch
     import transformers
 
     made = {"bert": transformers.BertModel, "marian": transformers.MarianMTModel}[kind]
     model = made.from_pretrained(folder, dtype=torch.float32, use_safetensors=True, local_files_only=True).eval()
-    with np.load(arrays) as given:
-        given = {name: torch.from_numpy(array) for name, array in given.items()}
+    given = {name: torch.from_numpy(array) for name, array in batch.items()}
     source, lens = given["source"], given["source_valid_lens"]
     inputs = {"input_ids": source, "attention_mask": (torch.arange(source.shape[1]) < lens[:, None]).long()}
     with torch.no_grad():
@@ -154,21 +143,16 @@ def run(kind, folder, arrays, out, max_steps=0):
             rows = [(row[1 : row.index(0, 1)] if 0 in row[1:] else row[1:])[:max_steps] for row in rows]
             tokens = torch.tensor([row + [-1] * (max_steps - len(row)) for row in rows])
             found = {"encoder": output.encoder_last_hidden_state, "logits": output.logits, "tokens": tokens}
-    np.savez(out, **{name: array.numpy() for name, array in found.items()})
+    return {name: array.numpy() for name, array in found.items()}
 
 
-def prove(kind, folder, arrays, out, max_steps=0):
+def prove(kind, folder, batch, max_steps=0):
     from transformer_mb.porting import families
     from transformer_mb.porting.proof.reference_runs import hugging_face
 
     model = families.FAMILIES[kind].module.read(Path(folder), {})
-    with np.load(arrays) as given:
-        given = {f"batch.{name}": array for name, array in given.items()}
+    given = {f"batch.{name}": array for name, array in batch.items()}
     given |= {f"tensor.{name}": array for name, array in model.native.tensors.items()}
     settings = {"config": model.config.to_dict(), "native_settings": model.native.settings, "max_steps": max_steps}
     outputs, _ = getattr(hugging_face, f"run_{kind}")(given, settings)
-    np.savez(out, **outputs)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    return outputs
