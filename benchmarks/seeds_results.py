@@ -2,7 +2,8 @@
 
     python benchmarks/seeds_results.py build/parity/seeds
 
-The folder is that of ``parity --seeds --out``, or of the test of fifty seeds: a file per run, all of one code.
+The folder is that of ``parity --seeds --out``, or of the test of fifty seeds: a file per run, all of one code. Runs of
+other seeds that the record has of this code stay in it, so that many seeds may be measured in several sittings.
 """
 
 from __future__ import annotations
@@ -31,8 +32,19 @@ class Group:
         self.nearest: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.widest: list[dict[str, Any]] = []
 
+    @classmethod
+    def recorded(cls, run: dict[str, Any]) -> Group:
+        """Read what ``to_json`` wrote."""
+        group = cls()
+        group.seeds, group.cells, group.failed, group.widest = run["seeds"], run["cells"], run["failed"], run["widest"]
+        group.nearest = {(one["backend"], one["row"], one["dtype"]): one for one in run["closest"]}
+        return group
+
     def add(self, run: dict[str, Any]) -> None:
+        """Add a seed's run; one that is there already stays as it is."""
         seed = run["settings"]["seed"]
+        if seed in self.seeds:
+            return
         self.seeds.append(seed)
         self.cells += run["cells"]
         for one in run["results"]:
@@ -47,6 +59,7 @@ class Group:
         self.widest = [one for _, one in widest([*self.widest, *found])]
 
     def to_json(self, backends: tuple[str, ...]) -> dict[str, Any]:
+        """Return the group's row of the record: JSON's own types."""
         nearest = sorted(self.nearest.values(), key=lambda one: -one["share"])
         return {
             "backends": list(backends),
@@ -58,15 +71,17 @@ class Group:
         }
 
 
-def gathered(folder: Path) -> dict[str, Any]:
-    groups: dict[tuple[str, ...], Group] = {}
-    codes = set()
-    for path in sorted((folder / "units").glob("*.json")):
-        run = json.loads(path.read_text(encoding="utf-8"))
-        codes.add(run["code"])
-        groups.setdefault(tuple(run["versions"]), Group()).add(run)
+def gathered(folder: Path, before: dict[str, Any]) -> dict[str, Any]:
+    """Join the folder's runs with those that the record ``before`` has of the same code."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((folder / "units").glob("*.json"))]
+    codes = {run["code"] for run in found}
     if len(codes) != 1:
         sys.exit(f"The runs in {folder} must be of one code, got {len(codes)}.")
+    groups: dict[tuple[str, ...], Group] = {}
+    if before.get("code") in codes:
+        groups = {tuple(run["backends"]): Group.recorded(run) for run in before["runs"]}
+    for run in found:
+        groups.setdefault(tuple(run["versions"]), Group()).add(run)
     runs = [group.to_json(backends) for backends, group in sorted(groups.items(), key=lambda item: -len(item[1].seeds))]
     return {"code": codes.pop(), "runs": runs}
 
@@ -86,7 +101,7 @@ def page_part(found: dict[str, Any]) -> str:
 
 
 def main(folder: str) -> None:
-    found = gathered(Path(folder))
+    found = gathered(Path(folder), json.loads(RESULTS.read_text(encoding="utf-8")))
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     fill(ROOT / "docs" / "PARITY.md", "seeds", page_part(found))
 
