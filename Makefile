@@ -12,7 +12,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 # `make test-processors` and `make parity` compile with them what users train and decode with.
 test test-all: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: demo test test-all test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench curves clean
+.PHONY: demo test test-all test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
@@ -84,11 +84,15 @@ mutants-results:
 	$(RUN)/python benchmarks/mutants_results.py build/mutants/mutants.json
 
 # Ours and each peer in turns, more than half an hour on a quiet machine; peers of old get environments under build/speed. DATA is a
-# file of English, tab, French, such as the first lines of the Tatoeba export.
+# file of English, tab, French, such as the first lines of the Tatoeba export. `bench-before BEFORE=CHECKOUT` puts an earlier commit's
+# own speed beside today's instead, in one run.
 bench: $(VENV)/all
 	$(RUN)/python benchmarks/bench.py $(DATA) --json benchmarks/results/speed.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/first_answer.py --json benchmarks/results/first_answer.json --page docs/SPEED.md
 	$(RUN)/python benchmarks/d2l_translations.py $(DATA) --json benchmarks/results/d2l_translations.json
+
+bench-before: $(VENV)/all
+	$(RUN)/python benchmarks/bench.py $(DATA) --before $(BEFORE) --json build/bench-before.json
 
 # What a token costs each backend, against length, batch, width, depth and vocabulary, on a quiet machine.
 curves: $(VENV)/all

@@ -2,10 +2,12 @@
 
     python benchmarks/bench.py [DATA.tsv] [--only TEXT] [--seconds SECONDS] [--folder build/speed] [--json FILE] [--page FILE]
     python benchmarks/bench.py [DATA.tsv] --device cuda ...
+    python benchmarks/bench.py [DATA.tsv] --before CHECKOUT ...
 
 The rows are those of speed/rows.toml, on another device those of speed/gpu_rows.toml; environments for peers of old are made in
 the folder. What is timed is whole rounds as users run them: an epoch or a step, translated sentences. Ratios are taken round by
-round, so that a machine whose speed drifts favors neither.
+round, so that a machine whose speed drifts favors neither. With ``--before`` the peer of each row is the same side of ours in
+another checkout: what a change made faster or slower.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="of rounds in a row; default: 10, on another device than the CPU 2")
     parser.add_argument("--folder", type=Path, default=TABLES.parents[1] / "build" / "speed")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--before", type=Path, help="a checkout of an earlier commit, which is then the peer of each row")
     parser.add_argument("--page", type=Path, help="a page with the comments speed, on a GPU speed-gpu, to fill in")
     options = parser.parse_args()
     if not has(options.device):
@@ -45,6 +48,8 @@ def main():
     folder = options.folder.resolve()
     with open(TABLES / ("rows.toml" if options.device == "cpu" else "gpu_rows.toml"), "rb") as file:
         work = tomllib.load(file)["work"]
+    if options.before:
+        work = [{**job, "rows": beside_itself(job["rows"])} for job in work]
     peers = {row["column"]: row for row in environment_making.rows(TABLES / "environments.toml")}
     # Where another device computes, no thread of a processor spins on after its work, and a row that hangs is not waited for.
     seconds, *rest = (10.0, PAUSE, None) if options.device == "cpu" else (2.0, 0.0, 240.0)
@@ -62,8 +67,9 @@ def main():
             backend, *words = row["ours"].split()
             place = [] if options.device == "cpu" else [f"device={options.device}"]
             sides = [
-                (sys.executable, ["ours", f"backend={backend}", *words, *place]), (python, [*row["peer"].split(), *place]),
-            ]  # fmt: skip
+                (sys.executable, ["ours", f"backend={backend}", *words, *place]),
+                (python, [*row["peer"].split(), *place], *([options.before.resolve()] if options.before else [])),
+            ]
             told = {"title": job["title"], "job": job["job"], **row}
             try:
                 made_here = made(job["job"], folder / "jobs", options.data)
@@ -80,6 +86,12 @@ def main():
     if options.page:
         fill(options.page, "speed" if options.device == "cpu" else "speed-gpu", "\n".join([*table(measured["rows"]), ""]))
     sys.exit(any("failed" in row for row in measured["rows"]))
+
+
+def beside_itself(rows):
+    """Return each side of ours once, with itself as the peer."""
+    sides = dict.fromkeys(row["ours"] for row in rows)
+    return [{"ours": side, "peer": " ".join(["ours", f"backend={side}"])} for side in sides]
 
 
 def share(row, folder, reached):

@@ -24,8 +24,9 @@ class Disagreement(Exception):
 class Running:
     """A worker, which is ready after ``ready()``: several begin at once, and take seconds to import what they need."""
 
-    def __init__(self, python, folder, words, number):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, HERE.parents[:2])), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    def __init__(self, python, folder, words, number, checkout=HERE.parents[1]):
+        path = os.pathsep.join([str(checkout / "benchmarks"), str(checkout)])
+        environment = {**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"}
         environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # both sides are in a GPU's memory
         environment.pop("XLA_FLAGS", None)
         self.words, self.errors = words, Path(folder) / f"errors{number}.txt"
@@ -64,14 +65,14 @@ class Running:
 def race(folder, contestants, seconds, pause=PAUSE, longest=None):
     """Rounds in turns until about so many seconds have gone; at least five of each. After ``longest`` seconds it has failed.
 
-    ``contestants``: pairs of an interpreter and words; the last is the peer. Returns a dictionary for each: version, median and
-    spread of tokens per second, memory, and the ratio to the peer, taken round by round; and where tokens part, of the others,
-    the share of the peer's that theirs equal.
+    ``contestants``: an interpreter, words, and the checkout if it is another one; the last is the peer. Returns a dictionary
+    for each: version, median and spread of tokens per second, memory, and the ratio to the peer, taken round by round; and
+    where tokens part, of the others, the share of the peer's that theirs equal.
     """
     with ExitStack() as stack:
         running = []
-        for number, (python, words) in enumerate(contestants):
-            one = Running(python, folder, words, number)
+        for number, (python, words, *checkout) in enumerate(contestants):
+            one = Running(python, folder, words, number, *checkout)
             stack.callback(one.close)
             running.append(one)
         if longest is not None:
