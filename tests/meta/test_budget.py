@@ -48,7 +48,7 @@ ROOMS = {
     "tests/reference": (671, 5),
     "tests/tools": (335, 3),
     "tools": (2_123, 16),
-    "benchmarks": (3_032, 35),
+    "benchmarks": (3_060, 35),
     "examples": (948, 11),
     "docs": (722, 10),
 }
