@@ -15,9 +15,9 @@ from . import interface
 from .call_checks import check_config, check_dtype, check_lengths, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .decoding.searches import Searches
-from .docstrings import document
 from .errors import ConfigError
 from .initialization import initial_weights
+from .offered_layers import OfferedLayers
 from .parameters import check_weights
 from .placed_layers import PlacedLayer
 from .trainer import Trainer, TrainerOptions, check_offered
@@ -25,7 +25,7 @@ from .trainer import Trainer, TrainerOptions, check_offered
 Weights = Mapping[str, np.ndarray]
 
 
-class Backend(Searches, ABC):
+class Backend(OfferedLayers, Searches, ABC):
     """One framework on one device in one dtype.
 
     The framework's layer classes are attributes, see ``interface.LAYERS``: ``backend.MultiHeadAttention(...)`` has this dtype
@@ -42,27 +42,6 @@ class Backend(Searches, ABC):
     own_types: ClassVar[tuple[type, ...]] = ()  # the framework's classes of dtypes and devices, taken in place of names
     trainer_class: ClassVar[type[Trainer]]  # made from a model and its options
     gpu_settings: ClassVar[Mapping[str, Callable[[], Any]]] = {}  # contexts in which a GPU computes otherwise, by name
-
-    LayerNorm: ClassVar[type[interface.LayerNorm]]
-    AddNorm: ClassVar[type[interface.AddNorm]]
-    PositionWiseFFN: ClassVar[type[interface.PositionWiseFFN]]
-    DotProductAttention: ClassVar[type[interface.DotProductAttention]]
-    MultiHeadAttention: ClassVar[type[interface.MultiHeadAttention]]
-    PositionalEncoding: ClassVar[type[interface.PositionalEncoding]]
-    EncoderBlock: ClassVar[type[interface.EncoderBlock]]
-    DecoderBlock: ClassVar[type[interface.DecoderBlock]]
-    TransformerEncoder: ClassVar[type[interface.TransformerEncoder]]
-    TransformerDecoder: ClassVar[type[interface.TransformerDecoder]]
-    EncoderDecoder: ClassVar[type[interface.EncoderDecoder]]
-    MaskedSoftmaxCELoss: ClassVar[type[interface.MaskedSoftmaxCELoss]]
-    sequence_mask: ClassVar[interface.SequenceMask]
-    masked_softmax: ClassVar[interface.MaskedSoftmax]
-    transpose_qkv: ClassVar[interface.TransposeHeads]
-    transpose_output: ClassVar[interface.TransposeHeads]
-
-    def __init_subclass__(cls, **options: Any):
-        super().__init_subclass__(**options)
-        document(cls)
 
     def __init__(self, device: Any = None, dtype: Any = "float32"):
         self.dtype = check_dtype(self.name, self.dtypes, dtype, self.own_types)

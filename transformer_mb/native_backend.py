@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,12 @@ Masks = Mapping[str, np.ndarray] | None
 class NativeBackend(Backend):
     """A backend by its parts: how arrays become tensors and back, and how a layer runs."""
 
+    files = (*Backend.files, "decoding", "dropout", "weights")
+    offered: ClassVar[Mapping[str, str]] = {
+        **Backend.offered,
+        **{"_named_parameters": "named_parameters", "_injected_dropout": "injected_dropout"},
+        **{"_greedy": "greedy", "_sample": "sample", "_beam_decoder": "BeamDecoder"},
+    }
     _to_int8: Any = None  # turns every linear layer of a model into one of eight bits
 
     @staticmethod

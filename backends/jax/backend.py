@@ -22,26 +22,12 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import map_leaves
 
-from . import (
-    attention,
-    compilation,
-    compiled,
-    decoder,
-    decoding,
-    embedding,
-    encoder,
-    feed_forward,
-    loss,
-    model,
-    normalization,
-    settings,
-    weights,
-)
+from . import compilation, compiled, model, settings, weights
 from .dropout import injected_dropout
 from .trainer import JAXTrainer
 
 
-class JAXBackend(NativeBackend):
+class JAXBackend(NativeBackend, package=__package__):
     """A float64 backend sets ``jax_enable_x64`` for the whole process; float32 models work on either way. And the first one
     sets where JAX keeps compiled programs, see ``transformer_mb.machine.compilation_cache``.
 
@@ -54,23 +40,6 @@ class JAXBackend(NativeBackend):
     own_types = (jax.Device,)
     trainer_class = JAXTrainer
     gpu_settings = settings.SETTINGS
-
-    LayerNorm = normalization.LayerNorm
-    AddNorm = normalization.AddNorm
-    PositionWiseFFN = feed_forward.PositionWiseFFN
-    DotProductAttention = attention.DotProductAttention
-    MultiHeadAttention = attention.MultiHeadAttention
-    PositionalEncoding = embedding.PositionalEncoding
-    EncoderBlock = encoder.EncoderBlock
-    DecoderBlock = decoder.DecoderBlock
-    TransformerEncoder = encoder.TransformerEncoder
-    TransformerDecoder = decoder.TransformerDecoder
-    EncoderDecoder = model.EncoderDecoder
-    MaskedSoftmaxCELoss = loss.MaskedSoftmaxCELoss
-    sequence_mask = staticmethod(attention.sequence_mask)
-    masked_softmax = staticmethod(attention.masked_softmax)
-    transpose_qkv = staticmethod(attention.transpose_qkv)
-    transpose_output = staticmethod(attention.transpose_output)
 
     def __init__(self, device: str | None = None, dtype: str = "float32"):
         super().__init__(device, dtype)
@@ -130,12 +99,6 @@ class JAXBackend(NativeBackend):
             return jax.random.wrap_key_data(words)
 
         return nnx.merge(graphdef, jax.device_put(jax.tree.map(numbers, state), self.device))
-
-    _named_parameters = staticmethod(weights.named_parameters)
-    _injected_dropout = staticmethod(injected_dropout)
-    _greedy = staticmethod(decoding.greedy)
-    _sample = staticmethod(decoding.sample)
-    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):

@@ -16,35 +16,18 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
 
-from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
+from . import model, weights
 from .dropout import injected_dropout
 from .threads import suit
 from .trainer import MXNetTrainer
 
 
-class MXNetBackend(NativeBackend):
+class MXNetBackend(NativeBackend, package=__package__):
     name = "mxnet"
     # float16 products fail on the CPU, asynchronously; bfloat16 arrays cannot be made from or read as NumPy's.
     dtypes = ("float32", "float64")
     own_types = (mx.Context,)
     trainer_class = MXNetTrainer
-
-    LayerNorm = normalization.LayerNorm
-    AddNorm = normalization.AddNorm
-    PositionWiseFFN = feed_forward.PositionWiseFFN
-    DotProductAttention = attention.DotProductAttention
-    MultiHeadAttention = attention.MultiHeadAttention
-    PositionalEncoding = embedding.PositionalEncoding
-    EncoderBlock = encoder.EncoderBlock
-    DecoderBlock = decoder.DecoderBlock
-    TransformerEncoder = encoder.TransformerEncoder
-    TransformerDecoder = decoder.TransformerDecoder
-    EncoderDecoder = model.EncoderDecoder
-    MaskedSoftmaxCELoss = loss.MaskedSoftmaxCELoss
-    sequence_mask = staticmethod(attention.sequence_mask)
-    masked_softmax = staticmethod(attention.masked_softmax)
-    transpose_qkv = staticmethod(attention.transpose_qkv)
-    transpose_output = staticmethod(attention.transpose_output)
 
     @classmethod
     def version(cls) -> str:
@@ -79,12 +62,6 @@ class MXNetBackend(NativeBackend):
         block.initialize(ctx=self.device)
         block.cast(self.dtype)
         return block
-
-    _named_parameters = staticmethod(weights.named_parameters)
-    _injected_dropout = staticmethod(injected_dropout)
-    _greedy = staticmethod(decoding.greedy)
-    _sample = staticmethod(decoding.sample)
-    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):

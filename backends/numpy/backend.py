@@ -13,7 +13,7 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves
 
-from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
+from . import attention, model, weights
 from .dropout import injected_dropout
 from .framework import Layer, no_gradients, softmax_backward
 from .int8 import _to_int8
@@ -21,7 +21,7 @@ from .rounding import SETTINGS, rounded_array
 from .trainer import NumPyTrainer
 
 
-class NumPyBackend(NativeBackend):
+class NumPyBackend(NativeBackend, package=__package__):
     """With ``rounded_to``, float32 whose every result is rounded further: see ``rounding``.
 
     The loss and the optimizer stay in float32, as every backend has them: a gradient of logits and a weight are rounded once.
@@ -31,23 +31,6 @@ class NumPyBackend(NativeBackend):
     dtypes = ("float32", "float64")
     trainer_class = NumPyTrainer
     gpu_settings = SETTINGS
-
-    LayerNorm = normalization.LayerNorm
-    AddNorm = normalization.AddNorm
-    PositionWiseFFN = feed_forward.PositionWiseFFN
-    DotProductAttention = attention.DotProductAttention
-    MultiHeadAttention = attention.MultiHeadAttention
-    PositionalEncoding = embedding.PositionalEncoding
-    EncoderBlock = encoder.EncoderBlock
-    DecoderBlock = decoder.DecoderBlock
-    TransformerEncoder = encoder.TransformerEncoder
-    TransformerDecoder = decoder.TransformerDecoder
-    EncoderDecoder = model.EncoderDecoder
-    MaskedSoftmaxCELoss = loss.MaskedSoftmaxCELoss
-    sequence_mask = staticmethod(attention.sequence_mask)
-    masked_softmax = staticmethod(attention.masked_softmax)
-    transpose_qkv = staticmethod(attention.transpose_qkv)
-    transpose_output = staticmethod(attention.transpose_output)
 
     def __init__(self, device: str | None = None, dtype: str = "float32", rounded_to: str | None = None):
         super().__init__(device, dtype)
@@ -85,12 +68,7 @@ class NumPyBackend(NativeBackend):
                 parameter.value = rounded_array(parameter.value, self.rounded_to)
         return module
 
-    _named_parameters = staticmethod(weights.named_parameters)
-    _injected_dropout = staticmethod(injected_dropout)
     _to_int8 = staticmethod(_to_int8)
-    _greedy = staticmethod(decoding.greedy)
-    _sample = staticmethod(decoding.sample)
-    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):

@@ -26,45 +26,25 @@ with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
 
 # isort: split
 from . import weights
-from .attention import (
-    DotProductAttention,
-    MultiHeadAttention,
-    masked_softmax,
-    sequence_mask,
-    transpose_output,
-    transpose_qkv,
-)
+from .attention import DotProductAttention as DotProductAttention
+from .attention import MultiHeadAttention as MultiHeadAttention
+from .attention import masked_softmax as masked_softmax
+from .attention import sequence_mask as sequence_mask
+from .attention import transpose_output as transpose_output
+from .attention import transpose_qkv as transpose_qkv
 from .backend import PaddleBackend
-from .decoder import DecoderBlock, TransformerDecoder
-from .embedding import PositionalEncoding
-from .encoder import EncoderBlock, TransformerEncoder
-from .feed_forward import PositionWiseFFN
-from .loss import MaskedSoftmaxCELoss
-from .model import EncoderDecoder
-from .normalization import AddNorm, LayerNorm
+from .decoder import DecoderBlock as DecoderBlock
+from .decoder import TransformerDecoder as TransformerDecoder
+from .embedding import PositionalEncoding as PositionalEncoding
+from .encoder import EncoderBlock as EncoderBlock
+from .encoder import TransformerEncoder as TransformerEncoder
+from .feed_forward import PositionWiseFFN as PositionWiseFFN
+from .loss import MaskedSoftmaxCELoss as MaskedSoftmaxCELoss
+from .model import EncoderDecoder as EncoderDecoder
+from .normalization import AddNorm as AddNorm
+from .normalization import LayerNorm as LayerNorm
 
 BACKEND = PaddleBackend
-
-__all__ = [
-    "BACKEND",
-    "AddNorm",
-    "DecoderBlock",
-    "DotProductAttention",
-    "EncoderBlock",
-    "EncoderDecoder",
-    "LayerNorm",
-    "MaskedSoftmaxCELoss",
-    "MultiHeadAttention",
-    "PaddleBackend",
-    "PositionWiseFFN",
-    "PositionalEncoding",
-    "TransformerDecoder",
-    "TransformerEncoder",
-    "masked_softmax",
-    "sequence_mask",
-    "transpose_output",
-    "transpose_qkv",
-]
 
 tell_mkl()
 # Paddle takes one thread where the user does not ask for more.

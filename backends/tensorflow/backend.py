@@ -15,33 +15,16 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
 
-from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, weights
+from . import model, weights
 from .dropout import injected_dropout
 from .trainer import TensorFlowTrainer
 
 
-class TensorFlowBackend(NativeBackend):
+class TensorFlowBackend(NativeBackend, package=__package__):
     name = "tensorflow"
     dtypes = ("float32", "float64", "bfloat16", "float16")
     own_types = (tf.DType,)
     trainer_class = TensorFlowTrainer
-
-    LayerNorm = normalization.LayerNorm
-    AddNorm = normalization.AddNorm
-    PositionWiseFFN = feed_forward.PositionWiseFFN
-    DotProductAttention = attention.DotProductAttention
-    MultiHeadAttention = attention.MultiHeadAttention
-    PositionalEncoding = embedding.PositionalEncoding
-    EncoderBlock = encoder.EncoderBlock
-    DecoderBlock = decoder.DecoderBlock
-    TransformerEncoder = encoder.TransformerEncoder
-    TransformerDecoder = decoder.TransformerDecoder
-    EncoderDecoder = model.EncoderDecoder
-    MaskedSoftmaxCELoss = loss.MaskedSoftmaxCELoss
-    sequence_mask = staticmethod(attention.sequence_mask)
-    masked_softmax = staticmethod(attention.masked_softmax)
-    transpose_qkv = staticmethod(attention.transpose_qkv)
-    transpose_output = staticmethod(attention.transpose_output)
 
     @classmethod
     def version(cls) -> str:
@@ -71,12 +54,6 @@ class TensorFlowBackend(NativeBackend):
     def create_empty(self, config: TransformerConfig) -> keras.Model:
         with tf.device(self.device):
             return model.EncoderDecoder.from_config(config, dtype=self.dtype)
-
-    _named_parameters = staticmethod(weights.named_parameters)
-    _injected_dropout = staticmethod(injected_dropout)
-    _greedy = staticmethod(decoding.greedy)
-    _sample = staticmethod(decoding.sample)
-    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):

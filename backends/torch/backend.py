@@ -15,36 +15,19 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import leaves, map_leaves
 
-from . import attention, decoder, decoding, embedding, encoder, feed_forward, loss, model, normalization, settings
+from . import model, settings
 from .dropout import injected_dropout
 from .int8 import _to_int8
 from .trainer import TorchTrainer
 from .weights import Parameter, named_parameters
 
 
-class TorchBackend(NativeBackend):
+class TorchBackend(NativeBackend, package=__package__):
     name = "torch"
     dtypes = ("float32", "float64", "bfloat16", "float16")
     own_types = (torch.dtype, torch.device)
     trainer_class = TorchTrainer
     gpu_settings = settings.SETTINGS
-
-    LayerNorm = normalization.LayerNorm
-    AddNorm = normalization.AddNorm
-    PositionWiseFFN = feed_forward.PositionWiseFFN
-    DotProductAttention = attention.DotProductAttention
-    MultiHeadAttention = attention.MultiHeadAttention
-    PositionalEncoding = embedding.PositionalEncoding
-    EncoderBlock = encoder.EncoderBlock
-    DecoderBlock = decoder.DecoderBlock
-    TransformerEncoder = encoder.TransformerEncoder
-    TransformerDecoder = decoder.TransformerDecoder
-    EncoderDecoder = model.EncoderDecoder
-    MaskedSoftmaxCELoss = loss.MaskedSoftmaxCELoss
-    sequence_mask = staticmethod(attention.sequence_mask)
-    masked_softmax = staticmethod(attention.masked_softmax)
-    transpose_qkv = staticmethod(attention.transpose_qkv)
-    transpose_output = staticmethod(attention.transpose_output)
 
     @classmethod
     def version(cls) -> str:
@@ -79,12 +62,7 @@ class TorchBackend(NativeBackend):
     def _place(self, module: nn.Module) -> nn.Module:
         return module.to(self.device, getattr(torch, self.dtype))
 
-    _named_parameters = staticmethod(named_parameters)
-    _injected_dropout = staticmethod(injected_dropout)
     _to_int8 = staticmethod(_to_int8)
-    _greedy = staticmethod(decoding.greedy)
-    _sample = staticmethod(decoding.sample)
-    _beam_decoder = decoding.BeamDecoder
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
