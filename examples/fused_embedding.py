@@ -66,13 +66,12 @@ def make_batch(config: Any) -> Batch:
 
 def training_steps(backend: Any, model: Any, batch: Batch) -> list[float]:
     """The loss in evaluation mode before and after each of a few steps."""
-    data = (batch.source, batch.source_valid_lens, batch.target_in, batch.target_out, batch.target_valid_lens)
     options = {"normalization": RECIPE.normalization}
     trainer = backend.trainer(model, **RECIPE.trainer_options())
-    losses = [backend.loss_and_gradients(model, *data, **options)[0]]
+    losses = [backend.loss_and_gradients(model, batch, **options)[0]]
     for _ in range(STEPS):
         trainer.step(batch)
-    losses.append(backend.loss_and_gradients(model, *data, **options)[0])
+    losses.append(backend.loss_and_gradients(model, batch, **options)[0])
     print(f"loss {losses[0]:.4f}, after {STEPS} steps {losses[1]:.4f}")
     return losses
 

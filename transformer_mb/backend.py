@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import interface
-from .call_checks import check_config, check_dtype, check_lengths, check_source, check_target, check_tokens
+from .batch import Batch
+from .call_checks import check_batch, check_config, check_dtype, check_source, check_target, check_tokens
 from .config import TransformerConfig
 from .decoding.searches import Searches
 from .errors import ConfigError
@@ -151,7 +152,7 @@ class Backend(OfferedLayers, Searches, ABC):
     ) -> np.ndarray: ...
 
     @abstractmethod
-    def run_losses(self, model: Any, batch: tuple[np.ndarray | None, ...]) -> np.ndarray: ...
+    def run_losses(self, model: Any, batch: Batch) -> np.ndarray: ...
 
     @abstractmethod
     def run_attention(
@@ -162,7 +163,7 @@ class Backend(OfferedLayers, Searches, ABC):
     def run_loss_and_gradients(
         self,
         model: Any,
-        batch: tuple[np.ndarray | None, ...],
+        batch: Batch,
         loss: interface.MaskedSoftmaxCELoss,
         dropout_masks: Weights | None,
     ) -> tuple[float, dict[str, np.ndarray]]: ...
@@ -229,49 +230,33 @@ class Backend(OfferedLayers, Searches, ABC):
         source, target, valid_lens = self._model_inputs(model, "attention", source, target, source_valid_lens)
         return self.run_attention(model, source, target, valid_lens)
 
-    def losses(
-        self, model: Any, source: Any, source_valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any
-    ) -> np.ndarray:
+    def losses(self, model: Any, batch: Batch) -> np.ndarray:
         """[B] float64: each target's cross-entropy, summed over its tokens and in nats.
 
         In evaluation mode: nothing is dropped and nothing smoothed, and no gradients are kept. Where ``compat_decode`` is d2l,
         the decoder then sees what comes after, and the padding, so that a loss depends on the width of its batch.
         """
-        return self.run_losses(
-            model, self._loss_inputs(model, "losses", source, source_valid_lens, target_in, target_out, target_valid_lens)
-        )
+        self._check_model(model, "decoder", "losses")
+        return self.run_losses(model, check_batch(model.config, batch))
 
     def loss_and_gradients(
         self,
         model: Any,
-        source: Any,
-        source_valid_lens: Any,
-        target_in: Any,
-        target_out: Any,
-        target_valid_lens: Any,
+        batch: Batch,
         *,
         normalization: str = "steps",
         label_smoothing: float = 0.0,
         dropout_masks: Weights | None = None,
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """The summed masked loss and its gradient for every parameter; the arrays in the order of a ``Batch``.
+        """The summed masked loss and its gradient for every parameter.
 
         Without ``dropout_masks`` nothing is dropped; with them the model runs in training mode and drops these.
         """
-        batch = self._loss_inputs(
-            model, "loss_and_gradients", source, source_valid_lens, target_in, target_out, target_valid_lens
-        )
+        self._check_model(model, "decoder", "loss_and_gradients")
         loss = type(self).MaskedSoftmaxCELoss(normalization=normalization, label_smoothing=label_smoothing)
-        return self.run_loss_and_gradients(model, batch, loss, dropout_masks)
+        return self.run_loss_and_gradients(model, check_batch(model.config, batch), loss, dropout_masks)
 
     def _model_inputs(self, model: Any, call: str, source: Any, target: Any, valid_lens: Any) -> tuple[Any, Any, Any]:
         self._check_model(model, "decoder", call)
         source, valid_lens = check_source(model.config, source, valid_lens)
         return source, check_target(model.config, target, None if source is None else source.shape[0]), valid_lens
-
-    def _loss_inputs(
-        self, model: Any, call: str, source: Any, valid_lens: Any, target_in: Any, target_out: Any, target_valid_lens: Any
-    ) -> tuple[np.ndarray | None, ...]:
-        source, target, valid_lens = self._model_inputs(model, call, source, target_in, valid_lens)
-        labels = check_target(model.config, target_out, target.shape[0], "target_out")
-        return source, valid_lens, target, labels, check_lengths("target_valid_lens", target_valid_lens, *labels.shape)

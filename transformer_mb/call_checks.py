@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .checks import spelled
+from .batch import Batch
+from .checks import check_same, spelled
 from .config import TransformerConfig, check_whole
 from .errors import ConfigError, DtypeError, ShapeError, TokenError
 
@@ -93,6 +94,20 @@ def check_target(config: TransformerConfig, target: Any, batch: int | None, name
     if batch is not None and tokens.shape[0] != batch:
         raise ShapeError(f"{name} must have batch size {batch} as the source has, got {tokens.shape[0]}.")
     return tokens
+
+
+def check_batch(config: TransformerConfig, batch: Any) -> Batch:
+    """The batch as int64 arrays that fit the model; raises ShapeError or TokenError."""
+    if not isinstance(batch, tuple | list) or len(batch) != len(Batch._fields):
+        got = f"{len(batch)} parts" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
+        raise ShapeError(f"A batch must be a Batch({', '.join(Batch._fields)}), got {got}.")
+    batch = Batch(*batch)
+    source, source_valid_lens = check_source(config, batch.source, batch.source_valid_lens)
+    target_in = check_target(config, batch.target_in, None if source is None else source.shape[0], "target_in")
+    target_out = check_target(config, batch.target_out, target_in.shape[0], "target_out")
+    check_same("target_in", target_in.shape, "target_out", target_out.shape)
+    target_valid_lens = check_lengths("target_valid_lens", batch.target_valid_lens, *target_out.shape)
+    return Batch(source, source_valid_lens, target_in, target_out, target_valid_lens)
 
 
 def check_prompt(config: TransformerConfig, prompt: Any, valid_lens: Any) -> tuple[np.ndarray, np.ndarray]:

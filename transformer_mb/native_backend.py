@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .backend import Backend
+from .batch import Batch
 from .decoding.inputs import DecodingInputs
 from .decoding.sampling import Truncation
 from .decoding.session import BeamSession
@@ -160,11 +161,9 @@ class NativeBackend(Backend):
     ) -> np.ndarray:
         return self._evaluate(_logits, model, source, target, valid_lens)
 
-    def run_losses(self, model: Any, batch: tuple[np.ndarray | None, ...]) -> np.ndarray:
-        *_, labels, _ = batch
-        assert labels is not None
+    def run_losses(self, model: Any, batch: Batch) -> np.ndarray:
         means = self._evaluate(_mean_losses(type(self).MaskedSoftmaxCELoss), model, *batch)
-        return np.asarray(means, np.float64) * labels.shape[1]
+        return np.asarray(means, np.float64) * batch.target_out.shape[1]
 
     def run_attention(
         self, model: Any, source: np.ndarray | None, target: np.ndarray, valid_lens: np.ndarray | None

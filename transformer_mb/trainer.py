@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .batch import Batch
-from .call_checks import check_lengths, check_source, check_target
-from .checks import check_same
+from .call_checks import check_batch
 from .config import TransformerConfig, check_choice, check_rate
 from .distributed import Alone, Processes, Share, divisor, share
 from .errors import ConfigError, ShapeError
@@ -169,7 +168,7 @@ class Trainer(ABC):
         tokens of all of them; with ``steps`` sums are divided by the width of the widest, to which one batch of all rows would
         be padded.
         """
-        checked = [self._checked(batch) for batch in batches]
+        checked = [check_batch(self.model.config, batch) for batch in batches]
         masks = [None] * len(checked) if dropout_masks is None else dropout_masks
         if not checked or len(masks) != len(checked):
             raise ShapeError(f"A step must have batches, and dropout masks for each, got {len(checked)} and {len(masks)}.")
@@ -193,18 +192,6 @@ class Trainer(ABC):
     def dropout_step(self, part: int) -> int:
         """The number below 2**31 that the framework's own dropout depends on beside the seed: another per part of a step."""
         return (self.step_count + part * 0x9E3779B1) % 2**31
-
-    def _checked(self, batch: Any) -> Batch:
-        if not isinstance(batch, tuple | list) or len(batch) != len(Batch._fields):
-            got = f"{len(batch)} parts" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
-            raise ShapeError(f"A batch must be a Batch({', '.join(Batch._fields)}), got {got}.")
-        config, batch = self.model.config, Batch(*batch)
-        source, source_valid_lens = check_source(config, batch.source, batch.source_valid_lens)
-        target_in = check_target(config, batch.target_in, None if source is None else source.shape[0], "target_in")
-        target_out = check_target(config, batch.target_out, target_in.shape[0], "target_out")
-        check_same("target_in", target_in.shape, "target_out", target_out.shape)
-        target_valid_lens = check_lengths("target_valid_lens", batch.target_valid_lens, *target_out.shape)
-        return Batch(source, source_valid_lens, target_in, target_out, target_valid_lens)
 
     @abstractmethod
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:

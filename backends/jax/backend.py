@@ -16,6 +16,7 @@ import numpy as np
 from flax import nnx
 from jax import Array
 
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.native_backend import NativeBackend
@@ -144,9 +145,9 @@ class JAXBackend(NativeBackend, package=__package__):
         return output, by_leaf, _gradients(layer, gradients)
 
     def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
-        batch, masks = map_leaves(self._tensor, (batch, dropout_masks))
+        batch, masks = map_leaves(self._tensor, (tuple(batch), dropout_masks))
         compared = compilation.compiled(_loss_and_gradients, 2, self.device.platform)
         total, gradients = compared(compiled.Structure(loss), *compiled.split(model), batch, masks)
         return float(total), _gradients(model, gradients)

@@ -11,10 +11,11 @@ import numpy as np
 from mxnet import autograd, gluon
 from mxnet import np as mnp
 
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trees import leaves, map_leaves
+from transformer_mb.trees import leaves
 
 from . import model, weights
 from .dropout import injected_dropout
@@ -95,9 +96,9 @@ class MXNetBackend(NativeBackend, package=__package__):
             return output, {id(leaf): leaf.grad for leaf in watched}, _gradients(parameters)
 
     def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
-        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
+        source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
         parameters = weights.named_parameters(model)
         with _differentiable(parameters):
             with autograd.record(dropout_masks is not None), injected_dropout(model, dropout_masks):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
@@ -103,7 +104,7 @@ class NumPyBackend(NativeBackend, package=__package__):
         return output, by_leaf, _gradients(layer)
 
     def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = batch
         model.zero_gradients()

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
-from transformer_mb.trees import leaves, map_leaves
+from transformer_mb.trees import leaves
 
 from . import model, settings
 from .dropout import injected_dropout
@@ -94,9 +95,9 @@ class TorchBackend(NativeBackend, package=__package__):
         return output, by_leaf, by_name(parameters, gradients[len(watched) :])
 
     def run_loss_and_gradients(
-        self, model: model.EncoderDecoder, batch: Any, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
+        self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
-        source, valid_lens, target_in, target_out, target_valid_lens = map_leaves(self._tensor, batch)
+        source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
         parameters = named_parameters(model)
         with _mode(model, dropout_masks is not None), injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens)

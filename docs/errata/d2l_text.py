@@ -25,9 +25,9 @@ def loss_by_count():
     model = backend.build(tmb.presets.d2l(20, 20), seed=0)
     lengths = np.array([6, 5, 7, 4])
     target = rng.integers(4, 20, size=(4, 10))
-    data = (rng.integers(4, 20, size=(4, 10)), lengths, np.full((4, 10), 2), target, lengths)
-    by_steps = backend.loss_and_gradients(model, *data)[0] / lengths.sum()
-    by_tokens = backend.loss_and_gradients(model, *data, normalization="tokens")[0]
+    batch = Batch(rng.integers(4, 20, size=(4, 10)), lengths, np.full((4, 10), 2), target, lengths)
+    by_steps = backend.loss_and_gradients(model, batch)[0] / lengths.sum()
+    by_tokens = backend.loss_and_gradients(model, batch, normalization="tokens")[0]
     return {
         "cross-entropy per token": f"{by_tokens:.2f}",
         "the book's figure": f"{by_steps:.3f}",

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 
 from .figure import Figure
 from .message import message
@@ -71,7 +72,8 @@ def padding_is_always_one():
     published(torch.tensor([[0, 1, 2]])).sum().backward()
     backend = tmb.get_backend("torch")
     model = backend.build(tmb.presets.fused_embedding(9, 9, pad_id=0, num_hiddens=8, ffn_num_hiddens=8), seed=0)
-    found = backend.loss_and_gradients(model, [[1, 2, 0]], [2], [[2, 1]], [[1, 3]], [2])[1]["encoder.embedding.weight"]
+    batch = Batch(*map(np.array, ([[1, 2, 0]], [2], [[2, 1]], [[1, 3]], [2])))
+    found = backend.loss_and_gradients(model, batch)[1]["encoder.embedding.weight"]
     rows = published.weight.grad.abs().sum(-1)
     return {
         "gradient of padding 0 and of word 1": [float(rows[0]), float(rows[1])],

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 
 from .figure import Figure
 from .message import message
@@ -107,7 +108,8 @@ def borrowed_projections():
     config = tmb.presets.stepwise_prenorm(20, 20)
     backend = tmb.get_backend("torch")
     model = backend.build(config, 0, "torch_default")
-    gradients = backend.loss_and_gradients(model, [[1, 2]], [2], [[1, 2]], [[2, 3]], [2])[1]
+    batch = Batch(*map(np.array, ([[1, 2]], [2], [[1, 2]], [[2, 3]], [2])))
+    gradients = backend.loss_and_gradients(model, batch)[1]
     ours = sum(not value.any() for name, value in gradients.items() if "attention2" in name and name.endswith("weight"))
     return {"parameters without gradient": f"{unused:,}", "ours, cross-attention matrices without": ours}
 

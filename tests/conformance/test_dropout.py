@@ -117,7 +117,7 @@ def test_what_a_training_keeps_is_scaled(backend, reference):
     after = backend.get_weights(model)
     moved = {side: after[name] != before[name] for side in ("encoder", "decoder") for name in [f"{side}.embedding.weight"]}
     masks = {f"{side}.dropout": rows[tokens] for side, rows in moved.items()}
-    expected, _ = reference.loss_and_gradients(reference.build(config, seed=0), *batch, dropout_masks=masks)
+    expected, _ = reference.loss_and_gradients(reference.build(config, seed=0), batch, dropout_masks=masks)
     assert all(0.5 < mask.mean() < 0.9 for mask in masks.values())
     np.testing.assert_allclose(loss, expected, rtol=1e-10)
 

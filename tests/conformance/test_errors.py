@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from transformer_mb.batch import Batch
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.config import CHOICES
 from transformer_mb.errors import BackendError, ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
@@ -47,11 +48,10 @@ class OfAnother:
     config = CONFIGS["d2l"]
 
 
-WHOLE = (SOURCE, LENS, TARGET, BATCH["target_out"], BATCH["target_valid_lens"])
 WITH_A_MODEL = {
     "encode": (SOURCE, LENS),
     **dict.fromkeys(("logits", "attention"), (SOURCE, TARGET, LENS)),
-    **dict.fromkeys(("losses", "loss_and_gradients"), WHOLE),
+    **dict.fromkeys(("losses", "loss_and_gradients"), (Batch(**BATCH),)),
     **dict.fromkeys(("greedy", "sample", "beam", "hypotheses"), (SOURCE, LENS)),
     **dict.fromkeys(("trainer", "get_weights", "parameter_shapes"), ()),
     "set_weights": ({},),

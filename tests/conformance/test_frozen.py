@@ -46,7 +46,7 @@ def test_what_is_frozen_stays_and_the_rest_goes_on_from_a_checkpoint(flags, back
     before, trainer = backend.get_weights(model), backend.trainer(model, **ADAMW)
     for _ in range(2):
         trainer.step(THE_BATCH)
-    trainer.update(backend.loss_and_gradients(built(backend), *THE_BATCH)[1])
+    trainer.update(backend.loss_and_gradients(built(backend), THE_BATCH)[1])
     for name, value in backend.get_weights(model).items():
         assert np.array_equal(value, before[name]) == name.startswith("encoder."), name
     state = trainer.state_dict()

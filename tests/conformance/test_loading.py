@@ -32,6 +32,6 @@ def test_a_loaded_model_drops_nothing(backend, loaded):
 @pytest.mark.further
 def test_a_trainer_of_a_loaded_model_drops_again(backend, loaded):
     batch = Batch(**BATCH)
-    whole, _ = backend.loss_and_gradients(loaded, *batch)
+    whole, _ = backend.loss_and_gradients(loaded, batch)
     losses = [float(backend.trainer(loaded, learning_rate=1e-12, seed=seed).step(batch)) for seed in (0, 1)]
     assert all(abs(loss - whole) > 1e-3 * whole for loss in (*losses, losses[0] - losses[1] + whole))

@@ -58,7 +58,7 @@ def test_weights_are_copied_to_the_model_and_from_it(backend):
 
 def test_the_pad_row_gets_no_gradient(backend):
     config = CONFIGS["shared and tied, padding"].replace(tie_output=False)
-    _, gradients = backend.loss_and_gradients(with_weights(config, backend), **BATCH)
+    _, gradients = backend.loss_and_gradients(with_weights(config, backend), Batch(**BATCH))
     gradient = gradients["encoder.embedding.weight"]
     np.testing.assert_array_equal(gradient[config.pad_id], 0.0)
     assert np.abs(gradient).max() > 0.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from transformer_mb.batch import Batch
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import TransformerMBError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
@@ -14,8 +15,8 @@ CALLS = {
     "encode": lambda backend, model: backend.encode(model, SOURCE, LENS),
     "logits": lambda backend, model: backend.logits(model, SOURCE, TARGET, LENS),
     "attention": lambda backend, model: backend.attention(model, SOURCE, TARGET, LENS)["decoder_cross"],
-    "losses": lambda backend, model: backend.losses(model, *BATCH.values()),
-    "gradients": lambda backend, model: backend.loss_and_gradients(model, *BATCH.values())[0],
+    "losses": lambda backend, model: backend.losses(model, Batch(**BATCH)),
+    "gradients": lambda backend, model: backend.loss_and_gradients(model, Batch(**BATCH))[0],
     "greedy": lambda backend, model: backend.greedy(model, SOURCE, LENS, 3),
     "sample": lambda backend, model: backend.sample(model, SOURCE, LENS, 3, SAMPLING),
     "beam": lambda backend, model: backend.beam(model, SOURCE, LENS, 3, beam=2),
@@ -63,7 +64,7 @@ def test_a_call_evaluates_and_leaves_every_part_in_its_mode(call, training, back
 def test_training_with_masks_leaves_every_part_in_its_mode(training, backend):
     before = modes(training)
     masks = dropout_masks(training.config, 0, 0, len(SOURCE), SOURCE.shape[1], TARGET.shape[1])
-    backend.loss_and_gradients(training, *BATCH.values(), dropout_masks=masks)
+    backend.loss_and_gradients(training, Batch(**BATCH), dropout_masks=masks)
     assert modes(training) == before
 
 

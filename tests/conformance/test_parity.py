@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from transformer_mb.batch import Batch
 from transformer_mb.built_in import PLAIN_DTYPES
 from transformer_mb.parity.cells import EXPECTED, PASSED
 from transformer_mb.parity.column import by_the_table
@@ -79,5 +80,5 @@ def test_every_dtype(backend, backend_name):
         experiment = model_experiments(dtype, seed=0)[0]
         results = judged(experiment, backend_name, partial(computed, {dtype: other}))
         assert [result.status for result in results] == [PASSED] * 2, [result.reason for result in results]
-        _, gradients = other.loss_and_gradients(other.build(model_cases.CONFIGS["d2l"], seed=0), **model_cases.BATCH)
+        _, gradients = other.loss_and_gradients(other.build(model_cases.CONFIGS["d2l"], seed=0), Batch(**model_cases.BATCH))
         assert all(np.isfinite(value).all() for value in gradients.values()), dtype

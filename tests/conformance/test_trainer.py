@@ -64,7 +64,7 @@ def test_a_step_is_its_gradients_and_the_update(options, backend):
     whole, parts = backend.trainer(stepped, **options), backend.trainer(updated, **options)
     loss = float(whole.step(THE_BATCH, dropout_masks=masks))
     loss_options = {key: options[key] for key in ("normalization", "label_smoothing") if key in options}
-    expected_loss, gradients = backend.loss_and_gradients(updated, **BATCH, dropout_masks=masks, **loss_options)
+    expected_loss, gradients = backend.loss_and_gradients(updated, THE_BATCH, dropout_masks=masks, **loss_options)
     parts.update(gradients)
     assert loss == pytest.approx(expected_loss, rel=1e-12)
     # Adam turns rounding noise of gradients that are zero in theory into steps: their sizes are compared together.
@@ -166,12 +166,12 @@ def test_bad_options(name, backend):
 def test_losses_without_gradients_are_those_with_them(backend, reference):
     """One per sentence; nothing is dropped, though the configuration has dropout, and the model stays as it was."""
     model, reference_model = (each.build(CONFIG, seed=0) for each in (backend, reference))
-    losses = backend.losses(model, **BATCH)
+    losses = backend.losses(model, THE_BATCH)
     assert losses.shape == (3,) and losses.dtype == np.float64 and losses.min() > 0.0
-    total, _ = backend.loss_and_gradients(model, **BATCH)
+    total, _ = backend.loss_and_gradients(model, THE_BATCH)
     assert losses.sum() / BATCH["target_out"].shape[1] == pytest.approx(total, rel=1e-12)
-    np.testing.assert_allclose(losses, reference.losses(reference_model, **BATCH), rtol=1e-12)
-    assert backend.losses(model, **BATCH).tolist() == losses.tolist()
+    np.testing.assert_allclose(losses, reference.losses(reference_model, THE_BATCH), rtol=1e-12)
+    assert backend.losses(model, THE_BATCH).tolist() == losses.tolist()
 
 
 def parts_of(batch, rows):

@@ -215,7 +215,7 @@ def loaded(name, processes, folder):
         trainer = backend.trainer(model, **RECIPE.trainer_options())
         trainer.load_state_dict(checkpoint.optimizer)
         trainer.step(batch)
-        losses.append(backend.losses(model, *batch))
+        losses.append(backend.losses(model, batch))
     return worst(abs(np.asarray(losses[0]) / np.asarray(losses[1]) - 1).reshape(-1))
 
 

@@ -131,10 +131,10 @@ def test_gradients_of_frozen_parameters():
     """All parameters have one, and are frozen afterwards as before."""
     backend, batch = layers.BACKEND(), batch_of(2, 3, 4)
     model = backend.build(d2l(9, 9, dropout=0.0))
-    expected_loss, expected = backend.loss_and_gradients(model, *batch)
+    expected_loss, expected = backend.loss_and_gradients(model, batch)
     parameter = model.encoder.embedding.weight
     parameter.grad_req = "null"
-    loss, gradients = backend.loss_and_gradients(model, *batch)
+    loss, gradients = backend.loss_and_gradients(model, batch)
     assert loss == expected_loss and parameter.grad_req == "null"
     for name in expected:
         np.testing.assert_array_equal(gradients[name], expected[name])
@@ -182,7 +182,7 @@ def test_calls_inside_somebodys_record():
             model = backend.build(d2l(9, 9, dropout=0.0))
             trainer = backend.trainer(model)
             losses = [float(trainer.step(batch)) for _ in range(3)]
-            trainer.update(backend.loss_and_gradients(model, *batch)[1])
+            trainer.update(backend.loss_and_gradients(model, batch)[1])
             trainer.load_state_dict(trainer.state_dict())
             decoded = [backend.beam(model, batch.source, max_steps=4) for _ in range(4)]
             logits = backend.logits(model, batch.source, batch.target_in).tolist()

@@ -103,7 +103,7 @@ def test_a_trainer_obeys_changed_layers(change, compiled_count):
     assert compiled_count() == 1
     change(model)
     after = float(trainer.step(BATCH))
-    assert after == pytest.approx(backend.loss_and_gradients(model, *BATCH)[0], rel=1e-5) and abs(after - before) > 1e-3
+    assert after == pytest.approx(backend.loss_and_gradients(model, BATCH)[0], rel=1e-5) and abs(after - before) > 1e-3
 
 
 def test_tokens_suppressed_later_are_not_decoded():

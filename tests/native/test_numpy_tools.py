@@ -9,6 +9,7 @@ from tools_page import check
 
 import transformer_mb as tmb
 from transformer_mb.backends.numpy.framework import Layer
+from transformer_mb.batch import Batch
 from transformer_mb.presets import d2l
 
 SIZES = {"num_hiddens": 16, "ffn_num_hiddens": 24, "encoder_num_layers": 1, "decoder_num_layers": 1}
@@ -76,15 +77,15 @@ def places(model):
 )
 def test_a_layer_around_one_of_ours_is_obeyed_forward_and_backward(place, backend, model):
     """Gradients of the wrapped weights are those of the plain model, times the factor where there is one."""
-    batch = SOURCE, LENS, TARGET, TARGET, LENS
+    batch = Batch(SOURCE, LENS, TARGET, TARGET, LENS)
     expected, decoded = logits(model), backend.greedy(model, SOURCE, LENS, 3)
-    loss, gradients = backend.loss_and_gradients(model, *batch)
+    loss, gradients = backend.loss_and_gradients(model, batch)
     holder, name = places(model)[place]
     wrapper = Wrapper(getattr(holder, name))
     setattr(holder, name, wrapper)
     np.testing.assert_allclose(logits(model), expected, rtol=0, atol=1e-12)
     assert backend.greedy(model, SOURCE, LENS, 3) == decoded
-    found, wrapped = backend.loss_and_gradients(model, *batch)
+    found, wrapped = backend.loss_and_gradients(model, batch)
     assert found == pytest.approx(loss, rel=1e-12)
     for path, gradient in wrapped.items():
         np.testing.assert_allclose(gradient, gradients[path.replace(".layer.", ".")], rtol=1e-9, atol=1e-12)

@@ -200,7 +200,7 @@ def test_a_batch_without_padding_gives_a_gpu_no_lengths():
     without = _without_full_lengths(full)
     assert without.source_valid_lens is None and _without_full_lengths(padded) is padded
     model = backend.build(tmb.presets.d2l(20, 20))
-    np.testing.assert_allclose(backend.losses(model, *without), backend.losses(model, *full), rtol=1e-5)
+    np.testing.assert_allclose(backend.losses(model, without), backend.losses(model, full), rtol=1e-5)
 
 
 def losses(batches, **options):

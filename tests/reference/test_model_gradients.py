@@ -22,6 +22,7 @@ from reference.test_gradients import (
 
 from transformer_mb.backends.numpy.dropout import injected_dropout
 from transformer_mb.backends.numpy.framework import no_gradients
+from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.dropout_masks import dropout_masks
 
@@ -82,8 +83,8 @@ def model_gradients(fields, with_dropout):
 
     smoothed = BACKEND.layer("MaskedSoftmaxCELoss", label_smoothing=0.1)
     expected = {name: difference(loss, parameter.value) for name, parameter in model.named_parameters()}
-    targets = (TARGET, LABELS, TARGET_LENS)
-    value, got = BACKEND.loss_and_gradients(model, *source, *targets, label_smoothing=0.1, dropout_masks=masks)
+    batch = Batch(*source, TARGET, LABELS, TARGET_LENS)
+    value, got = BACKEND.loss_and_gradients(model, batch, label_smoothing=0.1, dropout_masks=masks)
     assert value == loss()
     return config, got, expected
 

@@ -33,7 +33,7 @@ def mean_loss(backend: Backend, model: Any, batches: EpochBatches, processes: Pr
     processes = processes or Alone()
     total, tokens = 0.0, 0
     for batch in islice(batches.epoch(0), processes.rank, None, processes.size):
-        total += float(backend.losses(model, *batch).sum())
+        total += float(backend.losses(model, batch).sum())
         tokens += batch.num_tokens
     total, tokens = processes.sum(np.array([total, tokens])).tolist()
     return total / tokens
@@ -117,7 +117,7 @@ def check_finite(backend: Backend, model: Any, weights: Weights, batch: Batch, s
     The loss of a step is that before its update: what the last update did shows here alone. Raises NotFiniteError.
     """
     wrong = not_finite(weights)
-    if not wrong and not math.isfinite(float(backend.losses(model, *batch).sum())):
+    if not wrong and not math.isfinite(float(backend.losses(model, batch).sum())):
         wrong = "its loss is NaN or infinite"
     if wrong:
         raise NotFiniteError(f"The model is no longer finite after step {state.step}: {wrong}. It is not saved. {REMEDY}")

@@ -43,7 +43,7 @@ class Contestant:
 
     def check(self):
         if "target_in" in self.inputs.arrays:
-            return float(self.backend.losses(self.model, *self.batches[0]).sum() / self.batches[0].num_tokens)
+            return float(self.backend.losses(self.model, self.batches[0]).sum() / self.batches[0].num_tokens)
         if not self.exact:
             return None  # what a coarser format answers is its own
         return self.translations() if "sources" in self.inputs.job else self.tokens()

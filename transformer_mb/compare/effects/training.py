@@ -85,7 +85,7 @@ def trained(backend: Backend, arm: Arm, seed: int, steps: int = STEPS) -> Outcom
     for step, batch in enumerate(order(seed, steps)):
         backend.set_weights(model, updates.weights)
         masks = kept(config, seed, step, batch, arm.shared_masks)
-        _, gradients = backend.loss_and_gradients(model, *batch, normalization="tokens", dropout_masks=masks)
+        _, gradients = backend.loss_and_gradients(model, batch, normalization="tokens", dropout_masks=masks)
         updates.step(gradients, updates.options.learning_rate * linear(step + 1, span))
     backend.set_weights(model, updates.weights)
     return Outcome(mean_loss(backend, model, corpus().held_out), updates.weights)

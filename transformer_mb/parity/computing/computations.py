@@ -76,7 +76,7 @@ def model(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
         answer |= _encoder_gradients(backend, native, batch, arrays, answer["states"])
     if "loss" in wanted:
         masks = under("masks", arrays) or None
-        loss, gradients = backend.loss_and_gradients(native, *batch_of(batch), **spec["loss"], dropout_masks=masks)
+        loss, gradients = backend.loss_and_gradients(native, batch_of(batch), **spec["loss"], dropout_masks=masks)
         answer |= {"loss": np.asarray(loss), **named("gradient", gradients)}
     check_mode(native)
     return answer
@@ -127,7 +127,7 @@ def step(backend: Backend, spec: Spec, arrays: Arrays) -> Answer:
     options, batch = trainer.options, batch_of(under("batch", arrays))
     loss, gradients = backend.loss_and_gradients(
         native,
-        *batch,
+        batch,
         normalization=options.normalization,
         label_smoothing=options.label_smoothing,
         dropout_masks=masks_of(native.config, batch, spec["seed"], spec["step_count"]),

@@ -81,7 +81,7 @@ class Life:
 
     def gradients(self, model: int, batch: int) -> Answer:
         given = batch_of(under(f"batch {batch}", self.arrays))
-        loss, gradients = self.backend.loss_and_gradients(self.models[model], *given)
+        loss, gradients = self.backend.loss_and_gradients(self.models[model], given)
         self.losses.append(float(loss))
         return named("gradient", gradients)
 

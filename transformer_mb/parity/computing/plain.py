@@ -87,10 +87,10 @@ class _OneBatch(Trainer):
     def accumulated_step(self, batches: Sequence[Batch], dropout_masks: Sequence[Masks] | None = None) -> float:
         if dropout_masks is None:  # what the trainer drops by itself is of each batch
             return float(super().accumulated_step(batches))
-        together = (_joined(arrays) for arrays in zip(*batches, strict=True))
+        together = Batch(*(_joined(arrays) for arrays in zip(*batches, strict=True)))
         loss, gradients = self.backend.loss_and_gradients(
             self.model,
-            *together,
+            together,
             normalization=self.options.normalization,
             label_smoothing=self.options.label_smoothing,
             dropout_masks={path: _joined([masks[path] for masks in dropout_masks]) for path in dropout_masks[0]},
