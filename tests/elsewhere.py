@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from transformer_mb.processes.one_shot import call
+from transformer_mb.columns.one_shot import call
 
 TESTS = Path(__file__).parent
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from transformer_mb.processes.cores import cores
+from transformer_mb.machine.processor import cores
 
 if "bool" not in vars(numpy):
     numpy.bool = bool  # type: ignore[attr-defined]

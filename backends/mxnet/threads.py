@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import mxnet as mx
 
-from transformer_mb.processes.cores import cores
+from transformer_mb.machine.processor import cores
 
 # Multiplications of a projection from which on a second thread brings more than it costs (measured on two cores).
 LARGE = 2**24

@@ -8,8 +8,7 @@ import warnings
 
 from transformer_mb.errors import BackendError
 from transformer_mb.machine.freed_memory import keep_freed_memory
-from transformer_mb.machine.processor import tell_mkl
-from transformer_mb.processes.cores import cores
+from transformer_mb.machine.processor import cores, tell_mkl
 
 # A segmentation fault of theirs, with whatever else is loaded, and in the other order none.
 if sys.modules.get("tensorflow") is not None and "paddle" not in sys.modules:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from transformer_mb.built_in import BUILT_IN
+from transformer_mb.columns.column import Column
 from transformer_mb.compare import behaviours
 from transformer_mb.compare.expectations import accept, standing, standings
 from transformer_mb.compare.facts import Fact
 from transformer_mb.compare.placing import place
 from transformer_mb.errors import ConfigError
-from transformer_mb.parity.workers import WorkerSpec
 
 PLANTED = Path(__file__).with_name("planted.py")
 FRAMEWORKS = Path(__file__).parents[2] / "transformer_mb" / "compare" / "frameworks"
@@ -26,7 +26,7 @@ def changed(facts):
 
 @pytest.mark.further
 def test_the_cpu_by_its_name_gives_what_is_expected_without_one():
-    facts = behaviours([WorkerSpec(f"{name}@cpu", device="cpu") for name in BUILT_IN], FEW)
+    facts = behaviours([Column(f"{name}@cpu", device="cpu") for name in BUILT_IN], FEW)
     assert len({fact.framework for fact in facts}) == len(BUILT_IN) and not changed(facts)
     assert {fact.device for fact in facts} == {"cpu"} and not [fact for fact in facts if " on " in fact.version]
 
@@ -35,7 +35,7 @@ def test_the_cpu_by_its_name_gives_what_is_expected_without_one():
 def second_device(monkeypatch):
     """Measure JAX, whose CPU can be several devices."""
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
-    return WorkerSpec("jax@second", device="cpu:1")
+    return Column("jax@second", device="cpu:1")
 
 
 @pytest.mark.further

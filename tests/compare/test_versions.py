@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from transformer_mb.cli.main import main
+from transformer_mb.columns.column import Column
 from transformer_mb.compare.facts import Fact
 from transformer_mb.compare.versions import tables
 from transformer_mb.compare.versions.causes import CAUSES
@@ -15,7 +16,6 @@ from transformer_mb.compare.versions.page import page
 from transformer_mb.compare.versions.records import read_comparison
 from transformer_mb.compare.versions.speed import FIGURES
 from transformer_mb.errors import ConfigError
-from transformer_mb.parity.workers import WorkerSpec
 
 ROOT = Path(__file__).parents[2]
 RESULTS = [ROOT / "benchmarks" / "results" / f"versions_{name}.json" for name in ("jax", "torch")]
@@ -54,8 +54,8 @@ def test_probes_with_the_same_answers_share_a_row():
 def test_columns_are_two_of_one_framework():
     for labels in ([], ["torch"], ["torch", "jax"], ["torch@old", "numpy"]):
         with pytest.raises(ConfigError, match="must be given at least two columns of one framework, got"):
-            check_columns([WorkerSpec(label) for label in labels])
-    check_columns([WorkerSpec("torch@old"), WorkerSpec("torch")])
+            check_columns([Column(label) for label in labels])
+    check_columns([Column("torch@old"), Column("torch")])
 
 
 def test_the_command_finds_nothing_where_nothing_differs(tmp_path, capsys):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.columns.environment import SETTINGS
 from transformer_mb.machine.compilation_cache import VARIABLE, compilation_cache
-from transformer_mb.processes.environment import SETTINGS
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transformer_mb.columns.ending import ending
+from transformer_mb.columns.one_shot import call
 from transformer_mb.errors import ConfigError, WorkerError
-from transformer_mb.processes.ending import ending
-from transformer_mb.processes.one_shot import call
 
 HERE = Path(__file__)
 
@@ -82,7 +82,7 @@ def test_it_ends_with_the_process_that_waits_for_it(tmp_path):
     marker = tmp_path / "began"
     code = f"""
 import os
-from transformer_mb.processes.one_shot import call
+from transformer_mb.columns.one_shot import call
 os.environ["PYTHONPATH"] = {str(tmp_path)!r}
 call("waiting:wait", {{}}, {{}}, name="it")
 """

@@ -5,11 +5,11 @@ import signal
 
 import pytest
 
+from transformer_mb.columns.gateway import Gateway
+from transformer_mb.columns.several import by_processes
 from transformer_mb.errors import WorkerError
-from transformer_mb.processes.gateway import Gateway
-from transformer_mb.processes.several import by_processes
 
-SLEEPS = "import time\n\ndef serve(channel):\n    channel.send('begun')\n    time.sleep(600)\n"
+SLEEPS = "import time\n\ndef begin():\n    return ['begun'], lambda request: time.sleep(600)\n"
 LATE = 60.0  # seconds, which nobody waits for
 
 
@@ -27,6 +27,7 @@ def asked(tmp_path, monkeypatch):
             made.append(gateway)
             try:
                 gateway.receive()
+                gateway.send(None)
                 if name == "second":
                     then()
                 gateway.receive()

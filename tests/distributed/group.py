@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from transformer_mb.processes.parent import end_with_parent
+from transformer_mb.columns.inside import end_with_parent
 
 HERE = Path(__file__).parent
 PATIENCE = 900  # seconds for all tasks: a machine may be busy, and what hangs is told by the timeouts of the processes

@@ -24,7 +24,7 @@ ROOMS = {
     "transformer_mb/machine": (196, 6),
     "transformer_mb/parity": (9_002, 88),
     "transformer_mb/porting": (9_316, 102),
-    "transformer_mb/processes": (565, 11),
+    "transformer_mb/columns": (600, 9),
     "transformer_mb/training": (3_650, 34),
     "backends": (1, 1),
     "backends/jax": (2_652, 25),

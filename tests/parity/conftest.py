@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.parity.workers import Worker, WorkerSpec
+from transformer_mb.columns.column import Column
+from transformer_mb.parity.worker import Worker
 
 PACKAGES = Path(__file__).parent / "packages"
 
@@ -24,7 +25,7 @@ def worker(tmp_path):
 
     def start(label, **options):
         timeout = options.pop("timeout", 300.0)
-        started.append(Worker(WorkerSpec(label, **options), tmp_path, timeout))
+        started.append(Worker(Column(label, **options), tmp_path, timeout))
         return started[-1]
 
     yield start

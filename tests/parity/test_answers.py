@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from transformer_mb.built_in import PLAIN_DTYPES
+from transformer_mb.columns.column import Column
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.answers import WRONG as WRONG_NUMBERS
 from transformer_mb.parity.controls.answers import Replay, kinds, spoil
@@ -18,13 +19,12 @@ from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
 from transformer_mb.parity.verdict.limits import Baseline, judge
 from transformer_mb.parity.verdict.measure import Errors, gradient_errors, worst, worst_errors
-from transformer_mb.parity.workers import WorkerSpec
 
 GRADIENTS = "layer gradients: encoder block, lens *|model gradients: d2l *|stepwise gradients: step 0 *"
 
 
 def test_nan_in_a_later_gradient_fails(faulty_backends):
-    outcome, _ = run_matrix([WorkerSpec("later"), WorkerSpec("numpy")], Selection(cases=GRADIENTS, dtypes=PLAIN_DTYPES))
+    outcome, _ = run_matrix([Column("later"), Column("numpy")], Selection(cases=GRADIENTS, dtypes=PLAIN_DTYPES))
     by_backend = {name: [one for one in outcome.results if one.backend == name] for name in ("later", "numpy")}
     assert len(by_backend["later"]) == len(by_backend["numpy"]) == 10
     assert all(one.status == "passed" for one in by_backend["numpy"])

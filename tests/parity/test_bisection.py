@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from transformer_mb.built_in import BUILT_IN
+from transformer_mb.columns.column import Column
 from transformer_mb.parity.backward import Backward
 from transformer_mb.parity.bisection import _forward, bisect, can_bisect
 from transformer_mb.parity.computing import reference
@@ -22,7 +23,7 @@ from transformer_mb.parity.rows.training import stepwise_experiments
 from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.comparison import Comparison
 from transformer_mb.parity.verdict.measure import error, errors, gradient_floor
-from transformer_mb.parity.workers import Worker, WorkerSpec
+from transformer_mb.parity.worker import Worker
 
 HEAD = SMALL["num_hiddens"] // SMALL["decoder_num_heads"]
 CROSS = "decoder.blks.block1.attention2"
@@ -40,7 +41,7 @@ def forward_only(name):
 
 @pytest.fixture(scope="module")
 def torch(tmp_path_factory):
-    worker = Worker(WorkerSpec("torch"), tmp_path_factory.mktemp("worker"))
+    worker = Worker(Column("torch"), tmp_path_factory.mktemp("worker"))
     yield worker
     worker.stop()
 

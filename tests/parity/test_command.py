@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from transformer_mb.built_in import PLAIN_DTYPES
-from transformer_mb.cli.columns import worker_specs
+from transformer_mb.columns.options import parsed_columns
 from transformer_mb.parity import matrix
 
 ONE = ("parity", "--backends", "numpy", "--cases", "layer forward: ffn relu [float64]")
@@ -119,7 +119,7 @@ def test_a_device_that_nothing_would_use_is_refused(options, fails, never_runs):
 
 
 def test_commas_separate_in_every_option_of_columns():
-    specs = worker_specs(
+    specs = parsed_columns(
         ["numpy", "torch,jax"], PLAIN_DTYPES, ["cpu,torch=cuda"], ["torch=/a,b/python,jax@old=/c"], ["numpy=one,jax=two"]
     )
     found = {spec.label: (spec.python, spec.ssh, spec.device) for spec in specs}
@@ -133,7 +133,7 @@ def test_commas_separate_in_every_option_of_columns():
 
 def test_numpy_stays_on_the_processor_beside_frameworks_that_do_not():
     def devices(*backends):
-        return [spec.device for spec in worker_specs(backends, PLAIN_DTYPES, ["cuda"])]
+        return [spec.device for spec in parsed_columns(backends, PLAIN_DTYPES, ["cuda"])]
 
     assert devices("numpy", "torch@cuda", "jax") == ["cpu", "cuda", "cuda"] and devices("numpy") == ["cuda"]
 

@@ -3,11 +3,11 @@
 import pytest
 
 from transformer_mb.built_in import EVERY_DTYPE
+from transformer_mb.columns.column import Column
 from transformer_mb.parity.controls import requests
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
-from transformer_mb.parity.workers import WorkerSpec
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def outcome():
     selection = Selection(cases="layer forward: ffn relu*", dtypes=EVERY_DTYPE, controls=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(requests, "CONTINUED", 4)
-        return run_matrix([WorkerSpec("numpy"), WorkerSpec("torch")], selection)[0]
+        return run_matrix([Column("numpy"), Column("torch")], selection)[0]
 
 
 def test_every_control_is_caught(outcome):

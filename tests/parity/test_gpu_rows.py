@@ -14,6 +14,7 @@ from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.rounding import rounded_products
 from transformer_mb.backends.torch.backend import TorchBackend
 from transformer_mb.built_in import ATTENTION_KERNELS, BUILT_IN, EVERY_DTYPE
+from transformer_mb.columns.column import Column
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.controls.requests import CONTROLS
@@ -23,7 +24,6 @@ from transformer_mb.parity.rows.attention_kernels import KERNELS, kernel_experim
 from transformer_mb.parity.rows.fast_steps import fast_experiments
 from transformer_mb.parity.rows.repeats import Repeat
 from transformer_mb.parity.verdict.answers import judged
-from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.rounding import TF32_TOWARDS_ZERO
 
 COLUMNS = ("numpy", "torch@cpu", "torch@cuda", "jax@cuda")
@@ -36,7 +36,7 @@ OPERATIONS = {"math": "_scaled_dot_product_attention_math", "flash": "_scaled_do
 def plan():
     return plan_of(
         Selection(controls=True),
-        [WorkerSpec(label, device="cuda" if label in ON_CUDA else None) for label in COLUMNS],
+        [Column(label, device="cuda" if label in ON_CUDA else None) for label in COLUMNS],
     )
 
 

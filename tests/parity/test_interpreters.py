@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from parity.sweeps.commands import alive, family
+from transformer_mb.columns.column import Column
+from transformer_mb.columns.gateway import Gateway
 from transformer_mb.errors import WorkerError
-from transformer_mb.parity.workers import Worker, WorkerSpec
-from transformer_mb.processes.gateway import Gateway
+from transformer_mb.parity.worker import Worker
 
 SCRIPTS = {
     "sleeps": ("sleep 600; echo", "did not answer within 1 seconds and was ended"),
@@ -38,7 +39,7 @@ def test_an_interpreter_that_is_none_is_told_with_what_it_said(kind, tmp_path):
     script, words = SCRIPTS[kind]
     before = set(family(os.getpid()))
     with pytest.raises(WorkerError) as caught:
-        Worker(WorkerSpec("numpy@x", interpreter(tmp_path, script)), tmp_path / "w", timeout=1.0)
+        Worker(Column("numpy@x", interpreter(tmp_path, script)), tmp_path / "w", timeout=1.0)
     assert any(word in str(caught.value) for word in words.split("|"))
     assert str(caught.value).startswith("The worker of numpy@x ")
     assert not alive(set(family(os.getpid())) - before)
@@ -50,7 +51,7 @@ def test_an_interpreter_that_does_not_start_is_ended_with_the_run(tmp_path):
 
     def attempt_it():
         try:
-            Worker(WorkerSpec("numpy@x", interpreter(tmp_path, "sleep 600; echo")), tmp_path / "w", 600.0, started.append)
+            Worker(Column("numpy@x", interpreter(tmp_path, "sleep 600; echo")), tmp_path / "w", 600.0, started.append)
         except WorkerError as error:
             said.append(str(error))
 
@@ -65,7 +66,7 @@ def test_an_interpreter_that_does_not_start_is_ended_with_the_run(tmp_path):
 
 def test_a_worker_that_stands_still_takes_no_large_request_for_ever(tmp_path):
     """A pipe holds little: whoever sends more waits for the reader."""
-    worker = Worker(WorkerSpec("numpy"), tmp_path)
+    worker = Worker(Column("numpy"), tmp_path)
     worker.gateway.timeout = 1.0
     worker.gateway.process.send_signal(signal.SIGSTOP)
     with pytest.raises(WorkerError, match="did not answer within 1 seconds and was ended"):
@@ -79,9 +80,8 @@ import subprocess
 import sys
 
 
-def serve(channel):
-    channel.send(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid)
-    channel.receive()
+def begin():
+    return [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid], None
 """
 
 
@@ -89,7 +89,7 @@ def serve(channel):
 def test_what_a_worker_has_started_ends_with_it(end, tmp_path, monkeypatch):
     (tmp_path / "starting.py").write_text(STARTS_ANOTHER)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    address = WorkerSpec("numpy").address(Path(tmp_path))
+    address = Column("numpy").address(Path(tmp_path))
     gateway = Gateway("numpy", address, "starting", (), tmp_path / "stderr", 60.0)
     other = gateway.receive()
     assert alive([other])

@@ -12,10 +12,10 @@ import pytest
 
 from transformer_mb.built_in import BUILT_IN, PLAIN_DTYPES
 from transformer_mb.cli.main import main
+from transformer_mb.columns.column import Column
 from transformer_mb.divergences import Divergence
 from transformer_mb.parity import column, matrix
 from transformer_mb.parity.cells import Cell
-from transformer_mb.parity.computing.worker import source_digest
 from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.matrix import run_matrix
@@ -23,7 +23,7 @@ from transformer_mb.parity.plan import Plan, Selection
 from transformer_mb.parity.report import counts, figures, markdown, summary
 from transformer_mb.parity.selection import matches
 from transformer_mb.parity.verdict.limits import CAP_ROUNDED
-from transformer_mb.parity.workers import WorkerSpec
+from transformer_mb.parity.worker import source_digest
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "benchmarks" / "results" / "parity_cpu.json"
@@ -141,14 +141,14 @@ def test_at_least_twenty_steps_are_sampled(plan):
 def test_a_matrix_that_executes_less_than_it_planned_does_not_hold(monkeypatch):
     results = column._results
     monkeypatch.setattr(column, "_results", lambda *arguments: list(results(*arguments))[:1])
-    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="*: ffn relu*", dtypes=PLAIN_DTYPES))
+    outcome, _ = run_matrix([Column("numpy")], Selection(cases="*: ffn relu*", dtypes=PLAIN_DTYPES))
     assert not outcome.failed and outcome.executed < outcome.planned and not outcome.holds
 
 
 def with_divergence(monkeypatch, case):
     row = Divergence("numpy", case, "not yet theirs", "planted by a test", "none")
     monkeypatch.setattr(column, "DIVERGENCES", (row,))
-    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*", dtypes=PLAIN_DTYPES))
+    outcome, _ = run_matrix([Column("numpy")], Selection(cases="layer forward: ffn relu*", dtypes=PLAIN_DTYPES))
     return outcome
 
 
@@ -199,7 +199,7 @@ def test_what_a_built_in_backend_must_offer_is_not_its_own_word(monkeypatch):
             return {**super()._greeting(), "dtypes": []}
 
     monkeypatch.setattr(column, "Worker", Shrunken)
-    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*"))
+    outcome, _ = run_matrix([Column("numpy")], Selection(cases="layer forward: ffn relu*"))
     assert {result.dtype for result in outcome.results} == set(PLAIN_DTYPES) and outcome.holds
 
 
@@ -212,7 +212,7 @@ def test_the_table_of_dtypes_is_that_of_the_backends():
 def test_a_run_in_which_no_control_was_planted_fails(monkeypatch):
     monkeypatch.setattr("transformer_mb.parity.plan.make_controls", lambda *_: [])
     monkeypatch.setattr(Plan, "_first_of_each_row", lambda *_: [])
-    outcome, _ = run_matrix([WorkerSpec("numpy")], Selection(cases="layer forward: ffn relu*", controls=True))
+    outcome, _ = run_matrix([Column("numpy")], Selection(cases="layer forward: ffn relu*", controls=True))
     assert not outcome.failed and not outcome.holds and outcome.idle == ["No negative control ran in numpy."]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from transformer_mb.built_in import EVERY_DTYPE
 from transformer_mb.checks import spelled
+from transformer_mb.columns.column import Column
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.native_dtypes import made_of, native_dtypes, recorded_dtypes, with_dtypes
@@ -20,7 +21,6 @@ from transformer_mb.parity.rows.model_cases import MODELS
 from transformer_mb.parity.rows.models import model_request
 from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
-from transformer_mb.parity.workers import WorkerSpec
 from transformer_mb.registry import load_backend_class
 
 RETURNED = {"bfloat16": "float32", "float16": "float64", "float32": "bfloat16", "float64": "float32"}
@@ -30,7 +30,7 @@ RETURNED = {"bfloat16": "float32", "float16": "float64", "float32": "bfloat16", 
 def test_a_layer_that_returns_another_dtype_is_refused_by_name(faulty_backends):
     """Wider than its model and narrower, though the arrays that come are float32 in most of them."""
     selection = Selection(cases="layer forward: ffn relu [*", dtypes=EVERY_DTYPE)
-    outcome, _ = run_matrix([WorkerSpec("other_dtype"), WorkerSpec("torch")], selection)
+    outcome, _ = run_matrix([Column("other_dtype"), Column("torch")], selection)
     reasons = {one.dtype: one.reason for one in outcome.failed}
     assert reasons == {dtype: f"output must come in {dtype}, got {other}" for dtype, other in RETURNED.items()}
     assert {one.backend for one in outcome.failed} == {"other_dtype"}

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from transformer_mb.built_in import EVERY_DTYPE
+from transformer_mb.columns.column import Column
 from transformer_mb.errors import ParityError
 from transformer_mb.parity.matrix import plan_of, run_matrix
 from transformer_mb.parity.report import to_json
 from transformer_mb.parity.selection import Selection, part_of
-from transformer_mb.parity.workers import WorkerSpec
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def plan(part=(1, 1)):
-    return plan_of(Selection(controls=True, part=part), [WorkerSpec("numpy"), WorkerSpec("torch")])
+    return plan_of(Selection(controls=True, part=part), [Column("numpy"), Column("torch")])
 
 
 def content(plan):
@@ -41,7 +41,7 @@ def test_a_part_is_one_of_several(text):
 
 def ran(part):
     chosen = Selection(("float64",), "optimizer step: sgd*|layer forward: layer norm*", part=part)
-    outcome, _ = run_matrix([WorkerSpec("numpy")], chosen)
+    outcome, _ = run_matrix([Column("numpy")], chosen)
     return json.loads(json.dumps(to_json(outcome, {"seed": 0} | ({"part": list(part)} if part != (1, 1) else {}))))
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from transformer_mb.built_in import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
+from transformer_mb.columns.column import Column
+from transformer_mb.columns.ending import TIMEOUT
 from transformer_mb.parity.cells import PASSED, Result
 from transformer_mb.parity.closest import closest, sentence
 from transformer_mb.parity.matrix import run_matrix
@@ -17,8 +19,6 @@ from transformer_mb.parity.sweeping.folder import SweepFolder
 from transformer_mb.parity.sweeping.sweep import found_in, in_turn, run_missing
 from transformer_mb.parity.sweeping.unit import units_of
 from transformer_mb.parity.verdict.measure import worst
-from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.processes.ending import TIMEOUT
 
 # The rows whose cases each seed draws, which take seconds; trajectories follow the seed too, and take minutes.
 DRAWN = "layer *|model *|cached *|optimizer *|trained *|*tokens: *"
@@ -29,7 +29,7 @@ FOUND = ROOT / "build" / "parity" / "seeds"
 
 @pytest.mark.further
 def test_another_seed():
-    columns = [WorkerSpec("numpy"), WorkerSpec("torch")]
+    columns = [Column("numpy"), Column("torch")]
     outcome, _ = run_matrix(columns, replace(Selection(PLAIN_DTYPES, DRAWN), seed=12345))
     assert outcome.holds and outcome.executed > 800
 
@@ -38,9 +38,9 @@ def test_another_seed():
 def test_fifty_seeds():
     """Twenty in those that compile. What was measured is left in a folder, a file per seed, and goes on where it was cut."""
     selection, folder = Selection(EVERY_DTYPE, DRAWN), SweepFolder(FOUND)
-    quick = [WorkerSpec(name) for name in BUILT_IN if name not in COMPILING]
+    quick = [Column(name) for name in BUILT_IN if name not in COMPILING]
     units = units_of(selection, quick, range(50), TIMEOUT)
-    units += units_of(selection, [WorkerSpec(name) for name in COMPILING], range(20), TIMEOUT)
+    units += units_of(selection, [Column(name) for name in COMPILING], range(20), TIMEOUT)
     assert run_missing(units, folder, in_turn(None), print) == {}
     findings = found_in(units, folder, {})
     assert findings.holds and findings.read == 70, json.dumps(findings.to_json(), indent=1)

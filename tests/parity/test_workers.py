@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from transformer_mb.built_in import PLAIN_DTYPES
+from transformer_mb.columns.column import Column
+from transformer_mb.columns.gateway import Gateway
 from transformer_mb.errors import ParityError, WorkerError
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.controls.requests import Control
@@ -18,8 +20,6 @@ from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows.layer_cases import CASES
 from transformer_mb.parity.rows.layers import layer_request
 from transformer_mb.parity.rows.tokens import token_experiments
-from transformer_mb.parity.workers import WorkerSpec
-from transformer_mb.processes.gateway import Gateway
 
 LAYER_NORMS = Selection(cases="layer forward: layer norm*", dtypes=PLAIN_DTYPES)
 
@@ -38,12 +38,12 @@ def test_a_worker_computes_what_the_reference_computes(worker, request_):
 def test_a_worker_looks_for_garbage_seldom_and_not_among_what_was_imported():
     program = """
 import gc
-from transformer_mb.parity.computing.worker import serve
+from transformer_mb.columns.inside import serve
 class Closed:
     send = print
     __iter__ = lambda self: iter(())
 before = gc.get_threshold()
-serve(Closed(), "numpy", None)
+serve(Closed(), "transformer_mb.parity.worker", ("numpy", None))
 assert gc.get_freeze_count() > 1000 and gc.get_threshold()[0] > before[0] and gc.isenabled()
 """
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -75,7 +75,7 @@ FAULTS = {
 @pytest.mark.some(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_fails_its_own_cells_and_the_rest_is_reported(fault, faulty_backends):
-    outcome, _ = run_matrix([WorkerSpec("numpy"), WorkerSpec(fault)], LAYER_NORMS, timeout=8.0)
+    outcome, _ = run_matrix([Column("numpy"), Column(fault)], LAYER_NORMS, timeout=8.0)
     assert not outcome.holds and outcome.planned == len(outcome.results)
     # Of a worker that was never there nothing is executed, and of one that dies no cell after that.
     asked = outcome.executed - 12
@@ -98,7 +98,7 @@ def test_a_worker_killed_from_outside_in_mid_run(worker, request_):
 
 
 def test_another_interpreter_runs_a_column_of_its_own():
-    specs = [WorkerSpec("numpy"), WorkerSpec("numpy@other", python=sys.executable)]
+    specs = [Column("numpy"), Column("numpy@other", python=sys.executable)]
     outcome, _ = run_matrix(specs, LAYER_NORMS)
     assert outcome.holds and set(outcome.backends) == {"numpy", "numpy@other"}
 
@@ -157,7 +157,7 @@ def with_answers(monkeypatch, answer):
         return answer(self, got)
 
     monkeypatch.setattr(Gateway, "receive", receive)
-    outcome, _ = run_matrix([WorkerSpec("numpy"), WorkerSpec("numpy@odd")], LAYER_NORMS)
+    outcome, _ = run_matrix([Column("numpy"), Column("numpy@odd")], LAYER_NORMS)
     by_column = {label: {one.status for one in outcome.results if one.backend == label} for label in outcome.backends}
     assert by_column == {"numpy": {"passed"}, "numpy@odd": {"failed"}} and not outcome.holds
     return next(one.reason for one in outcome.results if one.backend == "numpy@odd")
@@ -186,19 +186,19 @@ UNSAFE = {
 def test_a_host_that_ssh_or_a_shell_would_take_for_more_is_refused(kind):
     options, words = UNSAFE[kind]
     with pytest.raises(ParityError, match=words):
-        WorkerSpec(**options)
+        Column(**options)
 
 
 def test_hosts_with_user_address_or_port_are_taken():
     for host in ("there", "me@there", "10.0.0.7", "me@there.example.org -p 2222", "[::1]"):
-        assert WorkerSpec("numpy@h", ssh=host).address(Path("/nowhere")).startswith(f"ssh={host}//id=numpy@h")
+        assert Column("numpy@h", ssh=host).address(Path("/nowhere")).startswith(f"ssh={host}//id=numpy@h")
 
 
 def test_an_interpreter_is_one_word_of_a_command(tmp_path):
     """Here and on another host, where a shell reads it."""
-    spec = WorkerSpec("numpy@h", python="/opt/my python; touch x")
+    spec = Column("numpy@h", python="/opt/my python; touch x")
     assert "//python='/opt/my python; touch x'//" in spec.address(tmp_path)
-    assert WorkerSpec("numpy@h", ssh="there", python="a b").address(tmp_path).endswith("//python='a b'")
+    assert Column("numpy@h", ssh="there", python="a b").address(tmp_path).endswith("//python='a b'")
 
 
 @pytest.mark.parametrize(("asked", "used"), [("cuda", "cuda:0"), ("gpu:1", "cuda:1"), (None, "cpu")])

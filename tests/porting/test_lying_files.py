@@ -234,7 +234,7 @@ def test_sizes_that_no_tensor_bears_out(good, trained_on, tmp_path, lie):
 
 def test_a_loader_that_never_ends_is_ended(monkeypatch):
     """By the ceiling on computing time, in a child of this process."""
-    from transformer_mb.processes import limits
+    from transformer_mb.machine import limits
 
     monkeypatch.setattr(limits, "SECONDS", 1)
     child = os.fork()
@@ -250,7 +250,7 @@ def test_a_loader_that_never_ends_is_ended(monkeypatch):
 def test_a_loader_that_takes_too_much_memory_is_refused_it():
     code = """
 import numpy
-from transformer_mb.processes.limits import limit_process
+from transformer_mb.machine.limits import limit_process
 limit_process(1000)
 numpy.ones(16 << 20, numpy.uint8)
 try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_mb.built_in import EVERY_DTYPE
-from transformer_mb.parity.computing.worker import source_digest
+from transformer_mb.parity.worker import source_digest
 
 from .engine import Engine
 from .mutants import Mutant, all_mutants, sample

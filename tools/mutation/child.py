@@ -21,6 +21,7 @@ from importlib.util import spec_from_file_location
 from typing import Any
 
 from transformer_mb.built_in import EVERY_DTYPE, PLAIN_DTYPES
+from transformer_mb.columns.messages import pack_arrays, unpack_arrays
 from transformer_mb.errors import WorkerError
 from transformer_mb.parity.cells import EXPECTED, FAILED, PASSED, Experiment, Result
 from transformer_mb.parity.column import by_the_table
@@ -31,7 +32,6 @@ from transformer_mb.parity.controls.requests import short_runs
 from transformer_mb.parity.plan import Plan
 from transformer_mb.parity.selection import Selection
 from transformer_mb.parity.verdict.answers import judged
-from transformer_mb.processes.messages import pack_arrays, unpack_arrays
 from transformer_mb.registry import load_backend_class
 
 from .executed import Executed
@@ -188,17 +188,17 @@ class Judge:
     def first_wrong(self, number: int, backends: dict[str, Any], limit: float = 600.0) -> Result | None:
         return next((one for one in self.results(number, backends, limit) if one.status not in (PASSED, EXPECTED)), None)
 
-    def record(self, tell: Callable[[dict[str, Any]], None]) -> None:
-        """Tells of each experiment its cell, its seconds and the lines that it executes; first of the import."""
+    def record(self) -> Iterator[dict[str, Any]]:
+        """Tell of each experiment its cell, its seconds and the lines that it executes; first of the import."""
         with Executed(self.part) as executed:
             self.package.anew()
         self.package.restore()
-        tell({"imported": executed.lines, "dtypes": self.dtypes, "count": len(self.experiments)})
+        yield {"imported": executed.lines, "dtypes": self.dtypes, "count": len(self.experiments)}
         for number in range(len(self.experiments)):
             wrong, executed = self._watched(number)
             cell = {"cell": self.cell(number), "row": self.experiments[number][0].cells(self.backend)[0].row}
             dtype, wrong_as = self.experiments[number][0].dtype, wrong and wrong.reason
-            tell({**cell, "dtype": dtype, "seconds": self.seconds[number], "lines": executed.lines, "wrong": wrong_as})
+            yield {**cell, "dtype": dtype, "seconds": self.seconds[number], "lines": executed.lines, "wrong": wrong_as}
 
     def _watched(self, number: int) -> tuple[Result | None, Executed]:
         """What is compiled already, is executed no more: there each experiment has a package of its own."""
@@ -266,14 +266,10 @@ def _short(plan: Plan, backend: str) -> list[Experiment]:
     return taken + [run for run in runs if all(map(selection.takes, run.cells(backend)))]
 
 
-def serve(channel: Any, part: str, selection: dict[str, Any], seeds: list[int], record: bool) -> None:
-    """Tells what it recorded, then answers one mistake after the other until the channel closes."""
+def begin(part: str, selection: dict[str, Any], seeds: list[int], record: bool) -> tuple[Iterator[str], Callable[[str], str]]:
+    """Begin as the process: what it recorded, and the function that answers a mistake."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     judge = Judge(part, selection, seeds)
     builtins.detached = DETACH  # type: ignore[attr-defined]  # what ``cut_gradient`` writes into a file
-    if record:
-        judge.record(lambda what: channel.send(json.dumps(what)))
-    else:
-        channel.send(json.dumps({"cells": judge.cells()}))
-    for text in channel:
-        channel.send(json.dumps(judge.judge(json.loads(text))))
+    recorded = judge.record() if record else iter([{"cells": judge.cells()}])
+    return map(json.dumps, recorded), lambda text: json.dumps(judge.judge(json.loads(text)))

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from transformer_mb.columns.gateway import Gateway
 from transformer_mb.errors import WorkerError
-from transformer_mb.parity.computing.worker import source_digest
-from transformer_mb.processes.gateway import Gateway
+from transformer_mb.parity.worker import source_digest
 
 from . import child
 from .mutants import Mutant, seen_by, texts_of
@@ -60,7 +60,7 @@ def _found() -> Iterator[None]:
 
 
 class Child:
-    """The process of a backend, as ``child.serve`` is there. ``selection``: arguments of ``Selection``."""
+    """The process of a backend, as ``child.begin`` makes it. ``selection``: arguments of ``Selection``."""
 
     def __init__(self, backend: str, selection: dict[str, Any], seeds: Sequence[int], record: bool):
         self.folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
@@ -69,7 +69,7 @@ class Child:
         arguments = (backend, selection, list(seeds), record)
         with _found():
             self.gateway = Gateway(
-                backend, address, child.serve.__module__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
+                backend, address, child.__name__, arguments, Path(self.folder.name) / "stderr", timeout=RECORDING
             )
 
     def receive(self, timeout: float) -> dict[str, Any]:

@@ -10,12 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..built_in import BUILT_IN
+from ..columns.column import Column
+from ..columns.ending import TIMEOUT
+from ..columns.gateway import require_execnet
+from ..columns.several import Began, by_processes
 from ..errors import ConfigError, WorkerError, listed
-from ..parity.workers import WorkerSpec
-from ..processes.ending import TIMEOUT
-from ..processes.environment import SETTINGS
-from ..processes.gateway import Gateway, require_execnet
-from ..processes.several import Began, by_processes
 from ..registry import installed
 from . import worker
 from .facts import Fact, Probe
@@ -42,7 +41,7 @@ def chosen(only: str = "*") -> list[Probe]:
 
 
 def behaviours(
-    frameworks: Sequence[str | WorkerSpec] | None = None,
+    frameworks: Sequence[str | Column] | None = None,
     only: str = "*",
     prepare: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
@@ -64,9 +63,9 @@ def behaviours(
     require_execnet()
     probes = chosen(only)
     here = [name for name in BUILT_IN if name in installed()]
-    columns = [WorkerSpec(one) if isinstance(one, str) else one for one in (frameworks if frameworks is not None else here)]
+    columns = [Column(one) if isinstance(one, str) else one for one in (frameworks if frameworks is not None else here)]
 
-    def measure(column: WorkerSpec, began: Began) -> list[Fact]:
+    def measure(column: Column, began: Began) -> list[Fact]:
         found = []
         for fact in _column(column, probes, (prepare or {}).get(column.label), timeout, threads, began):
             told(fact)
@@ -79,7 +78,7 @@ def behaviours(
 
 
 def _column(
-    column: WorkerSpec, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int, began: Began
+    column: Column, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int, began: Began
 ) -> Iterator[Fact]:
     """After a probe that ends the process, which is a fact too, the next ones have another.
 
@@ -94,7 +93,7 @@ def _column(
 
 
 def _process(
-    column: WorkerSpec,
+    column: Column,
     probes: Sequence[Probe],
     folder: Path,
     prepare: str | None,
@@ -103,30 +102,13 @@ def _process(
     began: Began,
 ) -> Iterator[Fact]:
     """The facts until the process ends."""
-    arguments = (column.backend, prepare, column.device)
-    settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
-    place = column.address(folder)
-    gateway = Gateway(column.label, place, worker.__name__, arguments, folder / "stderr", timeout, settings, began)
-    try:
-        version = _version(gateway, column)
+    with column.open(worker.__name__, (column.backend, prepare, column.device), folder, timeout, threads, began) as process:
         for probe in probes:
             try:
-                gateway.send(probe.name)
-                fact = Fact(**{**json.loads(gateway.receive()), "framework": column.label})
+                process.send(probe.name)
+                fact = Fact(**{**json.loads(process.receive()), "framework": column.label})
             except WorkerError as error:
-                fact = Fact(probe.name, column.label, version, ENDED, str(error))
+                fact = Fact(probe.name, column.label, process.greeting, ENDED, str(error))
             yield fact
             if fact.value == ENDED or (fact.raised and fact.device != "cpu"):
                 return
-    finally:
-        gateway.stop()
-
-
-def _version(gateway: Gateway, column: WorkerSpec) -> str:
-    """What the process tells first."""
-    try:
-        return gateway.receive()
-    except WorkerError as error:
-        if "No module named 'transformer_mb" in str(error):
-            raise WorkerError(f"{str(error).removesuffix('.')}; {column.install}") from None
-        raise

@@ -1,12 +1,12 @@
-"""The loop of a process that measures one framework."""
+"""The process that measures one framework."""
 
 from __future__ import annotations
 
 import json
 import runpy
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
-from typing import Any
 
 from ..built_in import BUILT_IN
 from ..registry import load_backend_class
@@ -15,8 +15,8 @@ from .measuring import measured
 from .placing import place
 
 
-def serve(channel: Any, framework: str, prepare: str | None, device: str | None) -> None:
-    """Tell the framework's version, then a fact for every probe that is named, until the channel closes.
+def begin(framework: str, prepare: str | None, device: str | None) -> tuple[list[str], Callable[[str], str]]:
+    """Begin as the process: the framework's version, and the function that answers a probe's name with a fact.
 
     ``prepare`` is ``file.py:function``, called first: tests change a framework's default so.
     """
@@ -27,9 +27,7 @@ def serve(channel: Any, framework: str, prepare: str | None, device: str | None)
         runpy.run_path(file)[function]()
     placed = place(framework, backend, device)
     version = versions(framework) + ("" if placed == "cpu" else f"{ON}{placed}")
-    channel.send(version)
-    for name in channel:
-        channel.send(json.dumps(asdict(measured(framework, version, name))))
+    return [version], lambda name: json.dumps(asdict(measured(framework, version, name)))
 
 
 def versions(framework: str) -> str:

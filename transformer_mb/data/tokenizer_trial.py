@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ..columns.ending import ending, hung
 from ..errors import DataError
-from ..processes.ending import ending, hung
 
 TIMEOUT = 120.0  # seconds
 # The process imports the library and no more, so that it costs tenths of a second.
@@ -17,7 +17,7 @@ PROGRAM = """
 import sys
 from importlib import import_module
 sys.path.insert(0, sys.argv[2])
-limits = import_module("transformer_mb.processes.limits")
+limits = import_module("transformer_mb.machine.limits")
 content = sys.stdin.buffer.read()
 library = import_module(sys.argv[1])
 limits.limit_process(len(content))

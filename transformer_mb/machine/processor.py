@@ -76,3 +76,12 @@ def slowed_down(*formats: str, description: Path = DESCRIPTION) -> str | None:
         if known and name in MULTIPLIES and not known & MULTIPLIES[name]:
             return f"this processor has no instructions for products in {name}: they take no less time than those in float32"
     return None
+
+
+def cores() -> int:
+    """Count the cores among the processors that this process may use: as many threads as arithmetic is worth."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    try:
+        return len({Path(f"/sys/devices/system/cpu/cpu{i}/topology/thread_siblings_list").read_text() for i in allowed})
+    except OSError:
+        return len(allowed)

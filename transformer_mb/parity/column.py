@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..built_in import PLAIN_DTYPES
+from ..columns.column import Column
 from ..divergences import DIVERGENCES
 from ..errors import WorkerError
 from ..registry import entries
@@ -21,16 +22,16 @@ from .outcome import Difference
 from .rows.fast_steps import is_offered
 from .run import Run
 from .verdict.answers import judged
-from .workers import Worker, WorkerSpec
+from .worker import Worker
 
 # Who ends the run may end its workers too: seconds in which we learn of it before a death counts as the worker's own.
 GRACE = 0.3
 
 
-class Column:
+class ColumnRun:
     """One backend's side of a run. ``dtypes`` are those that it must offer, until its worker says more."""
 
-    def __init__(self, spec: WorkerSpec, run: Run):
+    def __init__(self, spec: Column, run: Run):
         self.spec, self.shared, self.label = spec, run, spec.label
         self.dtypes = list(entries()[spec.backend].dtypes or PLAIN_DTYPES)
         self.worker: Worker | None = None

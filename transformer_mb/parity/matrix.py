@@ -10,19 +10,20 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..processes.gateway import require_execnet
-from .column import Column
+from ..columns.column import Column
+from ..columns.ending import TIMEOUT
+from ..columns.gateway import require_execnet
+from .column import ColumnRun
 from .outcome import Outcome, Watcher
 from .plan import Plan, Selection
 from .run import Run, Stopped
-from .workers import TIMEOUT, WorkerSpec
 
 # Compiling takes longest; whoever takes longest starts first.
 SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "torch", "paddle", "numpy")
 
 
 def run_matrix(
-    workers: Sequence[WorkerSpec],
+    workers: Sequence[Column],
     selection: Selection,
     *,
     timeout: float = TIMEOUT,
@@ -44,12 +45,12 @@ def run_matrix(
     return run_plan(workers, plan, timeout=timeout, jobs=jobs, watcher=watcher, dump=dump), plan
 
 
-def plan_of(selection: Selection, workers: Sequence[WorkerSpec]) -> Plan:
+def plan_of(selection: Selection, workers: Sequence[Column]) -> Plan:
     return Plan(selection, [spec.label for spec in workers], [spec.label for spec in workers if spec.on_gpu])
 
 
 def run_plan(
-    workers: Sequence[WorkerSpec],
+    workers: Sequence[Column],
     plan: Plan,
     *,
     timeout: float = TIMEOUT,
@@ -65,7 +66,7 @@ def run_plan(
         places, barrier = threading.Semaphore(jobs or os.cpu_count() or 1), threading.Barrier(len(workers))
         run = Run(plan, Path(folder), timeout, dump, watcher or Watcher(), places, barrier)
         try:
-            columns = [Column(spec, run) for spec in workers]
+            columns = [ColumnRun(spec, run) for spec in workers]
             run.will_execute({column.label: column.dtypes for column in columns})
             _compute(sorted(columns, key=lambda column: order.get(column.spec.backend, -1)))
         except BaseException as error:
@@ -77,14 +78,14 @@ def run_plan(
     return run.outcome
 
 
-def _compute(columns: Sequence[Column]) -> None:
+def _compute(columns: Sequence[ColumnRun]) -> None:
     """All columns at once, until they have ended, one raises, or a signal comes.
 
     What a thread has begun in NumPy cannot be ended: a run that is abandoned does not wait for it, nor does the process.
     """
     ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
-    def compute(column: Column) -> None:
+    def compute(column: ColumnRun) -> None:
         try:
             column.run()
         except (Stopped, threading.BrokenBarrierError):

@@ -11,7 +11,7 @@ from typing import Any
 from .cells import Cell, ControlResult, Result
 from .outcome import Difference, Outcome, Watcher
 from .plan import Plan
-from .workers import Worker
+from .worker import Worker
 
 
 class Stopped(BaseException):

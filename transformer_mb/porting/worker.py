@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..columns import one_shot
+from ..columns.environment import SETTINGS
+from ..columns.messages import Arrays, Message
 from ..errors import PortError, WorkerError
-from ..processes import one_shot
-from ..processes.environment import SETTINGS
-from ..processes.messages import Arrays, Message
 
 ENVIRONMENT = {**SETTINGS, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow", "JAX_PLATFORMS": "cpu"}
 

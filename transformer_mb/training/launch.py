@@ -19,9 +19,9 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import IO, Any
 
+from ..columns.ending import ending
+from ..columns.inside import end_with_parent
 from ..distributed.place import ADDRESS, PORT, timeout_of
-from ..processes.ending import ending
-from ..processes.parent import end_with_parent
 from .interruption import ENDINGS, SAME_REQUEST
 
 LOOPBACK = "127.0.0.1"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from transformer_mb.columns.column import Column
 from transformer_mb.parity.cells import PASSED
 from transformer_mb.parity.selection import Selection
 from transformer_mb.parity.sweeping.folder import SweepFolder
 from transformer_mb.parity.sweeping.unit import units_of
-from transformer_mb.parity.workers import WorkerSpec
 
 NARROW = Selection(("float64",), "layer forward: layer norm*")
 
@@ -32,5 +32,5 @@ def folder(tmp_path):
 def units():
     """A function: units of NumPy for so many seeds."""
     return lambda count, *labels, timeout=600.0: units_of(
-        NARROW, [WorkerSpec(label) for label in labels or ("numpy",)], range(count), timeout
+        NARROW, [Column(label) for label in labels or ("numpy",)], range(count), timeout
     )

@@ -7,10 +7,10 @@ import pytest
 
 from parity.sweeps.conftest import NARROW, made_up
 from transformer_mb.cli.commands.parity.sweep import seeds_of
+from transformer_mb.columns.column import Column
 from transformer_mb.errors import KilledError, ParityError, WorkerError
 from transformer_mb.parity.sweeping.sweep import collected, found_in, run_missing
 from transformer_mb.parity.sweeping.unit import units_of
-from transformer_mb.parity.workers import WorkerSpec
 
 
 class Engine:
@@ -99,7 +99,7 @@ def test_failed_cells_are_a_result_and_not_tried_again(folder, units):
 
 def test_a_name_says_all_that_a_result_depends_on(tmp_path, monkeypatch):
     def name(selection=NARROW, timeout=600.0, **column):
-        return units_of(selection, [WorkerSpec("numpy@x", **column)], [0], timeout)[0].name
+        return units_of(selection, [Column("numpy@x", **column)], [0], timeout)[0].name
 
     data = tmp_path / "pairs.tsv"
     data.write_text("Go.\tVa !\n")

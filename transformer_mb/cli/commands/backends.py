@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ...processes.ending import IMPORT_TIMEOUT
+from ...columns.ending import IMPORT_TIMEOUT
 from .. import options
 from ..reporting import write_json
 
@@ -28,8 +28,8 @@ def command(json_file: options.JsonFile = None, force: options.Force = False) ->
 
 def examine(name: str) -> dict[str, Any]:
     """Ask one backend in a process of its own, since two frameworks in one process can crash it."""
+    from ...columns.one_shot import call
     from ...errors import WorkerError
-    from ...processes.one_shot import call
 
     try:
         _, facts = call(f"{__name__}:describe", {}, {"name": name}, name=name, timeout=IMPORT_TIMEOUT)

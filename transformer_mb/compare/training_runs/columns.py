@@ -7,10 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ...parity.workers import WorkerSpec
-from ...processes.environment import SETTINGS
-from ...processes.gateway import Gateway, require_execnet
-from ...processes.several import Began, by_processes
+from ...columns.column import Column
+from ...columns.gateway import Gateway, require_execnet
+from ...columns.several import Began, by_processes
 from ...registry import get_backend
 from . import worker
 from .job import TrainingJob
@@ -24,7 +23,7 @@ Plan = Callable[[Reasons], list[Asked]]
 
 
 def train_in_processes(
-    columns: Mapping[str, tuple[WorkerSpec, Plan]],
+    columns: Mapping[str, tuple[Column, Plan]],
     job: TrainingJob,
     timeout: float,
     told: Callable[[Run], None],
@@ -39,28 +38,15 @@ def train_in_processes(
 
     def train(label: str, began: Began) -> list[Run]:
         column, plan = columns[label]
-        with tempfile.TemporaryDirectory() as folder:
-            process = _started(column, Path(folder), job, timeout, threads, began)
-            try:
-                reasons[label] = json.loads(process.receive())
-                return [_told(run, told) for run in _runs(process, plan(reasons[label]))]
-            finally:
-                process.stop()
+        arguments = (column.backend, column.device, column.label, job.to_json())
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            column.open(worker.__name__, arguments, Path(folder), timeout, threads, began) as process,
+        ):
+            reasons[label] = json.loads(process.greeting)
+            return [_told(run, told) for run in _runs(process, plan(reasons[label]))]
 
     return [run for found in by_processes(train, columns) for run in found], reasons
-
-
-def _started(column: WorkerSpec, folder: Path, job: TrainingJob, timeout: float, threads: int, began: Began) -> Gateway:
-    settings = SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}
-    arguments = (column.backend, column.device, column.label)
-    place = column.address(folder)
-    process = Gateway(column.label, place, worker.__name__, arguments, folder / "stderr", timeout, settings, began)
-    try:
-        process.send(job.to_json())
-    except BaseException:
-        process.stop()
-        raise
-    return process
 
 
 def _runs(process: Gateway, asked: Sequence[Asked]) -> Iterator[Run]:
@@ -71,7 +57,7 @@ def _runs(process: Gateway, asked: Sequence[Asked]) -> Iterator[Run]:
 
 
 def train_here(
-    columns: Mapping[str, tuple[WorkerSpec, Plan]], job: TrainingJob, told: Callable[[Run], None]
+    columns: Mapping[str, tuple[Column, Plan]], job: TrainingJob, told: Callable[[Run], None]
 ) -> tuple[list[Run], dict[str, Reasons]]:
     """The same in this process, one after the other; not all frameworks bear each other."""
     prepared = PreparedJob(job)

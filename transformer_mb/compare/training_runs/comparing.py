@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 
 from ...built_in import BUILT_IN
+from ...columns.column import Column
+from ...columns.ending import TIMEOUT
 from ...config import check_whole
 from ...errors import ConfigError
-from ...parity.workers import WorkerSpec
-from ...processes.ending import TIMEOUT
 from ...registry import canonical_name, installed
 from ..scipy_stats import stats
 from . import attribution
@@ -26,7 +26,7 @@ REFERENCE = "numpy"
 
 
 def runs(
-    backends: Sequence[str | WorkerSpec] | None = None,
+    backends: Sequence[str | Column] | None = None,
     seeds: Iterable[int] = SEEDS,
     *,
     native: bool = False,
@@ -144,16 +144,16 @@ def _seeds(seeds: Iterable[int]) -> list[int]:
     return sorted(chosen)
 
 
-def _columns(backends: Sequence[str | WorkerSpec] | None, reference: str) -> list[WorkerSpec]:
+def _columns(backends: Sequence[str | Column] | None, reference: str) -> list[Column]:
     """The reference first."""
     here = [name for name in BUILT_IN if name in installed()]
-    given = [one if isinstance(one, WorkerSpec) else WorkerSpec(one) for one in (here if backends is None else backends)]
-    for column in (WorkerSpec(reference), *given):
+    given = [one if isinstance(one, Column) else Column(one) for one in (here if backends is None else backends)]
+    for column in (Column(reference), *given):
         canonical_name(column.backend)
     by_label = {column.label: column for column in given}
     if len(by_label) < len(given):
         raise ConfigError(f"backends must be different columns, got {', '.join(column.label for column in given)}.")
-    first = by_label.pop(reference, WorkerSpec(reference))
+    first = by_label.pop(reference, Column(reference))
     if not by_label:
         raise ConfigError(f"backends must name another than the reference {reference}, got {reference} alone.")
     return [first, *by_label.values()]

@@ -1,10 +1,10 @@
-"""The loop of a process that trains with one framework."""
+"""The process that trains with one framework."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from ...registry import get_backend
 from .job import TrainingJob
@@ -14,13 +14,16 @@ from .run import Asked
 from .runner import Runner
 
 
-def serve(channel: Any, framework: str, device: str | None, column: str) -> None:
-    """Take the job, tell which switches the framework has nothing for, then a run for all that is asked until the end."""
-    prepared = PreparedJob(TrainingJob.from_json(channel.receive()))
-    backend = get_backend(framework, device)
-    channel.send(json.dumps(without(backend.name, prepared.config.norm_eps)))
-    runner = Runner(backend, column, prepared)
-    for text in channel:
+def begin(framework: str, device: str | None, column: str, job: str) -> tuple[list[str], Callable[[str], str]]:
+    """Begin as the process: which switches the framework has nothing for, and the function that answers with a run.
+
+    ``job`` is a TrainingJob as JSON.
+    """
+    prepared = PreparedJob(TrainingJob.from_json(job))
+    runner = Runner(get_backend(framework, device), column, prepared)
+
+    def run(text: str) -> str:
         asked = json.loads(text)
-        run = runner.run(Asked(asked["seed"], frozenset(asked["own"]), asked["planted"]))
-        channel.send(json.dumps(asdict(run)))
+        return json.dumps(asdict(runner.run(Asked(asked["seed"], frozenset(asked["own"]), asked["planted"]))))
+
+    return [json.dumps(without(runner.backend.name, prepared.config.norm_eps))], run

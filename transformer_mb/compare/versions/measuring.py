@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...columns.column import Column
+from ...columns.ending import TIMEOUT
+from ...columns.gateway import require_execnet
 from ...errors import ConfigError, WorkerError
 from ...parity.cells import FAILED, PASSED, SURPRISING
 from ...parity.closest import closest
 from ...parity.matrix import run_matrix
 from ...parity.outcome import Outcome
 from ...parity.selection import Selection
-from ...parity.workers import WorkerSpec
-from ...processes.ending import TIMEOUT
-from ...processes.gateway import Gateway, require_execnet
 from ..facts import Fact, same
 from ..probes import every_probe
 from ..survey import behaviours, chosen
@@ -69,7 +69,7 @@ def differs(facts: Sequence[Fact]) -> bool:
     return any(not same(kind, facts[0].value, fact.value) for fact in facts[1:])
 
 
-def check_columns(columns: Sequence[WorkerSpec]) -> None:
+def check_columns(columns: Sequence[Column]) -> None:
     """Raises ConfigError where they are not two or more of one framework."""
     labels = ", ".join(column.label for column in columns)
     if len(columns) < 2 or len({column.backend for column in columns}) > 1:
@@ -77,7 +77,7 @@ def check_columns(columns: Sequence[WorkerSpec]) -> None:
 
 
 def versions(
-    columns: Sequence[WorkerSpec],
+    columns: Sequence[Column],
     only: str = "*",
     cases: str = CELLS,
     timeout: float = TIMEOUT,
@@ -86,7 +86,7 @@ def versions(
     """The behaviors, a little speed figure and a choice of the parity matrix's cells for each column.
 
     Args:
-        columns: at least two of one framework, ``WorkerSpec("torch@old", "/path/to/python"), WorkerSpec("torch")``. The
+        columns: at least two of one framework, ``Column("torch@old", "/path/to/python"), Column("torch")``. The
             interpreter needs this package beside its own version of the framework.
         only: a pattern of probes' names. cases: one of cells' ids. told: is told what begins.
     Raises:
@@ -104,22 +104,20 @@ def versions(
     return Comparison(tuple(_version(column, *quick[column.label], outcome) for column in columns), tuple(facts))
 
 
-def _speed(column: WorkerSpec, timeout: float) -> tuple[dict[str, str], dict[str, float | str]]:
+def _speed(column: Column, timeout: float) -> tuple[dict[str, str], dict[str, float | str]]:
     """One column after the other, so that none slows another."""
-    with tempfile.TemporaryDirectory() as folder:
-        address, stderr = column.address(Path(folder)), Path(folder) / "stderr"
-        gateway = Gateway(column.label, address, speed.__name__, (column.backend,), stderr, timeout)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        column.open(speed.__name__, (column.backend,), Path(folder), timeout) as process,
+    ):
+        packages = json.loads(process.greeting)
         try:
-            packages = json.loads(gateway.receive())
-            try:
-                return packages, json.loads(gateway.receive())
-            except WorkerError as error:
-                return packages, dict.fromkeys(speed.FIGURES, str(error))
-        finally:
-            gateway.stop()
+            return packages, json.loads(process.receive())
+        except WorkerError as error:
+            return packages, dict.fromkeys(speed.FIGURES, str(error))
 
 
-def _version(column: WorkerSpec, packages: Mapping[str, str], figures: Mapping[str, float | str], outcome: Outcome) -> Version:
+def _version(column: Column, packages: Mapping[str, str], figures: Mapping[str, float | str], outcome: Outcome) -> Version:
     results = [result for result in outcome.results if result.backend == column.label]
     statuses = [result.status for result in results]
     cells = {status: statuses.count(status) for status in sorted(set(statuses))}

@@ -37,10 +37,17 @@ PACKAGES = {
 }
 
 
-def serve(channel: Any, framework: str) -> None:
-    """Tell the packages that are installed here, then what takes how long; a figure that cannot be had is its reason."""
-    channel.send(json.dumps({"python": platform.python_version(), **packages(framework)}))
-    channel.send(json.dumps(dict(figures(framework))))
+def begin(framework: str) -> tuple[Iterator[str], Callable[[str], str]]:
+    """Begin as the process: the packages that are installed here, then what takes how long, unasked.
+
+    A figure that cannot be had is its reason.
+    """
+
+    def messages() -> Iterator[str]:
+        yield json.dumps({"python": platform.python_version(), **packages(framework)})
+        yield json.dumps(dict(figures(framework)))
+
+    return messages(), str
 
 
 def packages(framework: str) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...processes.messages import Arrays, pack_arrays, unpack_arrays
+from ...columns.messages import Arrays, pack_arrays, unpack_arrays
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ STATUSES = (PASSED, FAILED, EXPECTED, SURPRISING)
 
 
 class Column(TypedDict):
-    """See ``WorkerSpec``."""
+    """See ``Column``."""
 
     label: str
     python: str | None

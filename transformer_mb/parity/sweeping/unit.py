@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...columns.column import Column
+from ...columns.environment import SETTINGS
+from ...columns.messages import Arrays
+from ...columns.one_shot import call
 from ...errors import ParityError, WorkerError
-from ...processes.environment import SETTINGS
-from ...processes.messages import Arrays
-from ...processes.one_shot import call
-from ..computing.worker import source_digest
 from ..matrix import run_matrix
 from ..report import to_json
 from ..selection import Selection
-from ..workers import WorkerSpec
+from ..worker import source_digest
 
 ROUNDING = "XLA_FLAGS"  # whoever sets it changes how JAX rounds: it is part of what is measured
 Answer = dict[str, Any] | WorkerError
@@ -34,7 +34,7 @@ class Unit:
         environment: variables of the process. data_digest: of the training job's pairs. source: of this library's code.
     """
 
-    columns: tuple[WorkerSpec, ...]
+    columns: tuple[Column, ...]
     selection: Selection
     timeout: float
     environment: tuple[tuple[str, str], ...]
@@ -72,7 +72,7 @@ def name_of(description: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:20]
 
 
-def units_of(selection: Selection, columns: Sequence[WorkerSpec], seeds: Iterable[int], timeout: float) -> list[Unit]:
+def units_of(selection: Selection, columns: Sequence[Column], seeds: Iterable[int], timeout: float) -> list[Unit]:
     """One per seed."""
     environment = {name: os.environ.get(name, value) for name, value in SETTINGS.items()}
     environment |= {ROUNDING: os.environ[ROUNDING]} if ROUNDING in os.environ else {}
@@ -102,7 +102,7 @@ def compute(arrays: Arrays, request: Mapping[str, Any]) -> tuple[Arrays, dict[st
     if (found := _file_digest(data)) != request["data"]:
         raise ParityError(f"{data} must be the same file on every node, but {platform.node()} holds another one, {found:.12}.")
     selection = Selection(tuple(request["dtypes"]), request["cases"], request["seed"], request["controls"], data)
-    columns = [WorkerSpec(**column) for column in request["columns"]]
+    columns = [Column(**column) for column in request["columns"]]
     outcome, plan = run_matrix(columns, selection, timeout=request["timeout"], jobs=request["jobs"])
     if outcome.interrupted is not None:
         raise outcome.interrupted

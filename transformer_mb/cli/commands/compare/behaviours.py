@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ....columns.ending import TIMEOUT
 from ....printable import printable
-from ....processes.ending import TIMEOUT
 from ... import options
 from ...reporting import write_report
 from ...tables import table_console
@@ -40,15 +40,15 @@ def command(
 
     Exit status: 0 every fact is the expected one or new; 1 a fact changed, or a built-in is gone; 2 the call was wrong.
     """
+    from ....columns.options import parsed_columns
     from ....compare.document import document
     from ....compare.expectations import accept as expect
     from ....compare.expectations import check_acceptable, check_shared, earlier, standings
     from ....compare.records import read_facts, record
     from ....compare.survey import behaviours, chosen
     from ....files.whole_file import check_result_file
-    from ...columns import worker_specs
 
-    columns = worker_specs(backends, ("float32",), device or [], python or [])
+    columns = parsed_columns(backends, ("float32",), device or [], python or [])
     if accept:
         check_acceptable((column.label, column.device or "cpu") for column in columns)
     probes = chosen(only)

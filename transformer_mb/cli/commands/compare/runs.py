@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ....processes.ending import TIMEOUT
+from ....columns.ending import TIMEOUT
 from ... import options
 from ...tables import table_console
 
@@ -48,15 +48,15 @@ def command(
 
     Exit status: 0 nothing is different, or --native; 1 a backend is different; 2 the call was wrong.
     """
+    from ....columns.options import parsed_columns
     from ....compare.training_runs.comparing import runs
     from ....compare.training_runs.document import document
     from ....compare.training_runs.job import built_in_job, job_of_file
     from ....compare.training_runs.verdicts import DIFFERENT
     from ....files.whole_file import check_result_file
-    from ...columns import worker_specs
     from ...reporting import write_report
 
-    columns, chosen = worker_specs(backends, ("float32",)), parsed_seeds(seeds)
+    columns, chosen = parsed_columns(backends, ("float32",)), parsed_seeds(seeds)
     check_result_file(json_file, force, never=(data,))
     check_result_file(markdown, force, never=(data, json_file))
     found = runs(

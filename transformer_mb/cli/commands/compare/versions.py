@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ....processes.ending import TIMEOUT
+from ....columns.ending import TIMEOUT
 from ... import options
 from ...reporting import write_report
 from ...tables import table_console
@@ -42,16 +42,16 @@ def command(
     Such as `compare versions torch@old=/path/to/python torch`. That interpreter needs this package too.
     Exit status: 0 measured, whatever differs; 1 a process could not begin, or ended; 2 the call was wrong.
     """
+    from ....columns.options import parsed_columns
     from ....compare.versions.measuring import CELLS, check_columns, versions
     from ....compare.versions.page import page
     from ....compare.versions.records import record
     from ....files.whole_file import check_result_file
-    from ...columns import worker_specs
     from ...counting import Counting
 
     given = [*(python or []), *(column for column in columns or [] if "=" in column)]
     labels = [column.partition("=")[0] for column in [*(columns or []), *(python or [])]]
-    specs = worker_specs([*(backends or []), *labels] or None, ("float32",), (), given)
+    specs = parsed_columns([*(backends or []), *labels] or None, ("float32",), (), given)
     check_columns(specs)
     check_result_file(json_file, force)
     check_result_file(markdown, force, never=(json_file,))

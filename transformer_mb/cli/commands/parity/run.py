@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ....processes.ending import TIMEOUT
+from ....columns.ending import TIMEOUT
 from ... import options
 from .sweep import HERE, Address, Collect, Needs, On, Out, Seeds, Sweeping, WithoutToken
 
@@ -71,16 +71,16 @@ def command(
 
     Files of earlier results are replaced; a file that holds anything else is not, without --force.
     """
-    from ....processes.environment import SETTINGS
+    from ....columns.environment import SETTINGS
 
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     from ....built_in import EVERY_DTYPE
+    from ....columns.gateway import require_execnet
+    from ....columns.options import names, parsed_columns
     from ....parity.matrix import plan_of, run_plan
     from ....parity.selection import WHOLE, Selection, part_of
-    from ....processes.gateway import require_execnet
     from ....registry import entries
-    from ...columns import names, worker_specs
     from ...termination import ended_cleanly
     from .files import Files
     from .progress import Progress
@@ -100,7 +100,7 @@ def command(
     dtypes = tuple(names("--dtype", dtype, EVERY_DTYPE, EVERY_DTYPE))
     patterns, chosen_part = "|".join(cases) if cases is not None else None, part_of(part) if part else WHOLE
     selection = Selection(dtypes, patterns, seed, controls, data, chosen_part)
-    workers = worker_specs(backends, dtypes, device or [], python or [], ssh or [])
+    workers = parsed_columns(backends, dtypes, device or [], python or [], ssh or [])
     if sweeping.wanted:
         require_execnet()
         return tell_findings(run_sweep(sweeping, workers, selection, timeout, jobs), json_file)

@@ -18,10 +18,10 @@ from ...reporting import each_written, write_json
 from ...tables import matrix_console
 
 if TYPE_CHECKING:
+    from ....columns.column import Column
     from ....parity.selection import Selection
     from ....parity.sweeping.findings import Findings
     from ....parity.sweeping.sweep import Engine
-    from ....parity.workers import WorkerSpec
 
 HERE, RAY = "local", "ray"
 SHOWN = 25  # failures and nearest results; --json has all
@@ -133,9 +133,7 @@ def read_sweep(folder: Path, seeds: str | None) -> Findings:
     return findings
 
 
-def run_sweep(
-    asked: Sweeping, workers: Sequence[WorkerSpec], selection: Selection, timeout: float, jobs: int | None
-) -> Findings:
+def run_sweep(asked: Sweeping, workers: Sequence[Column], selection: Selection, timeout: float, jobs: int | None) -> Findings:
     """Run what ``--out`` does not hold yet, and read it all."""
     from ....files.whole_file import check_writable
     from ....parity.matrix import plan_of
@@ -158,7 +156,7 @@ def run_sweep(
     return found_in(units, folder, unable)
 
 
-def _engine(asked: Sweeping, workers: Sequence[WorkerSpec], jobs: int | None) -> AbstractContextManager[Engine]:
+def _engine(asked: Sweeping, workers: Sequence[Column], jobs: int | None) -> AbstractContextManager[Engine]:
     if asked.on == HERE:
         from ....parity.sweeping.sweep import in_turn
 
@@ -168,7 +166,7 @@ def _engine(asked: Sweeping, workers: Sequence[WorkerSpec], jobs: int | None) ->
     return on_ray(asked.address, _needs(asked.needs, workers), jobs, asked.without_token)
 
 
-def _needs(given: Sequence[str], workers: Sequence[WorkerSpec]) -> dict[str, float]:
+def _needs(given: Sequence[str], workers: Sequence[Column]) -> dict[str, float]:
     """By resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
     from ....errors import ParityError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import PortError
-from ....processes.limits import limit_process
+from ....machine.limits import limit_process
 from ...safety.raw_arrays import DTYPES, MOST_AXES, MOST_TENSORS, check_name, size_of, unpacked_limit
 
 DEEPEST = 40

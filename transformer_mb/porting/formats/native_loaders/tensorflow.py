@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import PortError
-from ....processes.limits import limit_process
+from ....machine.limits import limit_process
 from ...safety.raw_arrays import DTYPES, size_of
 
 ENDING = "/.ATTRIBUTES/VARIABLE_VALUE"

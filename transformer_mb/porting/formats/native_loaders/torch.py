@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import PortError
-from ....processes.limits import limit_process
+from ....machine.limits import limit_process
 from ..held import Held, held
 from . import torch_adam
 from .torch_globals import StandIn, harmless

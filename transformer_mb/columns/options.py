@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..parity.workers import WorkerSpec
+    from .column import Column
 
 
 def names(option: str, given: Sequence[str] | None, known: Sequence[str], everything: Sequence[str]) -> list[str]:
@@ -34,21 +34,21 @@ def offering(backends: Sequence[str], dtypes: Sequence[str]) -> list[str]:
     return [name for name in backends if not entries()[name].dtypes or set(dtypes) & set(entries()[name].dtypes)]
 
 
-def worker_specs(
+def parsed_columns(
     backends: Sequence[str] | None,
     dtypes: Sequence[str],
     devices: Sequence[str] = (),
     pythons: Sequence[str] = (),
     hosts: Sequence[str] = (),
-) -> list[WorkerSpec]:
+) -> list[Column]:
     """One per column. Columns that only ``--python`` or ``--ssh`` name are added to those asked for.
 
     NumPy computes on the CPU alone, beside other frameworks also where they are all given another device.
     """
     from ..built_in import DEFAULT
     from ..errors import ParityError
-    from ..parity.workers import WorkerSpec
     from ..registry import entries, installed
+    from .column import Column
 
     python, ssh = _assigned("--python", _split_before_names(pythons)), _assigned("--ssh", _split_before_names(hosts))
     labels = names("--backends", backends, list(entries()), offering(installed(), dtypes))
@@ -59,7 +59,7 @@ def worker_specs(
     plain = {label for label in labels if label.partition("@")[0] == DEFAULT}
     beside = "cpu" if everywhere and not plain.issuperset(labels) else everywhere
     device = {label: beside if label in plain else everywhere for label in labels} | own
-    return [WorkerSpec(label, python.get(label), ssh.get(label), device[label]) for label in device]
+    return [Column(label, python.get(label), ssh.get(label), device[label]) for label in device]
 
 
 def _devices(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:

@@ -19,3 +19,8 @@ SETTINGS = {
     # What is compared is compiled here and now, not by an earlier process.
     "TRANSFORMER_MB_COMPILATION_CACHE": "off",
 }
+
+
+def settings(threads: int = 1) -> dict[str, str]:
+    """Return SETTINGS with so many threads for arithmetic."""
+    return SETTINGS | {name: str(threads) for name in SETTINGS if name.endswith("THREADS")}

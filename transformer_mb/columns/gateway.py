@@ -26,11 +26,12 @@ os.environ.update(environment)
 if stderr:
     os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
 sys.path[:] = [entry for entry in sys.path if entry]
-import importlib
+from transformer_mb.columns import inside
+from transformer_mb.machine import processor
 if stderr:
-    importlib.import_module("transformer_mb.processes.parent").end_with_parent(os.getppid())
-importlib.import_module("transformer_mb.machine.processor").tell_openblas()
-importlib.import_module(module).serve(channel, *arguments)
+    inside.end_with_parent(os.getppid())
+processor.tell_openblas()
+inside.serve(channel, module, arguments)
 """
 
 
@@ -59,7 +60,7 @@ class Gateway:
 
     Args:
         name: what a message calls it. address: as execnet reads it.
-        module: its ``serve(channel, *arguments)`` runs there.
+        module: its ``begin(*arguments)`` runs there, as ``inside.serve`` says.
         stderr: the file that takes its standard error; None where no file of ours is.
         timeout: seconds that an answer may take, and the start.
         settings: variables of its environment.
@@ -81,6 +82,7 @@ class Gateway:
 
         self.name, self.stderr, self.timeout = name, stderr, timeout
         self.dead: str | None = None
+        self.greeting: Any = None  # the first message, once received
         self.late = False
         self.started: Started | None = None
 
@@ -174,6 +176,12 @@ class Gateway:
     def kill(self) -> None:
         if self.started is not None:
             self.started.kill()
+
+    def __enter__(self) -> Gateway:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
 
     def stop(self) -> None:
         """End it, in a while that it is given to end by itself, and what it has started."""

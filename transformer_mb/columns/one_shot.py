@@ -15,14 +15,14 @@ from ..errors import KilledError, TransformerMBError, WorkerError
 from ..files.staging import staged
 from .ending import FROM_OUTSIDE, TIMEOUT, ending, hung
 from .messages import Arrays, Message, get, put
-from .parent import end_with_parent
+from .inside import end_with_parent
 
 # The process works in a temporary folder, where it would not find a checkout that is not installed.
 START = """
 import sys
 if sys.argv[1] not in sys.path:
     sys.path.insert(0, sys.argv[1])
-from transformer_mb.processes.one_shot import answer
+from transformer_mb.columns.one_shot import answer
 answer(*sys.argv[2:])
 """
 

@@ -1,1 +1,0 @@
-"""Work in processes of their own: two frameworks in one process can crash it."""
