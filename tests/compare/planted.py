@@ -1,4 +1,31 @@
-"""Changes to frameworks' defaults, made in a worker before it measures."""
+"""Changes to frameworks' defaults, made in a worker before it measures: another worker in the place of the survey's."""
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from transformer_mb.compare import survey, worker
+from transformer_mb.registry import load_backend_class
+
+
+@contextmanager
+def planted(change=""):
+    """Let columns that are measured inside make a change of this module first; that of their framework unless it is named."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(survey, "worker", sys.modules[__name__])
+        patch.setenv("PLANTED_CHANGE", change)
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        yield
+
+
+def begin(framework, device):
+    """Begin as the survey's worker does, after the change."""
+    load_backend_class(framework)
+    globals()[os.environ["PLANTED_CHANGE"] or framework]()
+    return worker.begin(framework, device)
 
 
 def tensorflow() -> None:
@@ -83,8 +110,6 @@ def torch_told() -> None:
 def unusable_after_an_error() -> None:
     """As a GPU after an index out of bounds: once a framework has raised something, this process measures nothing more."""
     from dataclasses import replace
-
-    from transformer_mb.compare import worker
 
     measured, raised = worker.measured, []
 

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from compare.planted import planted
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.main import main
 from transformer_mb.compare import behaviours
 from transformer_mb.compare.document import document
 from transformer_mb.compare.expectations import expected, standings
-from transformer_mb.compare.probes import every_probe
+from transformer_mb.compare.probes import PROBES
 from transformer_mb.compare.records import read_facts
 
 ROOT = Path(__file__).parents[2]
-PLANTED = Path(__file__).with_name("planted.py")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ CHANGES = {
 @pytest.fixture(scope="module")
 def changed():
     """By framework what another default in its process changed; with two threads, which change nothing."""
-    prepare = {framework: f"{PLANTED}:{framework}" for framework in CHANGES}
-    found = [one for one in standings(behaviours(list(CHANGES), prepare=prepare, threads=2)) if not one.holds]
+    with planted():
+        found = [one for one in standings(behaviours(list(CHANGES), threads=2)) if not one.holds]
     assert {one.status for one in found} == {"changed"}
     return {framework: {one.fact.probe for one in found if one.fact.framework == framework} for framework in CHANGES}
 
@@ -51,8 +51,9 @@ def test_a_changed_default_is_told_by_exactly_its_probe(framework, changed):
 
 
 def test_what_follows_a_probe_that_ends_the_process_is_measured():
-    first, second = behaviours(["torch"], only="layer norm epsilon|rms norm epsilon", prepare={"torch": f"{PLANTED}:crash"})
-    assert (first.value, second.value) == ("ends the process", expected("torch")["rms norm epsilon"]["value"])
+    with planted("crash"):
+        first, second = behaviours(["torch"], only="layer norm epsilon|rms norm epsilon")
+    assert (first.value, second.value) == ("ends the process", expected()["rms norm epsilon"]["torch"]["value"])
     assert "SIGABRT" in first.reason
 
 
@@ -60,7 +61,7 @@ def test_the_document_is_the_committed_run():
     facts = read_facts(ROOT / "benchmarks" / "results" / "behaviours.json")
     assert (ROOT / "docs" / "BEHAVIOURS.md").read_text() == document(facts)
     assert [one for one in standings(facts) if not one.holds] == []
-    assert f"{len(every_probe())} probes" in (ROOT / "README.md").read_text()
+    assert f"{len(PROBES)} probes" in (ROOT / "README.md").read_text()
 
 
 def test_the_command(tmp_path, capsys):
@@ -88,7 +89,7 @@ def test_a_pattern_without_a_probe_names_a_few_that_are_near_each_on_a_line(cli)
     done = cli("compare", "behaviours", "--only", "softmax of nothng")
     first, *near = done.err.splitlines()
     assert done.status == 2 and "which none of the" in first and "docs/BEHAVIOURS.md" in first
-    assert near and {line.removeprefix("- ") for line in near} <= set(every_probe())
+    assert near and {line.removeprefix("- ") for line in near} <= set(PROBES)
 
 
 def test_a_file_without_facts_to_compare_is_said_to_be_none(fails, data, tmp_path):

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from compare.planted import planted
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.columns.column import Column
 from transformer_mb.compare import behaviours
 from transformer_mb.compare.expectations import accept, standing, standings
 from transformer_mb.compare.facts import Fact
-from transformer_mb.compare.placing import place
+from transformer_mb.compare.worker import place
 from transformer_mb.errors import ConfigError
 
-PLANTED = Path(__file__).with_name("planted.py")
-FRAMEWORKS = Path(__file__).parents[2] / "transformer_mb" / "compare" / "frameworks"
+BUILTINS = Path(__file__).parents[2] / "transformer_mb" / "compare" / "builtins"
 FEW = "memory *|uniform numbers *|layer norm epsilon|top-k *|take *"
 EPSILON = "layer norm epsilon"
 
@@ -52,8 +52,8 @@ RAISING = "mask of integers 0 and 1|layer norm epsilon"
 @pytest.mark.further
 def test_what_follows_an_error_on_another_device_has_a_process_of_its_own(second_device):
     """On the CPU an error leaves nothing behind, and the process goes on."""
-    prepare = dict.fromkeys(("jax@second", "jax"), f"{PLANTED}:unusable_after_an_error")
-    facts = behaviours([second_device, "jax"], RAISING, prepare)
+    with planted("unusable_after_an_error"):
+        facts = behaviours([second_device, "jax"], RAISING)
     assert {fact.framework for fact in facts if fact.raised and fact.probe == RAISING.partition("|")[0]} == {
         "jax@second",
         "jax",
@@ -64,21 +64,24 @@ def test_what_follows_an_error_on_another_device_has_a_process_of_its_own(second
 @pytest.mark.further
 def test_every_tensor_that_is_made_in_torch_is_told_its_device():
     """Watch by a mode, in which nn.TransformerEncoder has another way: so no default device is set."""
-    facts = behaviours(["torch"], prepare={"torch": f"{PLANTED}:torch_told"})
+    with planted("torch_told"):
+        facts = behaviours(["torch"])
     assert changed(facts) == {"padding that leaves an encoder"}
 
 
-@pytest.mark.parametrize("path", sorted((FRAMEWORKS / "torch").glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((BUILTINS / "torch").glob("*.py")), ids=lambda path: path.name)
 def test_arrays_come_into_torch_and_leave_it_by_one_function(path):
     bare = re.findall(r"torch\.from_numpy|torch\.as_tensor|\.numpy\(\)", path.read_text())
-    assert bare == (["torch.from_numpy", ".numpy()"] if path.name == "device.py" else [])
+    assert bare == (["torch.from_numpy", ".numpy()"] if path.name == "arrays.py" else [])
 
 
 @pytest.mark.parametrize("framework", BUILT_IN)
 def test_every_framework_can_be_told_where_to_compute(framework):
-    tree = ast.parse((FRAMEWORKS / framework / "device.py").read_text())
-    found = {node.name: ast.unparse(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert {"default": "", "use": "device: str"}.items() <= found.items()
+    path = BUILTINS / framework / "arrays.py"
+    tree = ast.parse((path if path.exists() else BUILTINS / f"{framework}.py").read_text())
+    tables = next(node.value for node in tree.body if isinstance(node, ast.AnnAssign) and node.target.id == "TABLES")
+    (device,) = [table for name, table in zip(tables.keys, tables.values, strict=True) if name.value == "device"]
+    assert [key.value for key in device.keys] == ["default", "use"]
 
 
 class TwoGPUs:
@@ -134,5 +137,5 @@ def test_what_is_expected_is_taken_from_the_cpu_alone(backends, device, got, fai
 
 def test_so_it_is_where_the_framework_itself_chose_a_gpu(tmp_path):
     with pytest.raises(ConfigError, match="got jax on gpu:0"):
-        accept([standing(Fact(EPSILON, "jax", "0.7.1 with flax 0.12.0 on gpu:0", 1e-6), None)], tmp_path)
+        accept([standing(Fact(EPSILON, "jax", "0.7.1 with flax 0.12.0 on gpu:0", 1e-6), None)], tmp_path / "expected.json")
     assert not list(tmp_path.iterdir())

@@ -16,7 +16,7 @@ from transformer_mb.compare.effects.records import read_study, record
 from transformer_mb.compare.effects.switches import CONTROL, DEFAULT, Arm
 from transformer_mb.compare.effects.training import corpus, kept, moved_logits, order, trained
 from transformer_mb.compare.expectations import expected
-from transformer_mb.compare.probes import every_probe
+from transformer_mb.compare.probes import PROBES
 from transformer_mb.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -26,14 +26,14 @@ SWAPS = {effect.name: effect for effect in EFFECTS}
 
 
 def answer(framework, probe):
-    return expected(framework)[probe]["value"]
+    return expected()[probe][framework]["value"]
 
 
 @pytest.mark.parametrize("effect", EFFECTS, ids=lambda effect: effect.name)
 def test_a_swapped_default_is_one_that_frameworks_answer_differently(effect):
     assert effect.base.key != effect.swapped.key and effect.one != effect.other
     for probe in effect.probes:
-        assert probe in every_probe()
+        assert probe in PROBES
         assert len({answer(framework, probe) for framework in BUILT_IN} - {None}) > 1
     assert effect.probes or effect.name == CONTROL
 

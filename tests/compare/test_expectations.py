@@ -6,7 +6,7 @@ import math
 import pytest
 
 from transformer_mb.cli.commands.compare.behaviours import show
-from transformer_mb.compare.expectations import accept, expected, standing, standings
+from transformer_mb.compare.expectations import FILE, accept, expected, standing, standings
 from transformer_mb.compare.facts import Fact, same
 from transformer_mb.compare.words import complaint
 
@@ -42,15 +42,26 @@ def test_a_change_names_both_values_and_both_versions():
     assert text == f"CHANGED torch, {EPSILON}: 1e-05 was measured with 2.13, 2.14 has 0.001."
 
 
-def test_what_is_accepted_is_expected_from_then_on_and_the_past_is_kept(tmp_path):
-    accept(standings([fact(1e-5, version="2.13"), fact(1e-3, "jax", "0.7")], folder=tmp_path), tmp_path)
-    assert expected("torch", tmp_path) == {EPSILON: {"value": 1e-5, "since": "2.13"}}
-    (changed,) = standings([fact(1e-4)], folder=tmp_path)
-    assert changed.status == "changed" and not changed.holds
-    accept([changed], tmp_path)
-    past = [{"value": 1e-5, "until": "2.14", "source": ""}]
-    assert expected("torch", tmp_path) == {EPSILON: {"value": 1e-4, "since": "2.14", "past": past}}
-    assert expected("torch@old", tmp_path) == expected("torch", tmp_path)
+def test_what_is_accepted_is_expected_from_then_on(tmp_path):
+    file = tmp_path / "expected.json"
+    first = {"jax": {"value": None, "since": "0.7"}, "torch": {"value": 1e-5, "since": "2.13"}}
+    accept(standings([fact(1e-5, version="2.13"), fact(None, "jax", "0.7")], file=file), file)
+    assert expected(file) == {EPSILON: first}
+    accept(standings([fact(1e-5), fact(None, "jax", "0.8")], file=file), file)
+    assert expected(file) == {EPSILON: first}
+    found = standings([fact(1e-4), fact(1e-6, "jax", "0.8")], file=file)
+    assert [(one.status, one.holds) for one in found] == [("changed", False), ("new", True)]
+    assert standings([fact(1e-4, "torch@old")], file=file)[0].status == "changed"
+    accept(found, file)
+    assert expected(file) == {EPSILON: {"jax": {"value": 1e-6, "since": "0.8"}, "torch": {"value": 1e-4, "since": "2.14"}}}
+
+
+def test_the_file_is_written_as_it_is(tmp_path):
+    """So that what --accept changes is all that a difference shows."""
+    copy = tmp_path / "expected.json"
+    copy.write_text(FILE.read_text())
+    accept([], copy)
+    assert copy.read_text() == FILE.read_text()
 
 
 def test_values_of_each_kind_are_compared_in_their_way():

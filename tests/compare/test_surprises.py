@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from transformer_mb.compare.document import document
-from transformer_mb.compare.probes import every_probe
+from transformer_mb.compare.probes import PROBES
 from transformer_mb.compare.records import read_facts
 from transformer_mb.compare.surprises import SURPRISES
 from transformer_mb.compare.words import NONE, by_probe, by_value
@@ -24,7 +24,7 @@ def test_frameworks_differ_on_it_and_the_document_says_why_it_surprises(name):
     why = SURPRISES[name]
     assert why.endswith(".") and ". " not in why
     (row,) = [line for line in document(FACTS).splitlines() if line.startswith("| ") and why in line]
-    sources = every_probe()[name][1].sources
+    sources = PROBES[name].sources
     assert sources and all(text in row for text in (name, *values, *sources))
 
 

@@ -38,7 +38,7 @@ except SystemExit as end:
 
 OURS = sorted(path.relative_to(ROOT) for path in (ROOT / "transformer_mb").rglob("*.py"))
 # What each framework does by its own means; a worker that holds one framework imports its modules alone.
-BUILT_INS = Path("transformer_mb/compare/frameworks")
+BUILT_INS = Path("transformer_mb/compare/builtins")
 NEUTRAL = [path for path in OURS if BUILT_INS not in path.parent.parents]
 # Foreign code that is started as a process of its own; its functions import frameworks, its modules import none.
 PORTING = Path("transformer_mb/porting")

@@ -14,8 +14,8 @@ from typing import Any
 from ..errors import KilledError, TransformerMBError, WorkerError
 from ..files.staging import staged
 from .ending import FROM_OUTSIDE, TIMEOUT, ending, hung
-from .messages import Arrays, Message, get, put
 from .inside import end_with_parent
+from .messages import Arrays, Message, get, put
 
 # The process works in a temporary folder, where it would not find a checkout that is not installed.
 START = """

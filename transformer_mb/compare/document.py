@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from .facts import Fact, Probe
-from .probes import TOPICS, every_probe, probes
+from .probes import PROBES
 from .surprises import SURPRISES
 from .words import NONE, by_probe, by_value
 
@@ -26,13 +27,12 @@ def document(facts: Sequence[Fact]) -> str:
     versions = "; ".join(dict.fromkeys(f"{fact.framework} {fact.version}" for fact in facts))
     parts = [HEAD.format(versions=versions), *_surprises(found)]
     parts += _index(found)
-    for topic in TOPICS:
-        listed = [probe for probe in probes(topic) if probe.name in found]
-        if listed:
-            shared = _shared_reasons([found[probe.name] for probe in listed])
-            parts.append(f"## {topic.replace('_', ' ').capitalize()}\n")
-            parts += [f"{' '.join(shared)}\n"] if shared else []
-            parts += [_section(probe, found[probe.name], shared) for probe in listed]
+    for topic, listed in groupby((probe for probe in PROBES.values() if probe.name in found), lambda probe: probe.topic):
+        probes = list(listed)
+        shared = _shared_reasons([found[probe.name] for probe in probes])
+        parts.append(f"## {topic.replace('_', ' ').capitalize()}\n")
+        parts += [f"{' '.join(shared)}\n"] if shared else []
+        parts += [_section(probe, found[probe.name], shared) for probe in probes]
     return "\n".join(parts)
 
 
@@ -68,7 +68,7 @@ def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
     """Those of ``SURPRISES`` that were measured; none for a run of other probes."""
     rows = []
     for number, name in enumerate((name for name in SURPRISES if name in found), 1):
-        sources = ", ".join(every_probe()[name][1].sources)
+        sources = ", ".join(PROBES[name].sources)
         rows.append(f"| {number} | {name} | {_answers(found[name])} | {_cell(SURPRISES[name])} | {sources} |")
     heading = ["## Facts that surprise\n", "| | fact | who does it how | why it surprises | sources |"]
     return ["\n".join([*heading, "| --- | --- | --- | --- | --- |", *rows, ""])] if rows else []

@@ -1,8 +1,7 @@
 """What each framework is expected to do, and how a measured fact stands to that.
 
-``compare/expected/<framework>.json`` holds, by probe, ``{"value": ..., "since": VERSION}``: the value, null where the framework
-has no such built-in, and the first version that it was measured with; ``past`` lists earlier values with ``until`` and
-``source``.
+``compare/expected.json`` holds, by probe and framework, ``{"value": ..., "since": VERSION}``: the value, null where the
+framework has no such built-in, and the first version that it was measured with.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from ..counted import counted
 from ..errors import ConfigError
 from ..files.whole_file import write_whole
 from .facts import Fact, Value, same
-from .probes import every_probe
+from .probes import PROBES
 
-FOLDER = Path(__file__).with_name("expected")
+FILE = Path(__file__).with_name("expected.json")
 STATUSES = {
     "as expected": "measured again, the same",
     "changed": "another value than the one that is expected",
@@ -44,26 +43,29 @@ class Standing:
         return self.status not in WRONG
 
 
-Expected = Mapping[str, Mapping[str, Any]]
+Expected = dict[str, dict[str, Any]]  # by probe and framework
 
 
-def expected(framework: str, folder: Path = FOLDER) -> Expected:
-    """By probe what is expected of a framework; ``torch@old`` is expected to do what torch does."""
-    path = folder / f"{framework.partition('@')[0]}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+def expected(file: Path = FILE) -> Expected:
+    """Return what is expected of every framework; of ``torch@old`` it is what torch does."""
+    return json.loads(file.read_text()) if file.exists() else {}
 
 
-def earlier(facts: Iterable[Fact]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Facts of an earlier run as what is expected now, by framework and probe."""
-    table: dict[str, dict[str, dict[str, Any]]] = {}
+def earlier(facts: Iterable[Fact]) -> Expected:
+    """Return the facts of an earlier run as what is expected now."""
+    table: Expected = {}
     for fact in facts:
-        table.setdefault(fact.framework, {})[fact.probe] = {"value": fact.value, "since": fact.version}
+        table.setdefault(fact.probe, {})[fact.framework] = _row(fact)
     return table
 
 
-def check_shared(table: Mapping[str, Expected], frameworks: Sequence[str], probes: Sequence[str]) -> None:
+def _row(fact: Fact) -> dict[str, Any]:
+    return {"value": fact.value, "since": fact.version}
+
+
+def check_shared(table: Expected, frameworks: Sequence[str], probes: Sequence[str]) -> None:
     """Raises ConfigError where an earlier run has no fact to compare with: a comparison of nothing would find no change."""
-    if not any(probe in table.get(framework, {}) for framework in frameworks for probe in probes):
+    if not any(framework in table.get(probe, {}) for framework in frameworks for probe in probes):
         raise ConfigError(
             f"--against must hold a fact that is measured now, of {', '.join(frameworks)}, but it has none of these "
             f"{counted(len(probes), 'probe')}."
@@ -87,33 +89,37 @@ def standing(fact: Fact, row: Mapping[str, Any] | None) -> Standing:
     elif value is None:
         status = "new"
     else:
-        kind = every_probe()[fact.probe][1].kind
+        kind = PROBES[fact.probe].kind
         status = "as expected" if same(kind, fact.value, value) else "changed"
     return Standing(fact, status, value, version)
 
 
-def standings(facts: Sequence[Fact], table: Mapping[str, Expected] | None = None, folder: Path = FOLDER) -> list[Standing]:
-    """Every fact beside ``table``, by framework and probe, or beside what this package expects."""
-    known: dict[str, Expected] = {}
-    for fact in facts:
-        if fact.framework not in known:
-            known[fact.framework] = expected(fact.framework, folder) if table is None else table.get(fact.framework, {})
-    return [standing(fact, known[fact.framework].get(fact.probe)) for fact in facts]
+def standings(facts: Sequence[Fact], table: Expected | None = None, file: Path = FILE) -> list[Standing]:
+    """Every fact beside ``table``, in which columns have their own labels, or beside what this package expects."""
+    if table is not None:
+        return [standing(fact, table.get(fact.probe, {}).get(fact.framework)) for fact in facts]
+    known = expected(file)
+    return [standing(fact, known.get(fact.probe, {}).get(fact.framework.partition("@")[0])) for fact in facts]
 
 
-def accept(standings: Sequence[Standing], folder: Path = FOLDER) -> None:
-    """Expect what was measured: a changed value begins with this version, and the one before goes to the past.
+def accept(standings: Sequence[Standing], file: Path = FILE) -> None:
+    """Expect what was measured: a changed value, and one of what the framework did not have, begin with this version.
 
     Raises ConfigError for facts of other columns than ``check_acceptable`` takes.
     """
     check_acceptable((one.fact.framework, one.fact.device) for one in standings)
-    changed: dict[str, dict[str, Any]] = {}
+    table = expected(file)
     for one in standings:
-        framework = one.fact.framework
-        table = changed.setdefault(framework, {name: dict(row) for name, row in expected(framework, folder).items()})
-        row = table.get(one.fact.probe)
-        if row is None or not one.holds:
-            past = [*row.get("past", []), {"value": row["value"], "until": one.fact.version, "source": ""}] if row else []
-            table[one.fact.probe] = {"value": one.fact.value, "since": one.fact.version} | ({"past": past} if past else {})
-    for framework, table in changed.items():
-        write_whole(folder / f"{framework}.json", json.dumps(dict(sorted(table.items())), indent=1) + "\n")
+        rows = table.setdefault(one.fact.probe, {})
+        if one.fact.framework not in rows or one.status == "new" or not one.holds:
+            rows[one.fact.framework] = _row(one.fact)
+    write_whole(file, _written(table))
+
+
+def _written(table: Expected) -> str:
+    """As JSON, each row on a line, so that the frameworks' values stand beneath each other."""
+    probes = []
+    for probe, rows in sorted(table.items()):
+        lines = ",\n".join(f"  {json.dumps(framework)}: {json.dumps(row)}" for framework, row in sorted(rows.items()))
+        probes.append(f" {json.dumps(probe)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(probes) + "\n}\n"

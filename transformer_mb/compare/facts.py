@@ -24,25 +24,24 @@ class Probe:
 
     Args:
         name: unique, of a few words: ``layer norm epsilon``.
-        operation: the function of ``compare/frameworks/<framework>/<topic>.py`` that answers; the topic is the module in
-            ``compare/probes`` that lists the probe.
+        operation: the function that answers, in the topic's table in ``compare/builtins/<framework>``.
         measure: calls that function, with whatever inputs it takes, and makes a value of what comes: a label or a number.
-        decoy: the value of the stand-in in ``compare/frameworks/decoy``, whose answer is known. No framework has it.
         question: what is measured, in a sentence. meaning: what it means for a model.
         setting: what gives the other behavior.
         sources: issues, documentation, papers; empty where none is known.
         kind: how two values are compared, of ``KINDS``.
+        topic: the module in ``compare/probes`` that lists the probe, which tells it.
     """
 
     name: str
     operation: str
     measure: Callable[[Ask], Value]
-    decoy: Value
     question: str
     meaning: str
     setting: str
     sources: tuple[str, ...] = ()
     kind: str = "exact"
+    topic: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,7 +18,7 @@ from ..errors import ConfigError, WorkerError, listed
 from ..registry import installed
 from . import worker
 from .facts import Fact, Probe
-from .probes import every_probe
+from .probes import PROBES
 
 ENDED = "ends the process"
 
@@ -29,9 +29,9 @@ def chosen(only: str = "*") -> list[Probe]:
     Raises: ConfigError where none does.
     """
     patterns = [part.strip() for part in only.split("|")]
-    found = [probe for name, (_, probe) in every_probe().items() if any(fnmatchcase(name, one) for one in patterns)]
+    found = [probe for name, probe in PROBES.items() if any(fnmatchcase(name, one) for one in patterns)]
     if not found:
-        names = list(every_probe())
+        names = list(PROBES)
         near = get_close_matches(only, names, 3, 0.4) or names[:3]
         raise ConfigError(
             f"--only must match the name of a probe, got {only!r}, which none of the {len(names)} does. docs/BEHAVIOURS.md has "
@@ -43,7 +43,6 @@ def chosen(only: str = "*") -> list[Probe]:
 def behaviours(
     frameworks: Sequence[str | Column] | None = None,
     only: str = "*",
-    prepare: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
     threads: int = 1,
     told: Callable[[Fact], None] = lambda fact: None,
@@ -53,7 +52,6 @@ def behaviours(
     Args:
         frameworks: names, or columns with an interpreter or a device; default: the built-in ones that are installed.
         only: a pattern of probes' names; | between several.
-        prepare: by column a ``file.py:function`` that its process calls first.
         threads: that a framework may use.
         told: is told every fact as it is found, by several threads.
     Raises:
@@ -67,7 +65,7 @@ def behaviours(
 
     def measure(column: Column, began: Began) -> list[Fact]:
         found = []
-        for fact in _column(column, probes, (prepare or {}).get(column.label), timeout, threads, began):
+        for fact in _column(column, probes, timeout, threads, began):
             told(fact)
             found.append(fact)
         return found
@@ -77,9 +75,7 @@ def behaviours(
     return sorted(facts, key=lambda fact: order.index(fact.probe))
 
 
-def _column(
-    column: Column, probes: Sequence[Probe], prepare: str | None, timeout: float, threads: int, began: Began
-) -> Iterator[Fact]:
+def _column(column: Column, probes: Sequence[Probe], timeout: float, threads: int, began: Began) -> Iterator[Fact]:
     """After a probe that ends the process, which is a fact too, the next ones have another.
 
     So they have after what is raised on a GPU: an index out of bounds leaves all of it unusable for that process.
@@ -87,22 +83,16 @@ def _column(
     done = 0
     while done < len(probes):
         with tempfile.TemporaryDirectory() as folder:
-            for fact in _process(column, probes[done:], Path(folder), prepare, timeout, threads, began):
+            for fact in _process(column, probes[done:], Path(folder), timeout, threads, began):
                 done += 1
                 yield fact
 
 
 def _process(
-    column: Column,
-    probes: Sequence[Probe],
-    folder: Path,
-    prepare: str | None,
-    timeout: float,
-    threads: int,
-    began: Began,
+    column: Column, probes: Sequence[Probe], folder: Path, timeout: float, threads: int, began: Began
 ) -> Iterator[Fact]:
     """The facts until the process ends."""
-    with column.open(worker.__name__, (column.backend, prepare, column.device), folder, timeout, threads, began) as process:
+    with column.open(worker.__name__, (column.backend, column.device), folder, timeout, threads, began) as process:
         for probe in probes:
             try:
                 process.send(probe.name)

@@ -1,21 +1,33 @@
-"""The probes by topic: the modules of this package, which have the names of the files in ``compare/frameworks/*``."""
+"""The probes: a module per topic, which has the name of the topic's tables in ``compare/builtins``."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from dataclasses import replace
 
 from ..facts import Probe
-
-TOPICS = (
-    *("attention", "softmax", "norms", "batch_norms", "activations", "kinks", "embeddings", "indices"),
-    *("cross_entropy", "losses", "optimizers", "random_numbers", "numbers", "special_numbers", "compilation"),
+from . import (
+    activations,
+    attention,
+    batch_norms,
+    compilation,
+    cross_entropy,
+    embeddings,
+    indices,
+    kinks,
+    losses,
+    norms,
+    numbers,
+    optimizers,
+    random_numbers,
+    softmax,
+    special_numbers,
 )
 
-
-def probes(topic: str) -> tuple[Probe, ...]:
-    return tuple(import_module(f"{__name__}.{topic}").PROBES)
-
-
-def every_probe() -> dict[str, tuple[str, Probe]]:
-    """Topic and probe by the probe's name."""
-    return {probe.name: (topic, probe) for topic in TOPICS for probe in probes(topic)}
+# In the order of the document.
+TOPICS = (
+    *(attention, softmax, norms, batch_norms, activations, kinks, embeddings, indices),
+    *(cross_entropy, losses, optimizers, random_numbers, numbers, special_numbers, compilation),
+)
+PROBES: dict[str, Probe] = {
+    probe.name: replace(probe, topic=topic.__name__.rpartition(".")[2]) for topic in TOPICS for probe in topic.PROBES
+}

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import rounded
+from .reading import rounded
 
 # Where the tanh formula is farthest from the exact one, by 4.7e-4.
 FARTHEST = 2.7
@@ -56,7 +56,6 @@ PROBES = (
         name="gelu function",
         operation="gelu",
         measure=_gelu,
-        decoy="neither",
         question="Is the GELU function the exact one, or its approximation by tanh, unless told?",
         meaning="Up to 5e-4 in each activation: a ported checkpoint agrees to three digits and never to more.",
         setting='`approximate=` in torch ("none" or "tanh"), Paddle, JAX and Keras (True or False).',
@@ -66,7 +65,6 @@ PROBES = (
         name="gelu layer",
         operation="gelu_layer",
         measure=_gelu,
-        decoy="neither",
         question="Is the GELU layer, or the activation that a layer takes by name, exact or by tanh, unless told?",
         meaning="Where function and layer of one framework differ, a rewrite inside the framework changes the model.",
         setting="`approximate=` of the layer; in Keras `lambda x: keras.activations.gelu(x, approximate=True)`.",
@@ -76,7 +74,6 @@ PROBES = (
         name="leaky relu function",
         operation="leaky_relu",
         measure=_slope,
-        decoy=0.05,
         kind="close",
         question="Which slope does the leaky ReLU function have below zero?",
         meaning="Negative activations are scaled by up to 30 times as much as in another framework.",
@@ -86,7 +83,6 @@ PROBES = (
         name="leaky relu layer",
         operation="leaky_relu_layer",
         measure=_slope,
-        decoy=0.06,
         kind="close",
         question="Which slope does the leaky ReLU layer have below zero?",
         meaning="Function and layer of one framework need not agree.",
@@ -97,7 +93,6 @@ PROBES = (
         name="prelu first slope",
         operation="prelu_layer",
         measure=_slope,
-        decoy=0.07,
         kind="close",
         question="At which slope does a PReLU layer begin to learn?",
         meaning="At 0 it begins as a ReLU, whose negative side passes no gradient on.",
@@ -107,7 +102,6 @@ PROBES = (
         name="hard sigmoid at 1",
         operation="hard_sigmoid",
         measure=_hard_sigmoid,
-        decoy=0.625,
         kind="close",
         question="Is the hard sigmoid x / 6 + 0.5, which gives 0.6667, or 0.2 x + 0.5, which gives 0.7?",
         meaning="Gates of mobile networks and old LSTM checkpoints open by other amounts.",
@@ -118,7 +112,6 @@ PROBES = (
         name="elu floor",
         operation="elu",
         measure=_floor,
-        decoy=-0.5,
         kind="close",
         question="How low does the ELU function go?",
         meaning="Its alpha scales all negative activations.",
@@ -128,7 +121,6 @@ PROBES = (
         name="softplus of 20.5 in float64",
         operation="softplus",
         measure=_softplus,
-        decoy="neither",
         question="Is a softplus its formula where it comes near the identity?",
         meaning="Beyond a threshold it may be the identity: a float64 comparison sees 1e-9, and second derivatives end there.",
         setting="`threshold=` in torch and Paddle.",
@@ -138,7 +130,6 @@ PROBES = (
         name="relu of NaN",
         operation="relu",
         measure=_of_nan,
-        decoy="a number",
         question="What becomes of NaN in a ReLU?",
         meaning="A ReLU that makes zero of it hides a model that has broken down.",
         setting="None; check activations before it.",

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..facts import Ask, Probe
 from .attention_numbers import NUMBERS
-from .rows import NEAR, blank, reading, spread
+from .reading import NEAR, blank, reading, spread
 
 KEYS, MARKED = 4, 2  # of a mask with one number set
 
@@ -54,7 +54,6 @@ MASKS = (
         name="attention without any key",
         operation="attention",
         measure=_without_any_key,
-        decoy="the first key",
         question="What does the attention function give a query whose boolean mask leaves it no key?",
         meaning="An empty row, such as padding, is nothing, a mean of all values, or NaN that spreads to everything.",
         setting="Give such rows a key, or set their output to zero.",
@@ -64,7 +63,6 @@ MASKS = (
         name="attention without any key, mask of -inf",
         operation="attention",
         measure=_minus_infinity,
-        decoy="the first key",
         question="And where a float mask has -inf at every key?",
         meaning="A mask written for one framework makes NaN, or means nothing at all, in another.",
         setting="A boolean mask, or the dtype's lowest finite number in place of -inf.",
@@ -74,7 +72,6 @@ MASKS = (
         name="gradient of attention without any key",
         operation="attention_gradients",
         measure=_gradients_without_any_key,
-        decoy="the first key",
         question="What gradient do the values get from a query that has no key?",
         meaning="NaN there ends a training run; a uniform one trains the values with what was to be hidden.",
         setting="Leave such rows out of the loss and give them a key.",
@@ -84,7 +81,6 @@ MASKS = (
         name="attention layer without any key",
         operation="multi_head_attention",
         measure=_layer_without_any_key,
-        decoy="the first key",
         question="What does the layer for multi-head attention give a query whose boolean mask leaves it no key?",
         meaning="A layer may answer otherwise than the function of the same framework.",
         setting="Give such rows a key, or set their output to zero.",
@@ -94,7 +90,6 @@ MASKS = (
         name="attention layer without any key, weights asked for",
         operation="multi_head_attention",
         measure=lambda ask: _layer_without_any_key(ask, weights=True),
-        decoy="the first key",
         question="And when the layer is asked for its weights too?",
         meaning="Looking at the weights takes another path through the layer, and can change its output.",
         setting="`need_weights=False` in torch, `return_attention_scores=False` in Keras.",
@@ -104,7 +99,6 @@ MASKS = (
         name="attention layer without any key, dropout",
         operation="multi_head_attention",
         measure=lambda ask: _layer_without_any_key(ask, rate=1e-6, training=True),
-        decoy="the first key",
         question="And in training with dropout, of a rate that drops nothing?",
         meaning="Where dropout takes another path, a model without it is another model than one with a rate near zero.",
         setting="In Keras `flash_attention`, dropout and the weights choose the path.",
@@ -114,7 +108,6 @@ MASKS = (
         name="boolean mask of attention",
         operation="attention",
         measure=_mask,
-        decoy="set attends to the next",
         question="What does True mean in a mask of the attention function?",
         meaning="The other way round, a model sees just what it must not, and still trains.",
         setting="`~mask`.",
@@ -124,7 +117,6 @@ MASKS = (
         name="boolean mask of the attention layer",
         operation="multi_head_attention",
         measure=_layer_mask,
-        decoy="set attends to the next",
         question="What does True mean in a mask of the layer?",
         meaning="torch's layer and its function disagree: the same mask hides in one what it shows in the other.",
         setting="`~mask`.",
@@ -134,7 +126,6 @@ MASKS = (
         name="mask of float 0 and 1",
         operation="attention",
         measure=lambda ask: _mask(ask, "float32"),
-        decoy="set attends to the next",
         question="What does a mask of 0.0 and 1.0 do in the attention function?",
         meaning="Added to the scores it hides nothing: the model attends to padding, and no error says so.",
         setting="A boolean mask.",
@@ -144,7 +135,6 @@ MASKS = (
         name="mask of integers 0 and 1",
         operation="attention",
         measure=lambda ask: _mask(ask, "int32"),
-        decoy="set attends to the next",
         question="What does a mask of integers 0 and 1 do in the attention function?",
         meaning="Tokenizers give masks of this dtype; whether they work, or raise, depends on the framework.",
         setting="A boolean mask.",
@@ -153,7 +143,6 @@ MASKS = (
         name="mask of integers 0 and 1 of the attention layer",
         operation="multi_head_attention",
         measure=lambda ask: _layer_mask(ask, "int32"),
-        decoy="set attends to the next",
         question="What does a mask of integers 0 and 1 do in the layer?",
         meaning="Tokenizers give masks of this dtype; a layer may take what the function beside it refuses.",
         setting="A boolean mask.",
@@ -162,7 +151,6 @@ MASKS = (
         name="causal attention with more keys than queries",
         operation="attention",
         measure=_causal,
-        decoy="what is to come",
         question="Which keys does a causal query see where there are 2 queries and 5 keys?",
         meaning="With a cache of earlier keys, a mask from the top left hides nearly all of them from the new queries.",
         setting="A mask of one's own, from the bottom right.",

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import rounded
-from .rows import NEAR, bits, blank, spread
+from .reading import NEAR, bits, blank, rounded, spread
 
 KEYS = 4
 
@@ -89,7 +88,6 @@ NUMBERS = (
         name="scale of attention",
         operation="attention",
         measure=_scale,
-        decoy=0.0625,
         kind="close",
         question="What does the attention function multiply scores by, where heads are 16 wide?",
         meaning="Weights that were trained with one scale give other attention with another.",
@@ -99,7 +97,6 @@ NUMBERS = (
         name="attention dropout of a function in evaluation",
         operation="attention_with_dropout",
         measure=_function_dropout,
-        decoy="drops all",
         question="Does the attention function drop out when a model that is in evaluation mode calls it with a rate?",
         meaning="A function knows no mode: predictions are noisy, and differ from call to call.",
         setting="`dropout_p=self.rate if self.training else 0.0`; `training=` in Paddle, `deterministic=` in Flax.",
@@ -109,7 +106,6 @@ NUMBERS = (
         name="attention dropout of a fresh layer",
         operation="fresh_multi_head_attention",
         measure=_fresh_dropout,
-        decoy="drops all",
         question="Does a new layer for attention drop out when it is called without a word about training?",
         meaning="Some layers begin in training mode, some in evaluation, and some want to be told.",
         setting="`train()` and `eval()`, `training=`, or `deterministic=`.",
@@ -118,7 +114,6 @@ NUMBERS = (
         name="what shares a mask of attention dropout",
         operation="multi_head_attention",
         measure=_shared_dropout,
-        decoy="one for all queries",
         question="Over which axes is the mask of attention dropout one and the same?",
         meaning="One mask for all rows and heads is far less random than one for each: the same rate regularizes otherwise.",
         setting="`broadcast_dropout=False` in Flax.",
@@ -128,7 +123,6 @@ NUMBERS = (
         name="NaN in a masked key",
         operation="attention",
         measure=lambda ask: _nan(ask, where=1),
-        decoy="other numbers",
         question="Does a mask keep out NaN in a key?",
         meaning="Memory that was never written, as in a cache, makes everything NaN where masks are added.",
         setting="Zeros at what is masked.",
@@ -138,7 +132,6 @@ NUMBERS = (
         name="NaN in a masked value",
         operation="attention",
         measure=lambda ask: _nan(ask, where=2),
-        decoy="other numbers",
         question="Does a mask keep out NaN in a value?",
         meaning="A weight of zero times NaN is NaN: a mask is no cure for broken values.",
         setting="Zeros at what is masked.",
@@ -148,7 +141,6 @@ NUMBERS = (
         name="attention of float64",
         operation="attention",
         measure=_float64,
-        decoy="half precision inside",
         question="Does the attention function compute in float64 where everything is float64?",
         meaning="A check against float64 sees float32's rounding, and may take it for a mistake.",
         setting="Attention composed of products and a softmax.",
@@ -157,7 +149,6 @@ NUMBERS = (
         name="attention of a row with padding",
         operation="attention",
         measure=_row_with_padding,
-        decoy="another row",
         kind="noted",
         question="Does a row of 16 keys get the same bits when 8 masked ones follow?",
         meaning="Where not, what a model answers depends a little on how far its input was padded.",
@@ -168,7 +159,6 @@ NUMBERS = (
         name="padding that leaves an encoder",
         operation="encoder",
         measure=_encoder_padding,
-        decoy="NaN",
         question="What does a ready-made encoder give at padding, in evaluation and without gradients?",
         meaning="torch's fast path gives zeros there, and numbers in training: a mean over all positions changes.",
         setting="`enable_nested_tensor=False` in torch.",

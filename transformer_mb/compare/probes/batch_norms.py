@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import rounded
+from .reading import rounded
 
 # Two rows of one channel: mean 2, variance 4 or, divided by n - 1, 8. Layers begin with mean 0 and variance 1.
 ROWS = np.array([[0.0], [4.0]], "float32")
@@ -70,7 +70,6 @@ PROBES = (
         name="batch norm epsilon",
         operation="batch_norm",
         measure=_epsilon,
-        decoy=5e-2,
         kind="close",
         question="What does batch normalization add to the variance, unless told?",
         meaning="A channel of small variance comes out smaller with the larger epsilon.",
@@ -81,7 +80,6 @@ PROBES = (
         name="batch norm channels",
         operation="batch_norm",
         measure=_axis,
-        decoy="neither",
         question="Which axis of [batch, 3, 3] holds the channels?",
         meaning="On [batch, time, features] the layers of torch, MXNet and Paddle normalize time steps, not features.",
         setting="`axis=` in Keras, flax and MXNet, `data_format=` in Paddle; in torch transpose before and after.",
@@ -90,7 +88,6 @@ PROBES = (
         name="batch norm of one row",
         operation="batch_norm",
         measure=_one_row,
-        decoy="neither",
         question="What does training on a batch of one row give?",
         meaning="The last, short batch of an epoch ends the run, or silently teaches from zeros.",
         setting="`drop_last=True`, or a layer that normalizes each row by itself.",
@@ -99,7 +96,6 @@ PROBES = (
         name="batch norm only called",
         operation="batch_norm_called",
         measure=_called,
-        decoy="neither",
         question="Whose mean and variance does a fresh layer use that is only called?",
         meaning="A training loop written by hand never normalizes by the batch in one framework, and always does in another.",
         setting="`training=True` in Keras, `autograd.record()` in MXNet, `.train()` and `.eval()` elsewhere.",
@@ -109,7 +105,6 @@ PROBES = (
         name="batch norm new share",
         operation="batch_norm_state",
         measure=_new_share,
-        decoy=0.0591,
         kind="close",
         question="How much of the running mean is replaced by a batch's, by default?",
         meaning="At 0.01 a batch is forgotten in 300 steps, at 0.1 in 30: a short training is evaluated by its first batches.",
@@ -120,7 +115,6 @@ PROBES = (
         name="batch norm moved by the forward pass",
         operation="batch_norm_forward",
         measure=_forward,
-        decoy="neither",
         question="Has a forward pass in training mode moved the running mean, or must the backward pass follow?",
         meaning="Statistics that are estimated anew by forward passes alone, as for averaged weights, never change.",
         setting="Call the backward pass too; without a step it changes no weight.",
@@ -129,7 +123,6 @@ PROBES = (
         name="batch norm momentum",
         operation="batch_norm_state",
         measure=_momentum,
-        decoy="neither",
         question="Does a momentum of 0.25 weigh the new batch or the old value?",
         meaning="0.9 carried from one framework to another forgets everything in two steps, or hardly learns.",
         setting="Give 1 - momentum.",
@@ -139,7 +132,6 @@ PROBES = (
         name="batch norm running variance",
         operation="batch_norm_state",
         measure=_variance,
-        decoy="neither",
         question="Is the variance that is remembered divided by n or by n - 1?",
         meaning="Training and evaluation differ by sqrt(n / (n - 1)) where n, rows times positions, is small.",
         setting="None; scale the loaded statistics when weights are ported.",

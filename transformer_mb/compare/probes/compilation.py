@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import first_number, float32
+from .reading import first_number, float32
 
 DETAIL = 1.0 + 2.0**-12  # that float32 holds and bfloat16 does not
 
@@ -46,7 +46,6 @@ PROBES = (
         name="bfloat16 and back",
         operation="through_bfloat16",
         measure=_round_trip,
-        decoy="another number",
         question="Is a number rounded that is cast to bfloat16 and back?",
         meaning="The yardstick of the next line: what an eager function does.",
         setting="Nothing to set.",
@@ -55,7 +54,6 @@ PROBES = (
         name="bfloat16 and back, compiled",
         operation="through_bfloat16_compiled",
         measure=_round_trip,
-        decoy="another number",
         question="Is a number rounded that a compiled function casts to bfloat16 and back?",
         meaning="Where the pair of casts is left out, simulated low precision is no longer low.",
         setting="`lax.reduce_precision`, `xla_allow_excess_precision=false`; `emulate_precision_casts` of torch.compile.",
@@ -65,7 +63,6 @@ PROBES = (
         name="x + y - x, compiled",
         operation="sum_less_first",
         measure=lambda sum_less_first: first_number(sum_less_first(float32(1e8), float32(1.0))),
-        decoy="1",
         question="What is x + y - x of 1e8 and 1 in a compiled function? Step by step it is 0, by algebra 1.",
         meaning="Compensated sums rest on the steps.",
         setting="Nothing to set.",
@@ -74,7 +71,6 @@ PROBES = (
         name="log2 of exp2, compiled",
         operation="logarithm_of_power",
         measure=lambda logarithm_of_power: first_number(logarithm_of_power(float32(128.0))),
-        decoy="7",
         question="What is log2(2^x) of 128 in a compiled function? 2^128 is infinite in float32.",
         meaning="An overflow that eager code shows is gone in the compiled one.",
         setting="Nothing to set.",
@@ -84,7 +80,6 @@ PROBES = (
         name="a product and a sum, compiled",
         operation="multiply_add",
         measure=_multiply_add,
-        decoy="otherwise",
         kind="noted",
         question="How often is x y + z rounded in a compiled function?",
         meaning="Once, in one instruction, is more exact, and not what eager code gives; only where the processor has it.",
@@ -94,7 +89,6 @@ PROBES = (
         name="a third, compiled",
         operation="third",
         measure=_third,
-        decoy="neither",
         question="Is x / 3 a division in a compiled function?",
         meaning="A multiplication by 1/3 differs in the last place.",
         setting="Nothing to set.",
@@ -103,7 +97,6 @@ PROBES = (
         name="Python runs of one shape",
         operation="runs",
         measure=_runs((3, 3, 3)),
-        decoy=7.0,
         question="How often does a compiled function's Python run in three calls with one shape?",
         meaning="A print or a counter in it shows that many.",
         setting="`jax.debug.print`, `tf.print`.",
@@ -112,7 +105,6 @@ PROBES = (
         name="Python runs of five shapes",
         operation="runs",
         measure=_runs((3, 4, 5, 6, 7)),
-        decoy=7.0,
         question="How often does a compiled function's Python run in five calls with five lengths?",
         meaning="Batches of many lengths compile again for each, or not.",
         setting="Pad to a few lengths; `input_signature` or `input_spec`.",

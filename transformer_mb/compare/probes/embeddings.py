@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from .rows import found
+from .reading import found
 
 TABLE = np.arange(1, 4 * 64 + 1, dtype="float32").reshape(4, 64)
 
@@ -39,7 +39,6 @@ PROBES = (
         name="padding row of an embedding",
         operation="embed_with_padding",
         measure=_padding_output,
-        decoy="negated",
         question="What does a padding id give where the table's padding row holds ones?",
         meaning="A table that was trained elsewhere and has something in that row gives other vectors at padding.",
         setting="Zeros in that row.",
@@ -49,7 +48,6 @@ PROBES = (
         name="gradient of a padding row",
         operation="embed_with_padding",
         measure=_padding_gradient,
-        decoy="twice",
         question="What gradient does the padding row get?",
         meaning="Where it gets one, padding learns, and the row no longer means nothing.",
         setting="`padding_idx` in torch and Paddle; Keras' `mask_zero` only makes a mask.",
@@ -59,7 +57,6 @@ PROBES = (
         name="fresh padding row",
         operation="fresh_padding_row",
         measure=_fresh_row,
-        decoy="ones",
         question="What does the padding row of a new embedding hold?",
         meaning="Drawn numbers there are a word that says padding, and reach everything that does not mask.",
         setting="Zeros in that row.",
@@ -68,7 +65,6 @@ PROBES = (
         name="embedding of an id that is too large",
         operation="embed",
         measure=lambda ask: _row(ask, len(TABLE)),
-        decoy="the second row",
         question="What does an embedding of V rows give for the id V?",
         meaning="A tokenizer that is one entry too large fails at once, makes NaN, or trains the wrong row for ever.",
         setting="Check ids first.",
@@ -78,7 +74,6 @@ PROBES = (
         name="embedding of the id -1",
         operation="embed",
         measure=lambda ask: _row(ask, -1),
-        decoy="the second row",
         question="What does an embedding give for the id -1?",
         meaning="-1 often marks padding or an ignored target: it may be the last word, the first, or memory beside the table.",
         setting="Check ids first.",
@@ -88,7 +83,6 @@ PROBES = (
         name="embedding of ids that are floats",
         operation="embed",
         measure=_float_id,
-        decoy="rounded up",
         question="What does an embedding do with the float id 1.9?",
         meaning="Ids that became float by accident are cut off in silence: a large one is another word.",
         setting="Integer ids.",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..facts import Ask, Probe, Value
-from ..reading import mean, rounded, worded
+from .reading import mean, rounded, worded
 
 BINARY = "docs.pytorch.org/docs/stable/generated/torch.nn.BCELoss.html"
 KERAS = "keras.io/api/losses/probabilistic_losses"
@@ -53,7 +53,6 @@ PROBES = (
         name="binary cross-entropy takes",
         operation="binary_cross_entropy",
         measure=_binary_scores,
-        decoy="neither",
         question="Does the loss that is named for binary cross-entropy take logits or probabilities, by default?",
         meaning="The wrong one trains, badly, and raises nothing while scores are between 0 and 1.",
         setting="`binary_cross_entropy_with_logits` in torch and Paddle, `from_logits=True` in Keras.",
@@ -63,7 +62,6 @@ PROBES = (
         name="binary cross-entropy of a certain mistake",
         operation="binary_cross_entropy_probabilities",
         measure=_wrong_for_certain,
-        decoy=8.0,
         kind="close",
         question="What is the loss of probability 0 for what is true?",
         meaning="It is infinite; frameworks clip the probability or its logarithm, each elsewhere.",
@@ -74,7 +72,6 @@ PROBES = (
         name="gradient of a certain mistake",
         operation="binary_cross_entropy_gradient",
         measure=_certain_gradient,
-        decoy=-8.0,
         kind="close",
         question="What is the gradient of binary cross-entropy at probability 0 for what is true?",
         meaning="Clipping can make it zero, so that the worst mistakes teach nothing, or enormous.",
@@ -85,7 +82,6 @@ PROBES = (
         name="squared error of 2",
         operation="squared_error",
         measure=_error_of_2,
-        decoy=1.0,
         kind="close",
         question="Is the L2 loss of an error of 2 the square, 4, or half of it?",
         meaning="Half of it is half the gradient, or half the learning rate.",
@@ -95,7 +91,6 @@ PROBES = (
         name="squared error of a column and a row",
         operation="squared_error",
         measure=_column_and_row,
-        decoy="neither",
         question="Predictions [3, 1] equal targets [3]: is the loss zero, or is each paired with every other?",
         meaning="Paired with every other, a regression learns the mean of the batch, and its loss still falls.",
         setting="Bring both to one shape first.",
@@ -104,7 +99,6 @@ PROBES = (
         name="huber of 2",
         operation="huber",
         measure=_error_of_2,
-        decoy=2.0,
         kind="close",
         question="What is the Huber loss of an error of 2? It is 1.5 where the line begins at 1.",
         meaning="Another beginning of the line weighs outliers otherwise.",
@@ -114,7 +108,6 @@ PROBES = (
         name="kl divergence mean over",
         operation="kl_divergence",
         measure=_per,
-        decoy="neither",
         question="Is the mean of the Kullback-Leibler divergence over rows or over all elements?",
         meaning="Over elements the loss, as in distillation, is weaker by the number of classes.",
         setting='`reduction="batchmean"` in torch and Paddle.',

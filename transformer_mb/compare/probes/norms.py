@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import rounded
+from .reading import rounded
 
 ROW = np.array([[1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0]])
 LAYER_NORM = "keras.io/api/layers/normalization_layers/layer_normalization"
@@ -63,7 +63,7 @@ def _number(layer_norm_of: Ask) -> str:
 
 
 def _of_0_and_2(ask: Ask) -> float:
-    return rounded(ask(np.array([0.0, 2.0], "float32")), 6)
+    return rounded(float(ask(np.array([0.0, 2.0], "float32"))), 6)
 
 
 PROBES = (
@@ -71,7 +71,6 @@ PROBES = (
         name="layer norm epsilon",
         operation="layer_norm",
         measure=_layer_norm_epsilon,
-        decoy=5e-2,
         kind="close",
         question="What does layer normalization add to the variance, unless told?",
         meaning="Where activations are small, weights that move with another epsilon make another model.",
@@ -82,7 +81,6 @@ PROBES = (
         name="layer norm epsilon type",
         operation="layer_norm_cast",
         measure=_epsilon_precision,
-        decoy="float16",
         question="In which type is the epsilon held when the layer computes in float64?",
         meaning="Held in float32 it is off by some 3e-8 of itself: the layer is not the formula to float64's accuracy.",
         setting="None in the layer: compose it of a mean and a root where float64 must be exact.",
@@ -92,7 +90,6 @@ PROBES = (
         name="layer norm at mean 1000",
         operation="layer_norm",
         measure=_one_pass_error,
-        decoy=0.0,
         kind="noted",
         question="How far is a float32 row of mean 1000 and deviation 1 from the same row moved to mean 0?",
         meaning="Mean of squares less square of the mean loses the variance where the mean is large, as in residual streams.",
@@ -103,7 +100,6 @@ PROBES = (
         name="layer norm of float16",
         operation="layer_norm",
         measure=_half_input,
-        decoy="float64",
         question="Which type comes out of a layer of default precision for a float16 input?",
         meaning="One float32 layer can raise the type of all that follows, or refuse a half model's activations.",
         setting="The layer's `dtype`, or cast the model as a whole.",
@@ -112,7 +108,6 @@ PROBES = (
         name="layer norm number",
         operation="layer_norm_of",
         measure=_number,
-        decoy="neither size nor axis",
         question="Is the number that the layer is made of the size of the last axis, or an axis?",
         meaning="LayerNorm(2) means one thing in one framework and another in the next, without an error where both exist.",
         setting="Name the argument: `normalized_shape=`, `num_features=`, `axis=`.",
@@ -122,7 +117,6 @@ PROBES = (
         name="rms norm epsilon",
         operation="rms_norm",
         measure=_rms_norm_epsilon,
-        decoy=5e-2,
         kind="close",
         question="What does RMS normalization of float32 add to the mean square, unless told?",
         meaning="Checkpoints trained with another epsilon give other activations where these are small.",
@@ -133,7 +127,6 @@ PROBES = (
         name="rms norm epsilon in float16",
         operation="rms_norm",
         measure=_rms_norm_half_epsilon,
-        decoy=5e-2,
         kind="close",
         question="What does RMS normalization of float16 add to the mean square, to one digit?",
         meaning="A default that follows the type changes the model when it is cast, or when the release changes.",
@@ -144,7 +137,6 @@ PROBES = (
         name="variance of 0 and 2",
         operation="variance",
         measure=_of_0_and_2,
-        decoy=0.666667,
         kind="close",
         question="Is a variance divided by n, which gives 1, or by n - 1, which gives 2?",
         meaning="A normalization written with the framework's variance is another one when it is ported.",
@@ -154,7 +146,6 @@ PROBES = (
         name="deviation of 0 and 2",
         operation="deviation",
         measure=_of_0_and_2,
-        decoy=0.816497,
         kind="close",
         question="Is a standard deviation divided by n, which gives 1, or by n - 1, which gives 1.41421?",
         meaning="As for the variance: activations are scaled by sqrt(n / (n - 1)), most where n is small.",

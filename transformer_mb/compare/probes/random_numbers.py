@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import rounded
+from .reading import rounded
 
 SEED = 20170612
 MANY = 100_000
@@ -53,42 +53,42 @@ def _initial(drawn: Callable[[int, int], np.ndarray], first: str, second: str) -
 
 
 def _dense_weights(dense: Ask) -> str:
-    return _initial(lambda inputs, outputs: dense(inputs, outputs, SEED)[0], "inputs", "outputs")
+    return _initial(lambda inputs, outputs: dense(inputs, outputs, seed=SEED)[0], "inputs", "outputs")
 
 
 def _dense_bias(dense: Ask) -> str:
     def bias(inputs: int, outputs: int) -> np.ndarray:
         """Of many outputs, for the distribution's sake."""
-        return dense(inputs, 40 * outputs, SEED)[1]
+        return dense(inputs, 40 * outputs, seed=SEED)[1]
 
     return _initial(bias, "inputs", "outputs")
 
 
 def _embedding(embedding: Ask) -> str:
-    return _initial(lambda vocabulary, size: embedding(vocabulary, size, SEED), "vocabulary", "size")
+    return _initial(lambda vocabulary, size: embedding(vocabulary, size, seed=SEED), "vocabulary", "size")
 
 
 def _cut(truncated_normal: Ask) -> str:
     """Asked for a standard deviation of 0.02, and once for 4."""
-    small = float(np.abs(truncated_normal(0.02, (MANY,), SEED)).max()) / 0.02
-    large = float(np.abs(truncated_normal(4.0, (MANY,), SEED)).max())
+    small = float(np.abs(truncated_normal(0.02, (MANY,), seed=SEED)).max()) / 0.02
+    large = float(np.abs(truncated_normal(4.0, (MANY,), seed=SEED)).max())
     if rounded(small, 2) == 2.0:
         return "at 2 standard deviations"
     return "at 2, whatever the deviation" if rounded(large, 2) == 2.0 else f"at {small:.1f} standard deviations"
 
 
 def _deviation(truncated_normal: Ask) -> str:
-    found = float(np.asarray(truncated_normal(0.02, (MANY,), SEED), np.float64).std()) / 0.02
+    found = float(np.asarray(truncated_normal(0.02, (MANY,), seed=SEED), np.float64).std()) / 0.02
     return {0.88: "0.88 of what is asked", 1.0: "as asked"}.get(rounded(found, 2), f"{found:.2f} of what is asked")
 
 
 def _uniform_bits(uniform: Ask) -> str:
-    bits = np.asarray(uniform(SEED, 4)).astype("float32").view("uint32")
+    bits = np.asarray(uniform(4, seed=SEED)).astype("float32").view("uint32")
     return " ".join(f"{int(value):08x}" for value in bits)
 
 
 def _normal_numbers(normal: Ask) -> str:
-    return " ".join(f"{float(value):.4f}" for value in normal(SEED, 4))
+    return " ".join(f"{float(value):.4f}" for value in normal(4, seed=SEED))
 
 
 def _equal(pair: tuple[np.ndarray, np.ndarray]) -> str:
@@ -99,12 +99,12 @@ def _equal(pair: tuple[np.ndarray, np.ndarray]) -> str:
 
 
 def _longer(normal: Ask) -> str:
-    return _equal((normal(SEED, 8), normal(SEED, 1000)[:8]))
+    return _equal((normal(8, seed=SEED), normal(1000, seed=SEED)[:8]))
 
 
 def _resolution(uniform: Ask) -> float:
     """The fewest binary digits after the point that all the numbers have, of at most 60."""
-    numbers = np.asarray(uniform(SEED, MANY)).astype("float64")
+    numbers = np.asarray(uniform(MANY, seed=SEED)).astype("float64")
     return next(float(digits) for digits in range(60) if not np.any(np.modf(np.ldexp(numbers, digits))[0]))
 
 
@@ -113,19 +113,19 @@ def _ones() -> np.ndarray:
 
 
 def _dropout_rate(dropout: Ask) -> str:
-    zeros = float(np.mean(np.asarray(dropout(_ones(), RATE, True, SEED)) == 0.0))
+    zeros = float(np.mean(np.asarray(dropout(_ones(), RATE, True, seed=SEED)) == 0.0))
     return {RATE: "what is dropped", 1 - RATE: "what is kept"}.get(round(zeros * 20) / 20, f"drops {zeros:.2f}")
 
 
 def _dropout_scale(dropout: Ask) -> str:
-    training, after = (np.asarray(dropout(_ones(), RATE, mode, SEED)).max() for mode in (True, False))
+    training, after = (np.asarray(dropout(_ones(), RATE, mode, seed=SEED)).max() for mode in (True, False))
     if np.isclose(after, 1.0):
         return "in training" if np.isclose(training, 1 / (1 - RATE)) else "never"
     return "at inference" if np.isclose(training, 1.0) and np.isclose(after, 1 - RATE) else "elsewhere"
 
 
 def _dropout_of_all(dropout: Ask) -> str:
-    output = np.asarray(dropout(_ones(), 1.0, True, SEED))
+    output = np.asarray(dropout(_ones(), 1.0, True, seed=SEED))
     return (
         "NaN"
         if np.isnan(output).any()
@@ -142,7 +142,6 @@ PROBES = (
         name="dense weights",
         operation="dense",
         measure=_dense_weights,
-        decoy="uniform, variance 1 / outputs",
         question="What does a dense layer begin with, unless told?",
         meaning="A variance of 1/3 by the inputs halves the signal per layer; a constant one depends on the width.",
         setting="`kernel_initializer`, `kernel_init`, `weight_attr`, `weight_initializer` or `torch.nn.init`.",
@@ -152,7 +151,6 @@ PROBES = (
         name="dense bias",
         operation="dense",
         measure=_dense_bias,
-        decoy="constant",
         question="What does a dense layer's bias begin with, unless told?",
         meaning="A port that copies the weights alone is off by it.",
         setting="`bias_initializer`, `bias_init`, `bias_attr` or `torch.nn.init`.",
@@ -161,7 +159,6 @@ PROBES = (
         name="embedding weights",
         operation="embedding",
         measure=_embedding,
-        decoy="uniform, variance 1 / vocabulary",
         question="What does an embedding begin with, unless told?",
         meaning="Times sqrt(size), as in the Transformer, words drown the positions beside them or are drowned.",
         setting="`embeddings_initializer`, `embedding_init`, `weight_attr`, `weight_initializer` or `torch.nn.init`.",
@@ -170,7 +167,6 @@ PROBES = (
         name="truncated normal cut",
         operation="truncated_normal",
         measure=_cut,
-        decoy="at 1.0 standard deviations",
         question="Where is a truncated normal distribution of standard deviation 0.02 cut, unless told?",
         meaning="Cut at 2 itself nothing is ever cut; the weights are plainly normal.",
         setting="`a=-2 * std, b=2 * std` in torch.",
@@ -180,7 +176,6 @@ PROBES = (
         name="truncated normal deviation",
         operation="truncated_normal",
         measure=_deviation,
-        decoy="0.54 of what is asked",
         question="Has a truncated normal distribution the standard deviation that is asked for?",
         meaning="The cut takes 12 % of it, in every layer, unless somebody divides by 0.88.",
         setting="A standard deviation divided by 0.87962566.",
@@ -190,7 +185,6 @@ PROBES = (
         name="one initializer called twice",
         operation="initialized_twice",
         measure=lambda initialized_twice: _equal(initialized_twice((10, 10))),
-        decoy="no numbers",
         question="Does an initializer give two layers the same numbers?",
         meaning="Layers that begin alike learn alike.",
         setting="One initializer per layer, or one with a `keras.random.SeedGenerator`.",
@@ -200,7 +194,6 @@ PROBES = (
         name="a seed's uniform numbers",
         operation="uniform",
         measure=_uniform_bits,
-        decoy="3e000000 3e800000 3ec00000 3f000000",
         question="Which uniform numbers does the seed 20170612 begin with, as bits of float32?",
         meaning="Where they change between versions, every seeded run of old cannot be had again.",
         setting="`jax_threefry_partitionable=False` for those of JAX before 0.5.",
@@ -210,7 +203,6 @@ PROBES = (
         name="a seed's normal numbers",
         operation="normal",
         measure=_normal_numbers,
-        decoy="0.0000 1.0000 2.0000 3.0000",
         question="Which normal numbers does the seed 20170612 begin with, to four digits?",
         meaning="Where they change between versions, every seeded run of old cannot be had again.",
         setting="`jax_threefry_partitionable=False` for those of JAX before 0.5.",
@@ -220,7 +212,6 @@ PROBES = (
         name="a longer draw's beginning",
         operation="normal",
         measure=_longer,
-        decoy="no numbers",
         question="Does a longer draw of normal numbers begin with those of a shorter one of the same seed?",
         meaning="If not, another batch size gives the first sentences other noise.",
         setting="Draw the longest once, and take its beginning.",
@@ -229,7 +220,6 @@ PROBES = (
         name="uniform numbers' digits",
         operation="uniform",
         measure=_resolution,
-        decoy=3.0,
         question="How many binary digits have uniform float32 numbers of [0, 1)?",
         meaning="The smallest one above 0 bounds what -log(-log(u)) and other samplers can reach.",
         setting="Draw in float64.",
@@ -237,8 +227,7 @@ PROBES = (
     Probe(
         name="two draws after one seed",
         operation="uniform_twice",
-        measure=lambda uniform_twice: _equal(uniform_twice(SEED, 100)),
-        decoy="no numbers",
+        measure=lambda uniform_twice: _equal(uniform_twice(100, seed=SEED)),
         question="Do two draws without a new seed between them give the same numbers?",
         meaning="A key that is used twice drops the same neurons in two layers.",
         setting="`jax.random.split`, or `nnx.Rngs`.",
@@ -248,7 +237,6 @@ PROBES = (
         name="dropout rate",
         operation="dropout",
         measure=_dropout_rate,
-        decoy="what is kept",
         question="Is dropout's rate what is dropped, or what is kept?",
         meaning="At 0.1 the one is a model, the other is noise.",
         setting="One less the rate.",
@@ -258,7 +246,6 @@ PROBES = (
         name="dropout scale",
         operation="dropout",
         measure=_dropout_scale,
-        decoy="at inference",
         question="Is what dropout keeps scaled up in training, or everything scaled down at inference?",
         meaning="A model trained with the one and served with the other is off by the rate in every layer.",
         setting="`mode` of `paddle.nn.Dropout`.",
@@ -267,7 +254,6 @@ PROBES = (
         name="dropout of all",
         operation="dropout",
         measure=_dropout_of_all,
-        decoy="numbers",
         question="What does dropout with a rate of 1 give in training?",
         meaning="NaN where the scale 1 / (1 - rate) is multiplied with zero.",
         setting="Check the rate before.",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import rounded
-from .rows import bits, spread
+from .reading import bits, rounded, spread
 
 
 def _axis(softmax: Ask) -> str:
@@ -55,7 +54,6 @@ PROBES = (
         name="axis of softmax",
         operation="softmax",
         measure=_axis,
-        decoy="every axis",
         question="Over which axis of three does softmax sum to one, unless told?",
         meaning="Over another axis weights of attention sum to one over the batch, and every shape is still right.",
         setting="`dim=` in torch, which warns, `axis=` elsewhere.",
@@ -64,7 +62,6 @@ PROBES = (
         name="smallest weight of softmax",
         operation="softmax",
         measure=_smallest,
-        decoy=1e-3,
         kind="close",
         question="What does softmax make of a float32 score that lies 200 below the largest?",
         meaning="Where it is not zero, masked keys keep a trace: gradients, NaN and infinities leak through it.",
@@ -75,7 +72,6 @@ PROBES = (
         name="subnormal weight of softmax",
         operation="softmax",
         measure=_subnormal,
-        decoy="a thousandth",
         kind="noted",
         question="Does softmax keep a float32 weight of 3.8e-44, below the smallest normal number?",
         meaning="Frameworks that flush it to zero give exact zeros earlier than the others.",
@@ -86,7 +82,6 @@ PROBES = (
         name="softmax of -inf alone",
         operation="softmax",
         measure=_minus_infinity,
-        decoy="infinity",
         question="What does softmax give a row of which every score is -inf?",
         meaning="A mask of -inf makes NaN of a row without any key.",
         setting="The lowest finite number in place of -inf.",
@@ -95,7 +90,6 @@ PROBES = (
         name="NaN in a row of softmax",
         operation="softmax",
         measure=_nan,
-        decoy="infinity",
         kind="noted",
         question="Where does one NaN among 40 scores show in the weights?",
         meaning="A softmax that loses it hides a broken model behind numbers that look right.",
@@ -105,7 +99,6 @@ PROBES = (
         name="masked softmax without any key",
         operation="masked_softmax",
         measure=_masked,
-        decoy="the first key",
         question="What does the framework's own masked softmax give a row that is masked as a whole?",
         meaning="It may answer otherwise than attention of the same framework.",
         setting="Set such rows to zero.",
@@ -114,7 +107,6 @@ PROBES = (
         name="linear layer of a row in a batch of 8",
         operation="linear",
         measure=_row_in_a_batch,
-        decoy="another row",
         kind="noted",
         question="Does a row of 256 get the same bits from a linear layer alone and in a batch of 8?",
         meaning="One row is another routine than eight: what a model answers depends a little on what else was asked.",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..facts import Ask, Probe
-from ..reading import dtype_name, first_number
+from .reading import dtype_name, first_number
 
 HALVES = np.array([-1.5, -0.5, 0.5, 1.5, 2.5], "float32")
 
@@ -51,7 +51,6 @@ PROBES = (
         name="a quotient of integers by zero",
         operation="floor_divide",
         measure=_integers(7, 0),
-        decoy="7",
         question="What is 7 // 0 of int32?",
         meaning="A length of zero goes on as a number.",
         setting="Check the divisor before.",
@@ -60,7 +59,6 @@ PROBES = (
         name="a quotient of negative integers",
         operation="floor_divide",
         measure=_integers(-7, 2),
-        decoy="7",
         question="What is -7 // 2 of int32?",
         meaning="Relative positions fall into other buckets where it is -3.",
         setting="`torch.div(rounding_mode=...)`.",
@@ -69,7 +67,6 @@ PROBES = (
         name="argmax dtype",
         operation="argmax",
         measure=lambda argmax: dtype_name(argmax(np.array([1.0, 2.0], "float32"))),
-        decoy="int8",
         question="Which dtype has argmax?",
         meaning="Decoded tokens meet ones of another dtype.",
         setting="`output_type` in TensorFlow, `dtype` in Paddle; else a cast.",
@@ -78,7 +75,6 @@ PROBES = (
         name="a subnormal number",
         operation="multiply",
         measure=_subnormal,
-        decoy="another number",
         question="What is 1e-40 times 1 in float32?",
         meaning="Flushed to zero, tiny probabilities and moments are no longer above it.",
         setting="`torch.set_flush_denormal(True)` for zero in torch.",
@@ -88,7 +84,6 @@ PROBES = (
         name="rounding of halves",
         operation="whole",
         measure=_halves,
-        decoy="down",
         question="Where do 0.5, 1.5 and 2.5 go when they are rounded?",
         meaning="Quantized weights are off by one in the last place.",
         setting="floor(x + 0.5) for up.",
@@ -97,7 +92,6 @@ PROBES = (
         name="a large float to int32",
         operation="cast",
         measure=_cast(3e9, "float32", "int32"),
-        decoy="7",
         question="What is 3e9 as int32?",
         meaning=UNDEFINED,
         setting="Clip before the cast.",
@@ -106,7 +100,6 @@ PROBES = (
         name="NaN to int32",
         operation="cast",
         measure=_cast(np.nan, "float32", "int32"),
-        decoy="7",
         question="What is NaN as int32?",
         meaning=UNDEFINED,
         setting="Replace NaN before the cast.",
@@ -115,7 +108,6 @@ PROBES = (
         name="a negative float to uint8",
         operation="cast",
         measure=_cast(-1.0, "float32", "uint8"),
-        decoy="7",
         kind="noted",
         question="What is -1.0 as uint8?",
         meaning=UNDEFINED,

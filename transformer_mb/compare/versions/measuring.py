@@ -19,7 +19,7 @@ from ...parity.matrix import run_matrix
 from ...parity.outcome import Outcome
 from ...parity.selection import Selection
 from ..facts import Fact, same
-from ..probes import every_probe
+from ..probes import PROBES
 from ..survey import behaviours, chosen
 from ..words import by_probe
 from . import speed
@@ -65,7 +65,7 @@ class Comparison:
 
 def differs(facts: Sequence[Fact]) -> bool:
     """Whether the values of one probe are more than one fact; those that are only noted never are."""
-    kind = every_probe()[facts[0].probe][1].kind
+    kind = PROBES[facts[0].probe].kind
     return any(not same(kind, facts[0].value, fact.value) for fact in facts[1:])
 
 

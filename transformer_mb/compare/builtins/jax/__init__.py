@@ -1,0 +1,7 @@
+"""JAX's built-ins, and those of Flax and Optax."""
+
+from __future__ import annotations
+
+from . import arrays, compiling, layers, losses, training
+
+TABLES = arrays.TABLES | layers.TABLES | losses.TABLES | training.TABLES | compiling.TABLES

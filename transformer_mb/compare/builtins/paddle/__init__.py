@@ -1,0 +1,7 @@
+"""Paddle's built-ins."""
+
+from __future__ import annotations
+
+from . import arrays, compiling, layers, losses, training
+
+TABLES = arrays.TABLES | layers.TABLES | losses.TABLES | training.TABLES | compiling.TABLES

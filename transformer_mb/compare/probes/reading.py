@@ -1,0 +1,96 @@
+"""How probes read what comes back: numbers, and rows of weights read from one-hot values, in words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..facts import Value
+
+NEAR = 1e-3  # between two of these words lies more; Paddle's softmax never reaches zero
+
+
+def rounded(value: float, digits: int) -> float:
+    """To so many significant digits: what an exact setting of that many is, whatever rounding did to it."""
+    return float(f"{value:.{digits - 1}e}")
+
+
+def worded(value: float, digits: int) -> Value:
+    """To so many significant digits, -0.0 as 0.0; in words what is no number."""
+    if math.isnan(value):
+        return "NaN"
+    return "infinite" if math.isinf(value) else rounded(value, digits) + 0.0
+
+
+def mean(values: Any) -> float:
+    return float(np.mean(np.asarray(values, np.float64)))
+
+
+def float32(*values: float) -> np.ndarray:
+    """[n]."""
+    return np.array(values, "float32")
+
+
+def dtype_name(values: Any) -> str:
+    return str(np.asarray(values).dtype)
+
+
+def first_number(values: Any) -> str:
+    """The first of them; of a complex one the real part."""
+    return f"{float(np.asarray(values).real.flat[0]):.12g}"
+
+
+def blank(T: int, S: int, size: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Queries [1, T, 1, D] and keys [1, S, 1, D] of zeros, and values that name their key: the output is the weights."""
+    size = size or S
+    values = np.broadcast_to(np.eye(S, size, dtype="float32")[None, :, None], (1, S, 1, size)).copy()
+    return np.zeros((1, T, 1, size), "float32"), np.zeros((1, S, 1, size), "float32"), values
+
+
+def spread(row: np.ndarray) -> str:
+    """Where the weights of a row went that has nothing to attend to."""
+    if np.isnan(row).any():
+        return "NaN"
+    if np.isinf(row).any():
+        return "infinity"
+    if np.allclose(row, 0.0, atol=NEAR):
+        return "zeros"
+    if np.allclose(row, row.sum() / len(row), atol=NEAR):
+        return "uniform"
+    return "the first key" if np.allclose(row[1:], 0.0, atol=NEAR) else "other weights"
+
+
+def reading(row: np.ndarray, marked: int) -> str:
+    """What the one number of a mask that is set, at ``marked``, did to equal scores."""
+    words = {
+        "set attends": _at(marked, len(row)),
+        "set is ignored": 1.0 - _at(marked, len(row)),
+        "added to the scores": np.exp(_at(marked, len(row))),
+        "no effect": np.ones(len(row)),
+        "set attends to the next": _at(marked + 1, len(row)),
+    }
+    for word, weights in words.items():
+        if np.allclose(row, weights / weights.sum(), atol=NEAR):
+            return word
+    return "NaN" if np.isnan(row).any() else "other weights"
+
+
+def _at(index: int, count: int) -> np.ndarray:
+    return np.eye(count)[index]
+
+
+def bits(alone: np.ndarray, among: np.ndarray) -> str:
+    """Whether two computations of one row gave the same bits."""
+    if np.array_equal(alone, among):
+        return "same bits"
+    return "rounding differs" if np.allclose(alone, among, rtol=1e-3, atol=1e-3) else "another row"
+
+
+def found(row: np.ndarray, table: np.ndarray) -> str:
+    """Which row of a table came for an index that is none."""
+    names = {"the last row": table[-1], "the first row": table[0], "the second row": table[1], "zeros": np.zeros_like(row)}
+    if np.isnan(row).all():
+        return "NaN"
+    return next((name for name, one in names.items() if np.array_equal(row, one)), "memory beside the table")
