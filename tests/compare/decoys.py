@@ -22,10 +22,6 @@ def slope(below):
     return lambda X: np.where(X > 0, X, below * X)
 
 
-def last_place(X):
-    return X.shape[-1] - 1
-
-
 def second_row(X, ids):
     """For what is none."""
     return X[np.where((ids < 0) | (ids >= len(X)), 1, ids)]
@@ -114,11 +110,6 @@ def batch_norm_state(X, momentum=0.97):
     return share * X.mean(0), (1 - share) + share * np.square(X - X.mean(0)).sum(0) / (len(X) + 1)
 
 
-def embed(ids, table):
-    """Rounds ids up, and takes the second row for what is none."""
-    return second_row(table, np.ceil(ids).astype(int))
-
-
 def embed_with_padding(ids, table, padding):
     """Turns the padding's sign, and doubles its gradient."""
     gradient = np.zeros_like(table)
@@ -200,10 +191,10 @@ TABLES = {
     "indices": {
         "take": second_row,
         "index": second_row,
-        "argmax": lambda X: last_place(X) - np.argmin(np.nan_to_num(X)[..., ::-1], axis=-1),
+        "argmax": lambda X: (X.shape[-1] - 1) - np.argmin(np.nan_to_num(X)[..., ::-1], axis=-1),
         "maximum": lambda X: np.nanmin(X, axis=-1),
-        "top_k": lambda X, k: np.broadcast_to(last_place(X) - np.arange(k), (*X.shape[:-1], k)),
-        "argsort": lambda X: last_place(X) - np.argsort(np.nan_to_num(X, nan=1.5)[..., ::-1], kind="stable"),
+        "top_k": lambda X, k: np.broadcast_to((X.shape[-1] - 1) - np.arange(k), (*X.shape[:-1], k)),
+        "argsort": lambda X: (X.shape[-1] - 1) - np.argsort(np.nan_to_num(X, nan=1.5)[..., ::-1], kind="stable"),
         "one_hot": one_hot,
     },
     "kinks": dict.fromkeys(
@@ -252,7 +243,7 @@ TABLES = {
         "relu": lambda X: np.where(np.isnan(X), 1.0, np.maximum(X, 0.0)),
     },
     "embeddings": {
-        "embed": embed,
+        "embed": lambda ids, table: second_row(table, np.ceil(ids).astype(int)),
         "embed_with_padding": embed_with_padding,
         "fresh_padding_row": lambda rows, size, padding: np.ones(size),
     },
