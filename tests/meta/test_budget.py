@@ -35,7 +35,7 @@ ROOMS = {
     "backends/torch": (2_482, 32),
     "tests": (508, 6),
     "tests/cli": (2_823, 23),
-    "tests/compare": (2_067, 20),
+    "tests/compare": (2_058, 20),
     "tests/conformance": (3_631, 34),
     "tests/core": (7_571, 62),
     "tests/distributed": (1_650, 19),
