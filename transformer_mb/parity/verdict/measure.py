@@ -10,6 +10,7 @@ import numpy as np
 # Outputs near zero are measured against this many times the root of their size, gradients against the whole gradient.
 FLOOR = 1e-2
 TINY = float(np.finfo(np.float64).tiny)
+CANCELED = 1e-13  # of the whole gradient, or less: a zero but for what float64 rounds
 
 
 class Errors(NamedTuple):
@@ -69,11 +70,12 @@ def norm(arrays: Iterable[np.ndarray]) -> float:
 
 
 def gradient_floor(reference: np.ndarray, whole: float) -> float:
-    """1e-2 of the whole gradient's norm, for small gradients are rounding noise of large ones.
+    """Return 1e-2 of the whole gradient's norm, for small gradients are rounding noise of large ones.
 
-    All of it where the reference is zero, which a sum of numbers that cancel gives to one implementation and noise to another.
+    All of it where the reference is zero but for float64's rounding: what comes of numbers that cancel is zero in one
+    implementation and noise in another, and NumPy's own noise says nothing of theirs.
     """
-    return FLOOR * whole if reference.any() else whole
+    return FLOOR * whole if norm([reference]) > CANCELED * whole else whole
 
 
 def gradient_errors(got: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray], least: float = 0.0) -> ByArray:
