@@ -139,7 +139,7 @@ def squared_error(predictions, targets):
 
 def stepped(change):
     """The weights after each step, by the change for a gradient: a function of weights, gradient and settings."""
-    return lambda W, gradients, *settings: W - np.cumsum([change(W, g, *settings) for g in gradients], 0)
+    return lambda W, gradients, *settings, rates=(): W - np.cumsum([change(W, g, *settings) for g in gradients], 0)
 
 
 def clip_by_global_norm(gradients, norm):
@@ -271,7 +271,7 @@ TABLES = {
         "adamw": stepped(lambda W, g, rate: 0.5 * W),
         "rmsprop": stepped(lambda W, g, rate: rate * g / np.maximum(np.sqrt(0.5) * np.abs(g), 1e-3)),
         "adagrad": stepped(lambda W, g, rate: rate * g / np.sqrt(4.0 + g**2)),
-        "sgd_with_momentum": stepped(lambda W, g, rates, momentum: np.full_like(W, 0.5)),
+        "sgd_with_momentum": stepped(lambda W, g, rate, momentum: np.full_like(W, 0.5)),
         "clip_by_norm": lambda gradients, norm: [g * (np.linalg.norm(g) <= norm) for g in gradients],
         "clip_by_global_norm": clip_by_global_norm,
     },

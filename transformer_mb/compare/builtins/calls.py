@@ -36,6 +36,19 @@ def calls(enter: Arrays, leave: Arrays) -> Callable[..., dict[str, Row]]:
     return called
 
 
+def seeding(sow: Callable[[int], Any]) -> Callable[..., Callable[..., Any]]:
+    """Return ``seeded``, which makes a function that is given a ``seed`` besides, and sows it first."""
+
+    def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
+        def draw(*arguments: Any, seed: int) -> Any:
+            sow(seed)
+            return function(*arguments)
+
+        return draw
+
+    return seeded
+
+
 def follows_array(enter: Arrays) -> Callable[[np.ndarray], bool]:
     """Return whether a change of an array [n] is seen in the tensor that ``enter`` makes of it."""
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import rounded
+from .reading import named, rounded, sort_of
 
 # Where the tanh formula is farthest from the exact one, by 4.7e-4.
 FARTHEST = 2.7
@@ -22,20 +22,11 @@ def _at(activation: Ask, x: float, dtype: str = "float32") -> float:
 
 
 def _gelu(gelu: Ask) -> str:
-    value = _at(gelu, FARTHEST)
-    return next((formula for formula, expected in GELU.items() if abs(value - expected) < 2e-5), "neither")
+    return named(_at(gelu, FARTHEST), GELU, within=2e-5)
 
 
 def _slope(leaky_relu: Ask) -> float:
     return rounded(0.0 - _at(leaky_relu, -1.0), 4)
-
-
-def _hard_sigmoid(hard_sigmoid: Ask) -> float:
-    return rounded(_at(hard_sigmoid, 1.0), 4)
-
-
-def _floor(elu: Ask) -> float:
-    return rounded(_at(elu, -30.0), 4)
 
 
 def _softplus(softplus: Ask) -> str:
@@ -44,11 +35,6 @@ def _softplus(softplus: Ask) -> str:
     if above == 0.0:
         return "the identity above 20"
     return "the formula" if math.isclose(above, math.log1p(math.exp(-20.5)), rel_tol=1e-4) else "neither"
-
-
-def _of_nan(relu: Ask) -> str:
-    value = _at(relu, math.nan)
-    return "NaN" if math.isnan(value) else "zero" if value == 0.0 else "a number"
 
 
 PROBES = (
@@ -101,7 +87,7 @@ PROBES = (
     Probe(
         name="hard sigmoid at 1",
         operation="hard_sigmoid",
-        measure=_hard_sigmoid,
+        measure=lambda hard_sigmoid: rounded(_at(hard_sigmoid, 1.0), 4),
         kind="close",
         question="Is the hard sigmoid x / 6 + 0.5, which gives 0.6667, or 0.2 x + 0.5, which gives 0.7?",
         meaning="Gates of mobile networks and old LSTM checkpoints open by other amounts.",
@@ -111,7 +97,7 @@ PROBES = (
     Probe(
         name="elu floor",
         operation="elu",
-        measure=_floor,
+        measure=lambda elu: rounded(_at(elu, -30.0), 4),
         kind="close",
         question="How low does the ELU function go?",
         meaning="Its alpha scales all negative activations.",
@@ -129,7 +115,7 @@ PROBES = (
     Probe(
         name="relu of NaN",
         operation="relu",
-        measure=_of_nan,
+        measure=lambda relu: sort_of(_at(relu, math.nan), "a number"),
         question="What becomes of NaN in a ReLU?",
         meaning="A ReLU that makes zero of it hides a model that has broken down.",
         setting="None; check activations before it.",

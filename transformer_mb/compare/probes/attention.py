@@ -11,14 +11,6 @@ from .reading import NEAR, blank, reading, spread
 KEYS, MARKED = 4, 2  # of a mask with one number set
 
 
-def _without_any_key(attention: Ask) -> str:
-    return spread(attention(*blank(1, KEYS), np.zeros((1, KEYS), bool))[0, 0, 0])
-
-
-def _minus_infinity(attention: Ask) -> str:
-    return spread(attention(*blank(1, KEYS), np.full((1, KEYS), -np.inf, "float32"))[0, 0, 0])
-
-
 def _gradients_without_any_key(attention_gradients: Ask) -> str:
     dqueries, dkeys, dvalues = attention_gradients(*blank(1, KEYS), np.zeros((1, KEYS), bool))
     broken = np.isnan(dqueries).any() or np.isnan(dkeys).any()
@@ -53,7 +45,7 @@ MASKS = (
     Probe(
         name="attention without any key",
         operation="attention",
-        measure=_without_any_key,
+        measure=lambda attention: spread(attention(*blank(1, KEYS), np.zeros((1, KEYS), bool))[0, 0, 0]),
         question="What does the attention function give a query whose boolean mask leaves it no key?",
         meaning="An empty row, such as padding, is nothing, a mean of all values, or NaN that spreads to everything.",
         setting="Give such rows a key, or set their output to zero.",
@@ -62,7 +54,7 @@ MASKS = (
     Probe(
         name="attention without any key, mask of -inf",
         operation="attention",
-        measure=_minus_infinity,
+        measure=lambda attention: spread(attention(*blank(1, KEYS), np.full((1, KEYS), -np.inf, "float32"))[0, 0, 0]),
         question="And where a float mask has -inf at every key?",
         meaning="A mask written for one framework makes NaN, or means nothing at all, in another.",
         setting="A boolean mask, or the dtype's lowest finite number in place of -inf.",

@@ -25,14 +25,6 @@ def _dropped(weights: np.ndarray) -> str:
     return "drops out" if 0 < kept < 1 else "drops all" if kept == 0 else "drops nothing"
 
 
-def _function_dropout(attention_with_dropout: Ask) -> str:
-    return _dropped(attention_with_dropout(*blank(2, 64), 0.5))
-
-
-def _fresh_dropout(fresh_multi_head_attention: Ask) -> str:
-    return _dropped(fresh_multi_head_attention(*(array[:, :, 0] for array in blank(2, 64)), 0.5))
-
-
 def _shared_dropout(multi_head_attention: Ask) -> str:
     B, T, S, heads = 3, 4, 16, 2
     values = np.broadcast_to(np.tile(np.eye(S, dtype="float32"), heads), (B, S, heads * S)).copy()
@@ -96,7 +88,7 @@ NUMBERS = (
     Probe(
         name="attention dropout of a function in evaluation",
         operation="attention_with_dropout",
-        measure=_function_dropout,
+        measure=lambda attention_with_dropout: _dropped(attention_with_dropout(*blank(2, 64), 0.5)),
         question="Does the attention function drop out when a model that is in evaluation mode calls it with a rate?",
         meaning="A function knows no mode: predictions are noisy, and differ from call to call.",
         setting="`dropout_p=self.rate if self.training else 0.0`; `training=` in Paddle, `deterministic=` in Flax.",
@@ -105,7 +97,7 @@ NUMBERS = (
     Probe(
         name="attention dropout of a fresh layer",
         operation="fresh_multi_head_attention",
-        measure=_fresh_dropout,
+        measure=lambda fresh: _dropped(fresh(*(array[:, :, 0] for array in blank(2, 64)), 0.5)),
         question="Does a new layer for attention drop out when it is called without a word about training?",
         meaning="Some layers begin in training mode, some in evaluation, and some want to be told.",
         setting="`train()` and `eval()`, `training=`, or `deterministic=`.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import rounded
+from .reading import named, rounded
 
 # Two rows of one channel: mean 2, variance 4 or, divided by n - 1, 8. Layers begin with mean 0 and variance 1.
 ROWS = np.array([[0.0], [4.0]], "float32")
@@ -38,13 +38,7 @@ def _one_row(batch_norm: Ask) -> str:
 
 def _called(batch_norm_called: Ask) -> str:
     first = float(np.asarray(batch_norm_called(ROWS))[1, 0])
-    if abs(first - 1.0) < 1e-2:
-        return "the batch's"
-    return "the running ones" if abs(first - 4.0) < 1e-2 else "neither"
-
-
-def _new_share(batch_norm_state: Ask) -> float:
-    return rounded(float(batch_norm_state(ROWS)[0][0]) / MEAN, 4)
+    return named(first, {"the batch's": 1.0, "the running ones": 4.0}, within=1e-2)
 
 
 def _momentum(batch_norm_state: Ask) -> str:
@@ -104,7 +98,7 @@ PROBES = (
     Probe(
         name="batch norm new share",
         operation="batch_norm_state",
-        measure=_new_share,
+        measure=lambda batch_norm_state: rounded(float(batch_norm_state(ROWS)[0][0]) / MEAN, 4),
         kind="close",
         question="How much of the running mean is replaced by a batch's, by default?",
         meaning="At 0.01 a batch is forgotten in 300 steps, at 0.1 in 30: a short training is evaluated by its first batches.",

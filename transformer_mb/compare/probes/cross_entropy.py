@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..facts import Ask, Probe, Value
-from .reading import mean, rounded
+from ..facts import Ask, Probe
+from .reading import mean, named, rounded, sort_of
 
 CROSS_ENTROPY = "docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html"
 KERAS = "keras.io/api/losses/probabilistic_losses"
@@ -34,42 +34,24 @@ def _class_axis(cross_entropy: Ask) -> str:
     return "the last" if abs(loss - math.log(3)) < 1e-3 else "neither"
 
 
-def _label_outside(cross_entropy: Ask) -> Value:
-    loss = mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([3], "int64")))
-    return _outside(loss)
-
-
-def _label_below(cross_entropy: Ask) -> Value:
-    loss = mean(cross_entropy(np.array([[1.0, 2.0, 4.0]], "float32"), np.array([-1], "int64")))
-    return _outside(loss)
-
-
-def _outside(loss: float) -> str:
-    logs = np.array([1.0, 2.0, 4.0]) - np.log(np.exp([1.0, 2.0, 4.0]).sum())
-    if math.isnan(loss):
-        return "NaN"
-    if loss == 0.0:
-        return "zero"
-    names = {"taken for the first class": -logs[0], "taken for the last class": -logs[2]}
-    return next((name for name, expected in names.items() if abs(loss - expected) < 1e-4), "another number")
+def _outside(cross_entropy: Ask, label: int) -> str:
+    logits = np.array([1.0, 2.0, 4.0])
+    loss = mean(cross_entropy(logits[None].astype("float32"), np.array([label], "int64")))
+    first, _, last = np.log(np.exp(logits).sum()) - logits
+    word = sort_of(loss, "another number")
+    return named(loss, {"taken for the first class": first, "taken for the last class": last}, word)
 
 
 def _scores(called: Ask) -> str:
     """Of scores 0.7, 0.2 and 0.1 for the first."""
     loss = mean(called(np.array([[0.7, 0.2, 0.1]], "float32"), np.array([0], "int64")))
-    expected = {"probabilities": -math.log(0.7), "logits": math.log(1 + math.exp(-0.5) + math.exp(-0.6))}
-    return next((name for name, value in expected.items() if abs(loss - value) < 1e-4), "neither")
+    return named(loss, {"probabilities": -math.log(0.7), "logits": math.log(1 + math.exp(-0.5) + math.exp(-0.6))})
 
 
 def _divisor(ignoring: Ask) -> str:
     """Two like logits cost ln 2 a row; three of four rows are ignored."""
     loss = mean(ignoring(np.zeros((4, 2), "float32"), np.array([1, 0, 0, 0], "int64"), 0))
     return {1.0: "the rows that count", 0.25: "all rows"}.get(round(loss / math.log(2), 4), "neither")
-
-
-def _all_ignored(ignoring: Ask) -> Value:
-    loss = mean(ignoring(np.zeros((4, 2), "float32"), np.zeros(4, "int64"), 0))
-    return "NaN" if math.isnan(loss) else "zero" if loss == 0.0 else "a number"
 
 
 def _right_share(smoothed: Ask) -> float:
@@ -115,7 +97,7 @@ PROBES = (
     Probe(
         name="cross-entropy of a label too large",
         operation="cross_entropy",
-        measure=_label_outside,
+        measure=lambda ask: _outside(ask, 3),
         question="What is the loss of label 3 among three classes?",
         meaning="A vocabulary that is one too small ends the run, makes NaN, or trains the wrong word.",
         setting="None; check the labels before.",
@@ -123,7 +105,7 @@ PROBES = (
     Probe(
         name="cross-entropy of label -1",
         operation="cross_entropy",
-        measure=_label_below,
+        measure=lambda ask: _outside(ask, -1),
         question="What is the loss of label -1?",
         meaning="Labels padded with -1 stop the run, count as nothing, or train a class.",
         setting="Ignore the label explicitly, or mask the loss.",
@@ -149,7 +131,7 @@ PROBES = (
     Probe(
         name="cross-entropy mean with 4 of 4 ignored",
         operation="cross_entropy_ignoring",
-        measure=_all_ignored,
+        measure=lambda ask: sort_of(mean(ask(np.zeros((4, 2), "float32"), np.zeros(4, "int64"), 0)), "a number"),
         question="What is the mean where every label is ignored?",
         meaning="One batch of padding alone makes every weight NaN.",
         setting='`reduction="sum"`, divided by at least 1.',

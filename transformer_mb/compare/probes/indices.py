@@ -34,17 +34,9 @@ def _with_nan() -> np.ndarray:
     return X
 
 
-def _argmax_nan(argmax: Ask) -> str:
-    return {7: "NaN", 9: "the largest number"}.get(int(argmax(_with_nan())[0]), "another number")
-
-
 def _maximum_nan(maximum: Ask) -> str:
     value = float(maximum(_with_nan())[0])
     return "NaN" if np.isnan(value) else "the largest number" if value == 2.0 else "another number"
-
-
-def _top_nan(top_k: Ask) -> str:
-    return {7: "NaN", 9: "the largest number"}.get(int(top_k(_with_nan(), 3)[0, 0]), "another number")
 
 
 def _top_ties(top_k: Ask, width: int) -> str:
@@ -116,7 +108,7 @@ PROBES = (
     Probe(
         name="argmax with a NaN",
         operation="argmax",
-        measure=_argmax_nan,
+        measure=lambda argmax: {7: "NaN", 9: "the largest number"}.get(int(argmax(_with_nan())[0]), "another number"),
         question="What does argmax name where one of 40 is NaN?",
         meaning="A model that is broken decodes on as if nothing were, or shows where.",
         setting="Look for NaN first.",
@@ -150,7 +142,7 @@ PROBES = (
     Probe(
         name="top-k with a NaN",
         operation="top_k",
-        measure=_top_nan,
+        measure=lambda top_k: {7: "NaN", 9: "the largest number"}.get(int(top_k(_with_nan(), 3)[0, 0]), "another number"),
         question="What comes first of the 3 largest where one of 40 is NaN?",
         meaning="NaN as the best choice stops a search, or is silently the token that was chosen.",
         setting="Look for NaN first.",

@@ -27,38 +27,6 @@ def _tied(largest: Ask) -> str:
     return shares.get(tuple(sorted(gradient[0, 1:].tolist())), "another share")
 
 
-def _equal_pair(larger: Ask) -> Value:
-    return _first(larger(np.ones(1, "float32"), np.ones(1, "float32")))
-
-
-def _at_bound(clip: Ask) -> Value:
-    return _first(clip(np.ones(1, "float32"), -1.0, 1.0))
-
-
-def _of_zeros(norm: Ask) -> Value:
-    return _first(norm(np.zeros(3, "float32")))
-
-
-def _of_equals(deviation: Ask) -> Value:
-    return _first(deviation(np.ones(3, "float32")))
-
-
-def _of_2_and_0(deviation: Ask) -> Value:
-    return _first(deviation(np.array([2.0, 0.0], "float32")))
-
-
-def _with_a_zero(product: Ask) -> Value:
-    return _first(product(np.array([0.0, 2.0, 3.0], "float32")))
-
-
-def _to_the_0(power: Ask) -> Value:
-    return _first(power(ZERO.copy(), 0.0))
-
-
-def _of_nothing(logsumexp: Ask) -> Value:
-    return _first(logsumexp(np.full((1, 3), -np.inf, "float32")))
-
-
 PROBES = (
     Probe(
         name="gradient of relu at 0",
@@ -112,7 +80,7 @@ PROBES = (
     Probe(
         name="gradient of maximum of equals",
         operation="larger",
-        measure=_equal_pair,
+        measure=lambda larger: _first(larger(np.ones(1, "float32"), np.ones(1, "float32"))),
         kind="close",
         question="Which gradient has the first argument of maximum(x, y) where both are equal?",
         meaning="Clipped objectives and hinge losses begin at such points.",
@@ -122,7 +90,7 @@ PROBES = (
     Probe(
         name="gradient of clip at its bound",
         operation="clip",
-        measure=_at_bound,
+        measure=lambda clip: _first(clip(np.ones(1, "float32"), -1.0, 1.0)),
         kind="close",
         question="Does a gradient pass where x lies exactly on the bound?",
         meaning="Parameters that were clipped to a bound can leave it, or never do.",
@@ -131,7 +99,7 @@ PROBES = (
     Probe(
         name="gradient of a norm at 0",
         operation="norm",
-        measure=_of_zeros,
+        measure=lambda norm: _first(norm(np.zeros(3, "float32"))),
         kind="close",
         question="What is the gradient of the norm of a vector of zeros?",
         meaning="One row of zeros, such as padding, makes all weights NaN.",
@@ -141,7 +109,7 @@ PROBES = (
     Probe(
         name="gradient of std of equals",
         operation="deviation",
-        measure=_of_equals,
+        measure=lambda deviation: _first(deviation(np.ones(3, "float32"))),
         kind="close",
         question="What is the gradient of the standard deviation of equal numbers?",
         meaning="A normalization that is written with the framework's std trains, or is NaN, on a constant row.",
@@ -150,7 +118,7 @@ PROBES = (
     Probe(
         name="gradient of std of 2 and 0",
         operation="deviation",
-        measure=_of_2_and_0,
+        measure=lambda deviation: _first(deviation(np.array([2.0, 0.0], "float32"))),
         kind="close",
         question="Which gradient has the 2 in the standard deviation of 2 and 0: 0.5, or 0.7071 with n - 1?",
         meaning="What is neither is a gradient that training silently does without.",
@@ -159,7 +127,7 @@ PROBES = (
     Probe(
         name="gradient of a product with a zero",
         operation="product",
-        measure=_with_a_zero,
+        measure=lambda product: _first(product(np.array([0.0, 2.0, 3.0], "float32"))),
         kind="close",
         question="Which gradient has the 0 in the product of 0, 2 and 3? It is 6.",
         meaning="Computed as the product divided by the element it is NaN.",
@@ -168,7 +136,7 @@ PROBES = (
     Probe(
         name="gradient of x ** 0.0 at 0",
         operation="power",
-        measure=_to_the_0,
+        measure=lambda power: _first(power(ZERO.copy(), 0.0)),
         kind="close",
         question="What is the gradient of x to the power of 0.0 at 0?",
         meaning="A learned or scheduled exponent that reaches 0 can bring NaN.",
@@ -177,7 +145,7 @@ PROBES = (
     Probe(
         name="gradient of logsumexp of nothing",
         operation="logsumexp",
-        measure=_of_nothing,
+        measure=lambda logsumexp: _first(logsumexp(np.full((1, 3), -np.inf, "float32"))),
         kind="close",
         question="What is the gradient of logsumexp where every element is minus infinity?",
         meaning="A row that is masked entirely makes all weights NaN, though its value is never used.",

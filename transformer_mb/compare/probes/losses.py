@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..facts import Ask, Probe, Value
-from .reading import mean, rounded, worded
+from ..facts import Ask, Probe
+from .reading import mean, named, rounded, worded
 
 BINARY = "docs.pytorch.org/docs/stable/generated/torch.nn.BCELoss.html"
 KERAS = "keras.io/api/losses/probabilistic_losses"
@@ -15,16 +15,7 @@ KERAS = "keras.io/api/losses/probabilistic_losses"
 
 def _binary_scores(binary_cross_entropy: Ask) -> str:
     loss = mean(binary_cross_entropy(np.array([[0.7]], "float32"), np.array([[1.0]], "float32")))
-    expected = {"probabilities": -math.log(0.7), "logits": math.log1p(math.exp(-0.7))}
-    return next((name for name, value in expected.items() if abs(loss - value) < 1e-4), "neither")
-
-
-def _wrong_for_certain(binary: Ask) -> float:
-    return rounded(mean(binary(np.array([[0.0]], "float32"), np.array([[1.0]], "float32"))), 4)
-
-
-def _certain_gradient(gradient: Ask) -> Value:
-    return worded(mean(gradient(np.array([[0.0]], "float32"), np.array([[1.0]], "float32"))), 3)
+    return named(loss, {"probabilities": -math.log(0.7), "logits": math.log1p(math.exp(-0.7))})
 
 
 def _error_of_2(loss: Ask) -> float:
@@ -61,7 +52,7 @@ PROBES = (
     Probe(
         name="binary cross-entropy of a certain mistake",
         operation="binary_cross_entropy_probabilities",
-        measure=_wrong_for_certain,
+        measure=lambda binary: rounded(mean(binary(np.array([[0.0]], "float32"), np.array([[1.0]], "float32"))), 4),
         kind="close",
         question="What is the loss of probability 0 for what is true?",
         meaning="It is infinite; frameworks clip the probability or its logarithm, each elsewhere.",
@@ -71,7 +62,7 @@ PROBES = (
     Probe(
         name="gradient of a certain mistake",
         operation="binary_cross_entropy_gradient",
-        measure=_certain_gradient,
+        measure=lambda gradient: worded(mean(gradient(np.array([[0.0]], "float32"), np.array([[1.0]], "float32"))), 3),
         kind="close",
         question="What is the gradient of binary cross-entropy at probability 0 for what is true?",
         meaning="Clipping can make it zero, so that the worst mistakes teach nothing, or enormous.",

@@ -20,18 +20,6 @@ def _epsilon(normalize: Ask, a: float, dtype: str) -> float:
     return (a / output) ** 2 - a**2
 
 
-def _layer_norm_epsilon(layer_norm: Ask) -> float:
-    return rounded(_epsilon(layer_norm, 1e-2, "float32"), 2)
-
-
-def _rms_norm_epsilon(rms_norm: Ask) -> float:
-    return rounded(_epsilon(rms_norm, 1e-4, "float32"), 2)
-
-
-def _rms_norm_half_epsilon(rms_norm: Ask) -> float:
-    return rounded(_epsilon(rms_norm, 1e-3, "float16"), 1)
-
-
 def _epsilon_precision(layer_norm_cast: Ask) -> str:
     """The type that the epsilon went through: its distance from the round number it is written as tells."""
     found = _epsilon(layer_norm_cast, 1e-3, "float64")
@@ -50,10 +38,6 @@ def _one_pass_error(layer_norm: Ask) -> float:
     return float(np.abs(np.float64(layer_norm(far)) - np.float64(layer_norm(near.astype("float32")))).max())
 
 
-def _half_input(layer_norm: Ask) -> str:
-    return layer_norm(ROW.astype("float16")).dtype.name
-
-
 def _number(layer_norm_of: Ask) -> str:
     X = np.random.default_rng(0).standard_normal((3, 4, 5, 2)).astype("float32")
     output = np.asarray(layer_norm_of(X, 2), np.float64)
@@ -70,7 +54,7 @@ PROBES = (
     Probe(
         name="layer norm epsilon",
         operation="layer_norm",
-        measure=_layer_norm_epsilon,
+        measure=lambda layer_norm: rounded(_epsilon(layer_norm, 1e-2, "float32"), 2),
         kind="close",
         question="What does layer normalization add to the variance, unless told?",
         meaning="Where activations are small, weights that move with another epsilon make another model.",
@@ -99,7 +83,7 @@ PROBES = (
     Probe(
         name="layer norm of float16",
         operation="layer_norm",
-        measure=_half_input,
+        measure=lambda layer_norm: layer_norm(ROW.astype("float16")).dtype.name,
         question="Which type comes out of a layer of default precision for a float16 input?",
         meaning="One float32 layer can raise the type of all that follows, or refuse a half model's activations.",
         setting="The layer's `dtype`, or cast the model as a whole.",
@@ -116,7 +100,7 @@ PROBES = (
     Probe(
         name="rms norm epsilon",
         operation="rms_norm",
-        measure=_rms_norm_epsilon,
+        measure=lambda rms_norm: rounded(_epsilon(rms_norm, 1e-4, "float32"), 2),
         kind="close",
         question="What does RMS normalization of float32 add to the mean square, unless told?",
         meaning="Checkpoints trained with another epsilon give other activations where these are small.",
@@ -126,7 +110,7 @@ PROBES = (
     Probe(
         name="rms norm epsilon in float16",
         operation="rms_norm",
-        measure=_rms_norm_half_epsilon,
+        measure=lambda rms_norm: rounded(_epsilon(rms_norm, 1e-3, "float16"), 1),
         kind="close",
         question="What does RMS normalization of float16 add to the mean square, to one digit?",
         meaning="A default that follows the type changes the model when it is cast, or when the release changes.",

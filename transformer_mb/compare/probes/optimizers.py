@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import float32, rounded
+from .reading import float32, rounded, sort_of
 
 BETA2 = 0.999  # of Adam in every framework
 NOTHING = 1e-9  # what float32 leaves of an epsilon that is not there
@@ -67,10 +67,6 @@ def _rmsprop_denominator(rmsprop: Ask, gradient: float) -> float:
     return gradient / _change(rmsprop, [gradient])[0]
 
 
-def _rmsprop_rho(rmsprop: Ask) -> float:
-    return rounded(1.0 - _rmsprop_denominator(rmsprop, 1.0) ** 2, 2)
-
-
 def _rmsprop_epsilon_place(rmsprop: Ask) -> str:
     """With a gradient whose root of the mean square is what epsilon alone divides by."""
     alone, root = _rmsprop_denominator(rmsprop, 1e-12), _rmsprop_denominator(rmsprop, 1.0)
@@ -90,7 +86,8 @@ def _adagrad_start(adagrad: Ask) -> float:
 
 def _momentum(sgd: Ask) -> str:
     """A gradient of 1 at a learning rate of 1, then none at 0.1: what is left of the first."""
-    second = float(np.diff(np.asarray(sgd(float32(0.0), [float32(1.0), float32(0.0)], [1.0, 0.1], 0.9))[:, 0])[0])
+    after = np.asarray(sgd(float32(0.0), [float32(1.0), float32(0.0)], 1.0, 0.9, rates=(1.0, 0.1)))
+    second = float(np.diff(after[:, 0])[0])
     return {0.9: "the learning rate of its time", 0.09: "the learning rate of now"}.get(rounded(-second, 2), f"{-second:.2g}")
 
 
@@ -107,14 +104,9 @@ def _clip_epsilon(clip: Ask) -> float:
     return rounded(found, 2) if abs(found) > NOTHING else 0.0
 
 
-def _told(values: np.ndarray) -> str:
-    value = float(np.asarray(values)[0])
-    return "NaN" if math.isnan(value) else "zero" if value == 0.0 else "infinite" if math.isinf(value) else "finite"
-
-
 def _clip_infinite(clip: Ask) -> str:
-    infinite, finite = clip([float32(np.inf), float32(1.0)], 1.0)
-    return f"{_told(infinite)}, the others {_told(finite)}"
+    infinite, finite = (sort_of(float(one[0]), "finite") for one in clip([float32(np.inf), float32(1.0)], 1.0))
+    return f"{infinite}, the others {finite}"
 
 
 PROBES = (
@@ -193,7 +185,7 @@ PROBES = (
     Probe(
         name="RMSprop rho",
         operation="rmsprop",
-        measure=_rmsprop_rho,
+        measure=lambda rmsprop: rounded(1.0 - _rmsprop_denominator(rmsprop, 1.0) ** 2, 2),
         kind="close",
         question="How much of the mean square does RMSprop keep per step, unless told?",
         meaning="The first steps are 1 / sqrt(1 - rho) learning rates long: 3 at 0.9, 10 at 0.99.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -52,20 +53,9 @@ def _initial(drawn: Callable[[int, int], np.ndarray], first: str, second: str) -
     return f"{distribution}, another variance"
 
 
-def _dense_weights(dense: Ask) -> str:
-    return _initial(lambda inputs, outputs: dense(inputs, outputs, seed=SEED)[0], "inputs", "outputs")
-
-
 def _dense_bias(dense: Ask) -> str:
-    def bias(inputs: int, outputs: int) -> np.ndarray:
-        """Of many outputs, for the distribution's sake."""
-        return dense(inputs, 40 * outputs, seed=SEED)[1]
-
-    return _initial(bias, "inputs", "outputs")
-
-
-def _embedding(embedding: Ask) -> str:
-    return _initial(lambda vocabulary, size: embedding(vocabulary, size, seed=SEED), "vocabulary", "size")
+    """Of many outputs, for the distribution's sake."""
+    return _initial(lambda inputs, outputs: dense(inputs, 40 * outputs, seed=SEED)[1], "inputs", "outputs")
 
 
 def _cut(truncated_normal: Ask) -> str:
@@ -87,19 +77,11 @@ def _uniform_bits(uniform: Ask) -> str:
     return " ".join(f"{int(value):08x}" for value in bits)
 
 
-def _normal_numbers(normal: Ask) -> str:
-    return " ".join(f"{float(value):.4f}" for value in normal(4, seed=SEED))
-
-
 def _equal(pair: tuple[np.ndarray, np.ndarray]) -> str:
     """To five digits: the last one may be another where a processor's wider vectors come in."""
     if np.isnan(pair).any():
         return "no numbers"
     return "the same numbers" if np.allclose(*pair, rtol=1e-5, atol=0.0) else "other numbers"
-
-
-def _longer(normal: Ask) -> str:
-    return _equal((normal(8, seed=SEED), normal(1000, seed=SEED)[:8]))
 
 
 def _resolution(uniform: Ask) -> float:
@@ -126,22 +108,15 @@ def _dropout_scale(dropout: Ask) -> str:
 
 def _dropout_of_all(dropout: Ask) -> str:
     output = np.asarray(dropout(_ones(), 1.0, True, seed=SEED))
-    return (
-        "NaN"
-        if np.isnan(output).any()
-        else "zeros"
-        if not output.any()
-        else "infinite"
-        if np.isinf(output).any()
-        else "numbers"
-    )
+    words = {"NaN": np.isnan(output).any(), "zeros": not output.any(), "infinite": np.isinf(output).any()}
+    return next((word for word, holds in words.items() if holds), "numbers")
 
 
 PROBES = (
     Probe(
         name="dense weights",
         operation="dense",
-        measure=_dense_weights,
+        measure=lambda dense: _initial(lambda inputs, outputs: dense(inputs, outputs, seed=SEED)[0], "inputs", "outputs"),
         question="What does a dense layer begin with, unless told?",
         meaning="A variance of 1/3 by the inputs halves the signal per layer; a constant one depends on the width.",
         setting="`kernel_initializer`, `kernel_init`, `weight_attr`, `weight_initializer` or `torch.nn.init`.",
@@ -158,7 +133,7 @@ PROBES = (
     Probe(
         name="embedding weights",
         operation="embedding",
-        measure=_embedding,
+        measure=lambda embedding: _initial(partial(embedding, seed=SEED), "vocabulary", "size"),
         question="What does an embedding begin with, unless told?",
         meaning="Times sqrt(size), as in the Transformer, words drown the positions beside them or are drowned.",
         setting="`embeddings_initializer`, `embedding_init`, `weight_attr`, `weight_initializer` or `torch.nn.init`.",
@@ -202,7 +177,7 @@ PROBES = (
     Probe(
         name="a seed's normal numbers",
         operation="normal",
-        measure=_normal_numbers,
+        measure=lambda normal: " ".join(f"{float(value):.4f}" for value in normal(4, seed=SEED)),
         question="Which normal numbers does the seed 20170612 begin with, to four digits?",
         meaning="Where they change between versions, every seeded run of old cannot be had again.",
         setting="`jax_threefry_partitionable=False` for those of JAX before 0.5.",
@@ -211,7 +186,7 @@ PROBES = (
     Probe(
         name="a longer draw's beginning",
         operation="normal",
-        measure=_longer,
+        measure=lambda normal: _equal((normal(8, seed=SEED), normal(1000, seed=SEED)[:8])),
         question="Does a longer draw of normal numbers begin with those of a shorter one of the same seed?",
         meaning="If not, another batch size gives the first sentences other noise.",
         setting="Draw the longest once, and take its beginning.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,16 @@ def worded(value: float, digits: int) -> Value:
     if math.isnan(value):
         return "NaN"
     return "infinite" if math.isinf(value) else rounded(value, digits) + 0.0
+
+
+def sort_of(value: float, otherwise: str) -> str:
+    """Return "NaN", "zero" or "infinite", and for any other number what is given."""
+    return "NaN" if math.isnan(value) else "zero" if value == 0.0 else "infinite" if math.isinf(value) else otherwise
+
+
+def named(value: float, names: Mapping[str, float], otherwise: str = "neither", within: float = 1e-4) -> str:
+    """Return the first name whose number is no farther from the value than this."""
+    return next((name for name, one in names.items() if abs(value - one) < within), otherwise)
 
 
 def mean(values: Any) -> float:

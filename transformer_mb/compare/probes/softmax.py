@@ -15,18 +15,10 @@ def _axis(softmax: Ask) -> str:
     return next((axis for axis, count in axes.items() if abs(first - 1 / count) < 1e-6), "another axis")
 
 
-def _smallest(softmax: Ask) -> float:
-    return rounded(float(softmax(np.array([[0.0, -200.0]], "float32"))[0, 1]), 2)
-
-
 def _subnormal(softmax: Ask) -> str:
     weight = float(softmax(np.array([[0.0, -100.0]], "float32"))[0, 1])
     words = {0.0: "zero", 4e-44: "kept", 2e-28: "larger", 1e-3: "a thousandth"}
     return words.get(rounded(weight, 1), "another number")
-
-
-def _minus_infinity(softmax: Ask) -> str:
-    return spread(softmax(np.full((1, 4), -np.inf, "float32"))[0])
 
 
 def _nan(softmax: Ask) -> str:
@@ -37,10 +29,6 @@ def _nan(softmax: Ask) -> str:
         return "infinity"
     found = float(np.isnan(weights).mean())
     return "NaN everywhere" if found == 1 else "NaN in some places" if found else "no NaN"
-
-
-def _masked(masked_softmax: Ask) -> str:
-    return spread(masked_softmax(np.ones((1, 2, 4), "float32"), np.array([[0, 2]]))[0, 0])
 
 
 def _row_in_a_batch(linear: Ask) -> str:
@@ -61,7 +49,7 @@ PROBES = (
     Probe(
         name="smallest weight of softmax",
         operation="softmax",
-        measure=_smallest,
+        measure=lambda softmax: rounded(float(softmax(np.array([[0.0, -200.0]], "float32"))[0, 1]), 2),
         kind="close",
         question="What does softmax make of a float32 score that lies 200 below the largest?",
         meaning="Where it is not zero, masked keys keep a trace: gradients, NaN and infinities leak through it.",
@@ -81,7 +69,7 @@ PROBES = (
     Probe(
         name="softmax of -inf alone",
         operation="softmax",
-        measure=_minus_infinity,
+        measure=lambda softmax: spread(softmax(np.full((1, 4), -np.inf, "float32"))[0]),
         question="What does softmax give a row of which every score is -inf?",
         meaning="A mask of -inf makes NaN of a row without any key.",
         setting="The lowest finite number in place of -inf.",
@@ -98,7 +86,7 @@ PROBES = (
     Probe(
         name="masked softmax without any key",
         operation="masked_softmax",
-        measure=_masked,
+        measure=lambda masked_softmax: spread(masked_softmax(np.ones((1, 2, 4), "float32"), np.array([[0, 2]]))[0, 0]),
         question="What does the framework's own masked softmax give a row that is masked as a whole?",
         meaning="It may answer otherwise than attention of the same framework.",
         setting="Set such rows to zero.",

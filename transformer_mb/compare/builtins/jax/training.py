@@ -20,9 +20,12 @@ from .arrays import called
 
 
 def stepped(optimizer: Callable[..., optax.GradientTransformation]) -> Callable[..., np.ndarray]:
-    """Return the function to the weights after each step, [steps, weights], of an optimizer that is told settings."""
+    """Return the weights after each step, [steps, weights], of an optimizer given settings, and rates by step."""
 
-    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any) -> np.ndarray:
+    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any, rates: Sequence[float] = ()) -> np.ndarray:
+        if rates:  # optax' way to another learning rate is a schedule
+            each = jnp.asarray(rates)
+            settings = (lambda step: each[step], *settings[1:])
         chosen, weights = optimizer(*settings), jnp.asarray(W)
         state = chosen.init(weights)
         after = []
@@ -33,12 +36,6 @@ def stepped(optimizer: Callable[..., optax.GradientTransformation]) -> Callable[
         return np.stack(after)
 
     return run
-
-
-def scheduled_sgd(rates: Sequence[float], momentum: float) -> optax.GradientTransformation:
-    """With a schedule, optax's way to another learning rate."""
-    each = jnp.asarray(rates)
-    return optax.sgd(lambda step: each[step], momentum=momentum)
 
 
 def clip_by_global_norm(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndarray]:
@@ -87,7 +84,7 @@ TABLES: dict[str, Table] = {
         "adamw": stepped(optax.adamw),
         "rmsprop": stepped(optax.rmsprop),
         "adagrad": stepped(optax.adagrad),
-        "sgd_with_momentum": stepped(scheduled_sgd),
+        "sgd_with_momentum": stepped(optax.sgd),
         "clip_by_norm": clip_by_global_norm,
         "clip_by_global_norm": clip_by_global_norm,
     },

@@ -12,23 +12,20 @@ from mxnet import autograd, gluon
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from ..calls import Table
+from ..calls import Table, seeding
 from .arrays import called
 from .layers import begun
 
+seeded = seeding(mx.random.seed)
+
 
 def stepped(optimizer: str, *names: str) -> Callable[..., numpy.ndarray]:
-    """Return the function to the weights after each step, [steps, weights], of an optimizer that is told settings by name.
+    """Return the weights after each step, [steps, weights], of an optimizer given settings by name, and rates by step."""
 
-    Several learning rates are one for each step.
-    """
-
-    def run(W: numpy.ndarray, gradients: Sequence[numpy.ndarray], *settings: Any) -> numpy.ndarray:
-        told = dict(zip(names, settings, strict=True))
-        rates = told.pop("learning_rate") if isinstance(told.get("learning_rate"), list) else []
+    def run(W: numpy.ndarray, gradients: Sequence[numpy.ndarray], *settings: Any, rates: Sequence[float] = ()) -> numpy.ndarray:
         weights = begun(gluon.Parameter("weights", shape=W.shape))
         weights.set_data(mnp.array(W))
-        trainer = gluon.Trainer([weights], optimizer, told)
+        trainer = gluon.Trainer([weights], optimizer, dict(zip(names, settings, strict=True)))
         after = []
         for i, gradient in enumerate(gradients):
             if rates:
@@ -48,16 +45,6 @@ def clip_global_norm(gradients: Sequence[numpy.ndarray], norm: float) -> list[nu
     arrays = [mnp.array(gradient).as_nd_ndarray() for gradient in gradients]
     gluon.utils.clip_global_norm(arrays, norm)
     return [array.asnumpy() for array in arrays]
-
-
-def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that is told a seed besides."""
-
-    def draw(*arguments: Any, seed: int) -> Any:
-        mx.random.seed(seed)
-        return function(*arguments)
-
-    return draw
 
 
 def dense(inputs: int, outputs: int) -> tuple[Any, Any]:

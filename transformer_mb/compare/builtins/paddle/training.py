@@ -10,8 +10,10 @@ import numpy as np
 import paddle
 from paddle import Tensor, nn, optimizer
 
-from ..calls import Table
+from ..calls import Table, seeding
 from .arrays import called
+
+seeded = seeding(paddle.seed)
 
 
 def _parameter(shape: Sequence[int], initialize: Any) -> Tensor:
@@ -23,16 +25,11 @@ def _holding(W: np.ndarray) -> Tensor:
 
 
 def stepped(made: Callable[..., Any], *names: str) -> Callable[..., np.ndarray]:
-    """Return the function to the weights after each step, [steps, weights], of an optimizer that is told settings by name.
+    """Return the weights after each step, [steps, weights], of an optimizer given settings by name, and rates by step."""
 
-    Several learning rates are one for each step.
-    """
-
-    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any) -> np.ndarray:
-        told = dict(zip(names, settings, strict=True))
-        rates = told["learning_rate"] if isinstance(told.get("learning_rate"), list) else []
+    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any, rates: Sequence[float] = ()) -> np.ndarray:
         weights = _holding(W)
-        chosen = made(**told | ({"learning_rate": 1.0} if rates else {}), parameters=[weights])
+        chosen = made(**dict(zip(names, settings, strict=True)), parameters=[weights])
         after = []
         for i, gradient in enumerate(gradients):
             if rates:
@@ -54,16 +51,6 @@ def clipped(clip: Callable[[float], Any]) -> Callable[..., list[np.ndarray]]:
         return [gradient.numpy() for _, gradient in clip(norm)(pairs)]
 
     return left
-
-
-def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that is told a seed besides."""
-
-    def draw(*arguments: Any, seed: int) -> Any:
-        paddle.seed(seed)
-        return function(*arguments)
-
-    return draw
 
 
 def dense(inputs: int, outputs: int) -> tuple[Tensor, Tensor]:

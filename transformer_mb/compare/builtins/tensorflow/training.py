@@ -10,21 +10,18 @@ import numpy as np
 import tensorflow as tf
 from keras import layers, optimizers
 
-from ..calls import Table
+from ..calls import Table, seeding
 from .arrays import called
+
+seeded = seeding(keras.utils.set_random_seed)
 
 
 def stepped(optimizer: Callable[..., Any], *names: str) -> Callable[..., np.ndarray]:
-    """Return the function to the weights after each step, [steps, weights], of an optimizer that is told settings by name.
+    """Return the weights after each step, [steps, weights], of an optimizer given settings by name, and rates by step."""
 
-    Several learning rates are one for each step.
-    """
-
-    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any) -> np.ndarray:
-        told = dict(zip(names, settings, strict=True))
-        rates = told["learning_rate"] if isinstance(told.get("learning_rate"), list) else []
+    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any, rates: Sequence[float] = ()) -> np.ndarray:
         weights = keras.Variable(W)
-        chosen = optimizer(**told | ({"learning_rate": 1.0} if rates else {}))
+        chosen = optimizer(**dict(zip(names, settings, strict=True)))
         after = []
         for i, gradient in enumerate(gradients):
             if rates:
@@ -46,16 +43,6 @@ def clipped(name: str) -> Callable[..., list[np.ndarray]]:
         return [-keras.ops.convert_to_numpy(weight) for weight in weights]
 
     return clip
-
-
-def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that is told a seed besides."""
-
-    def draw(*arguments: Any, seed: int) -> Any:
-        keras.utils.set_random_seed(seed)
-        return function(*arguments)
-
-    return draw
 
 
 def dense(inputs: int, outputs: int) -> tuple[Any, Any]:

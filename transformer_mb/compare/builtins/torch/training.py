@@ -9,21 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn, optim
 
-from ..calls import Table
+from ..calls import Table, seeding
 from .arrays import called, here, to_numpy
+
+seeded = seeding(torch.manual_seed)
 
 
 def stepped(optimizer: Callable[..., Any], *names: str) -> Callable[..., np.ndarray]:
-    """Return the function to the weights after each step, [steps, weights], of an optimizer that is told settings by name.
+    """Return the weights after each step, [steps, weights], of an optimizer given settings by name, and rates by step."""
 
-    Several learning rates are one for each step.
-    """
-
-    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any) -> np.ndarray:
-        told = dict(zip(names, settings, strict=True))
-        rates = told["lr"] if isinstance(told.get("lr"), list) else []
+    def run(W: np.ndarray, gradients: Sequence[np.ndarray], *settings: Any, rates: Sequence[float] = ()) -> np.ndarray:
         weights = nn.Parameter(torch.tensor(W, device=here()))
-        chosen = optimizer([weights], **told | ({"lr": 1.0} if rates else {}))
+        chosen = optimizer([weights], **dict(zip(names, settings, strict=True)))
         after = []
         for i, gradient in enumerate(gradients):
             if rates:
@@ -44,16 +41,6 @@ def clip_grad_norm(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndar
         weight.grad = gradient
     nn.utils.clip_grad_norm_(weights, norm)  # in place
     return [to_numpy(gradient) for gradient in clipped]
-
-
-def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that is told a seed besides."""
-
-    def draw(*arguments: Any, seed: int) -> Any:
-        torch.manual_seed(seed)
-        return function(*arguments)
-
-    return draw
 
 
 def dense(inputs: int, outputs: int) -> tuple[Tensor, Tensor]:
