@@ -13,7 +13,7 @@ ROOMS = {
     "transformer_mb": (3_551, 36),
     "transformer_mb/checkpoint": (777, 6),
     "transformer_mb/cli": (3_321, 40),
-    "transformer_mb/compare": (8_580, 97),
+    "transformer_mb/compare": (8_385, 97),
     "transformer_mb/data": (3_064, 24),
     "transformer_mb/decoding": (802, 11),
     "transformer_mb/distributed": (657, 6),
