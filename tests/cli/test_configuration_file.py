@@ -18,6 +18,7 @@ from transformer_mb.training.tables import documented_tables
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train.toml"
 SIZES = ("--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1, "--num-heads", 2, "--batch-size", 8)
+OF_VOCABULARIES = ("source_vocab_size", "target_vocab_size", "pad_id", "bos_id", "eos_id")
 PAGE = Path(__file__).parents[2] / "docs" / "TRAINING.md"
 
 
@@ -131,9 +132,7 @@ def test_the_printed_configuration_gives_the_same_run(cli, data, tmp_path):
     assert cli("train", path, "--print-config").out == printed.out
     all_set = tomllib.loads(re.sub(r"(?m)^# (\w+) = \(not set\)$", r"\1 = 0", printed.out))
     written = {name: set(table) for name, table in all_set.items() if isinstance(table, dict)}
-    assert written["model"] == {item.name for item in dataclasses.fields(TransformerConfig)} - {
-        *training_options.OF_VOCABULARIES
-    }
+    assert written["model"] == {item.name for item in dataclasses.fields(TransformerConfig)} - {*OF_VOCABULARIES}
     assert written["training"] == {item.name for item in dataclasses.fields(TrainingRecipe)}
     assert written["data"] == set(training_options.DATA)
 
@@ -150,10 +149,17 @@ def test_num_heads_beside_a_sides_own_is_refused(fails, data, tmp_path):
 
 
 def test_the_words_of_options_are_those_of_the_dataclasses():
-    declared = {item.name: item.default for item in dataclasses.fields(TrainingRecipe)}
-    assert {name: default for name, (default, _) in training_options.TRAINING.items()} == declared
-    fields = {item.name for item in dataclasses.fields(TransformerConfig)}
-    assert set(training_options.MODEL) == fields - {*training_options.OF_VOCABULARIES}
+    recipe, model = ({item.name: item for item in dataclasses.fields(kind)} for kind in (TrainingRecipe, TransformerConfig))
+    assert [(name, row.default) for name, row in training_options.TRAINING.items()] == [
+        (name, item.default) for name, item in recipe.items()
+    ]
+    assert list(training_options.MODEL) == [name for name in model if name not in OF_VOCABULARIES]
+    kinds = {name: str(kind).removeprefix("<class '").removesuffix("'>") for name, kind in training_options.KINDS.items()}
+    assert {name: kinds[name] for name in (*training_options.MODEL, *recipe)} == {
+        name: item.type for name, item in (model | recipe).items() if name in kinds
+    }
+    for name, row in training_options.SIDES.items():
+        assert {model[f"{side}_{name}"].default for side in ("encoder", "decoder")} == {row.default}
     assert documented_tables() in PAGE.read_text(), "put the output of `python -m transformer_mb.training.tables` there"
 
 

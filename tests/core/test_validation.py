@@ -193,5 +193,5 @@ def test_a_tokenization_is_one_of_sacrebleus_and_stays(tmp_path):
     train(tmp_path / "model", epochs=1, validation_lines=2, validation_tokenize="intl")
     with pytest.raises(ConfigError, match="validation_tokenize was 'intl' and is 'zh'"):
         train(tmp_path / "model", epochs=2, resume=True, validation_lines=2, validation_tokenize="zh")
-    words = TRAINING["validation_tokenize"][1]
+    words = TRAINING["validation_tokenize"].words
     assert words.endswith(f"{', '.join(list(TOKENIZATIONS)[:-1])} or {list(TOKENIZATIONS)[-1]}")

@@ -13,9 +13,9 @@ from ..checkpoint.ties import check_unaltered
 from ..config import TransformerConfig
 from ..counted import counted
 from ..errors import CheckpointError, ConfigError, DataError
-from ..training_options import RUN, RUN_DEFAULTS
+from ..training_options import RUN, RUN_DEFAULTS, TRAINING
 from .recipe import TrainingRecipe, check_unchanged
-from .settings import RECIPE_FIELDS, WHOLE_NUMBERS, Settings
+from .settings import WHOLE_NUMBERS, Settings
 from .state import TrainingState
 from .vocabularies import Vocabularies
 
@@ -91,7 +91,7 @@ def begun_otherwise(checkpoint: Checkpoint, recipe: TrainingRecipe, run: Mapping
     names = [name for name in RUN if name in begun or (begun and name in run and name not in WHERE)]
     values = [(name, begun.get(name, RUN_DEFAULTS.get(name)), run.get(name, RUN_DEFAULTS.get(name))) for name in names]
     before = recipe_of(checkpoint)
-    values += [(name, getattr(before, name), getattr(recipe, name)) for name in RECIPE_FIELDS if name not in GROW]
+    values += [(name, getattr(before, name), getattr(recipe, name)) for name in TRAINING if name not in GROW]
     absent = {"device": "the default device"}
     return [f"{name} {was}" if was is not None else absent.get(name, f"no {name}") for name, was, now in values if was != now]
 

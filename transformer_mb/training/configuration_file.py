@@ -23,7 +23,7 @@ def configuration_text(settings: Settings) -> str:
     lines = [
         *_table(RUN, run),
         *("[model]", *_table(MODEL, model)),
-        *("[training]", *_table({name: words for name, (_, words) in TRAINING.items()}, recipe.to_dict())),
+        *("[training]", *_table({name: row.words for name, row in TRAINING.items()}, recipe.to_dict())),
         *("[data]", *_table(DATA, settings.data)),
         *("[decoding]", *_table(DECODING, asdict(settings.decoding_options()))),
     ]

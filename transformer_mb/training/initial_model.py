@@ -9,9 +9,10 @@ from typing import Any, Literal
 from ..checkpoint import Checkpoint, read_checkpoint
 from ..config import TransformerConfig
 from ..errors import CheckpointError, ConfigError
+from ..training_options import TRAINING
 from .begun import damaged_in, listed, recipe_of
 from .recipe import TrainingRecipe
-from .settings import RECIPE_FIELDS, Settings
+from .settings import Settings
 from .vocabularies import Vocabularies
 
 # Fields that no weight depends on: they may be others than those that the model was trained with.
@@ -75,7 +76,7 @@ def initial_notes(initial: Checkpoint, recipe: TrainingRecipe, described: Mappin
     if trainer is None:
         return
     before = recipe_of(initial)
-    changed = {name: getattr(before, name) for name in RECIPE_FIELDS if getattr(before, name) != getattr(recipe, name)}
+    changed = {name: getattr(before, name) for name in TRAINING if getattr(before, name) != getattr(recipe, name)}
     if changed:
         words = [f"{name} {was}" if was is not None else f"no {name}" for name, was in changed.items()]
         yield f"{folder} was trained with {listed(words)}"

@@ -14,22 +14,10 @@ from ..fields import check_names
 from ..inference.evaluation import TOKENIZATIONS
 from ..initialization import check_scheme
 from ..trainer import TrainerOptions
+from ..training_options import EITHER, FIXED, TRAINING
 from .ranking import METRICS
 from .schedules import SCHEDULES, WITH_END
 
-# What may not change when training is resumed: the data, its order, and what the saved state means.
-FIXED = (
-    *("optimizer", "batch_size", "batch_tokens", "num_steps", "num_examples", "min_freq", "pipeline", "normalization", "seed"),
-    *("initialization", "accumulate", "keep", "keep_best", "validation_metric", "validation_lines"),
-    "validation_tokenize",
-)
-AT_LEAST_ONE = (
-    *("epochs", "max_steps", "batch_size", "batch_tokens", "accumulate", "num_steps", "num_examples", "min_freq"),
-    *("early_stopping", "validate_every_steps", "validation_lines", "keep_best", "schedule_steps", "plateau_patience"),
-)
-LEAST = {**dict.fromkeys(AT_LEAST_ONE, 1), "warmup_steps": 0}
-# Of two options each one says it in the place of the other.
-EITHER = {("batch_size", "batch_tokens"): "how large a batch is", ("epochs", "max_steps"): "when training ends"}
 KEEP = ("best", "last")
 # Options that do not change what an optimizer does.
 UNKNOWN_TO = {"adam": ("momentum",), "adamw": ("momentum",), "sgd": ("betas", "eps")}
@@ -96,10 +84,10 @@ class TrainingRecipe(TrainerOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in LEAST.items():
+        for name, row in TRAINING.items():
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"{name} must be at least {least}, got {value}.")
+            if row.least is not None and value is not None and value < row.least:
+                raise ConfigError(f"{name} must be at least {row.least}, got {value}.")
         for (one, other), what in EITHER.items():
             first, second = getattr(self, one), getattr(self, other)
             if (first is None) == (second is None):

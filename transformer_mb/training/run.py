@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from ..backend import Backend
 from ..data import Pairs, Vocabulary
@@ -18,6 +18,7 @@ from ..errors import ConfigError, DataError
 from ..fields import check_names
 from ..inference.translation import Translator
 from ..registry import chosen_backend
+from ..training_options import TRAINING, TrainingOptions
 from .announced import notes, opening
 from .corpus import CorpusCounts
 from .destination import trained_alone
@@ -31,7 +32,7 @@ from .printed_progress import training_progress
 from .progress import Progress, Together, check_called
 from .records import EpochRecord, ValidationRecord
 from .schedule_notes import schedule_notes
-from .settings import MODEL_OPTIONS, RECIPE_FIELDS, Settings
+from .settings import MODEL_OPTIONS, Settings
 from .state import TrainingState
 
 Source = str | PathLike[str] | Iterable[tuple[str, str]]
@@ -103,7 +104,7 @@ def train(
     signals: Iterable[int] = CTRL_C,
     place: Place | None = None,
     shard: bool = False,
-    **options: Any,
+    **options: Unpack[TrainingOptions],
 ) -> Trained:
     """Train a model on sentence pairs, and save it.
 
@@ -141,7 +142,7 @@ def train(
         NotFiniteError: a loss or a weight is NaN or infinite; the last checkpoint stays. TrainingInterrupted: Ctrl-C,
             or another of the ``signals``. DistributedError: another process did not come, or has ended.
     """
-    check_names("option(s) of train", options, (*MODEL_OPTIONS, *RECIPE_FIELDS))
+    check_names("option(s) of train", options, (*MODEL_OPTIONS, *TRAINING))
     if fields is not None and (isinstance(fields, str) or not isinstance(fields, Iterable)):
         raise ConfigError(f"fields must be two names of JSON lines, source first, got {fields!r:.80}.")
     named = None if isinstance(backend, Backend) else backend
@@ -164,7 +165,7 @@ def train(
     run = {**where, "save_every": save_every, "save_every_steps": save_every_steps, **logs}
     settings = Settings(
         model={name: value for name, value in options.items() if name in MODEL_OPTIONS},
-        training={name: value for name, value in options.items() if name in RECIPE_FIELDS},
+        training={name: value for name, value in options.items() if name in TRAINING},
         data={name: fspath(value) for name, value in paths.items() if isinstance(value, str | PathLike)}
         | {name: _listed(value) for name, value in {"fields": fields, "columns": columns}.items() if value is not None},
         run={name: value for name, value in run.items() if value is not None},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -16,21 +15,19 @@ from ..fields import check_names
 from ..files.pipes import open_to_read
 from ..files.regular import LARGEST
 from ..presets import ARCHITECTURES, PRESETS, RECIPES, check_name
-from ..training_options import DATA, DECODING, NONE_AS_ZERO, OF_VOCABULARIES, RUN
+from ..training_options import DATA, DECODING, EITHER, MODEL, NONE_AS_ZERO, RUN, TRAINING
 from .decoding_options import DecodingOptions
-from .recipe import EITHER, TrainingRecipe
+from .recipe import TrainingRecipe
 
 TABLES = ("model", "training", "data", "decoding")
 WHOLE_NUMBERS = ("save_every", "save_every_steps", "processes")
-CONFIG_FIELDS = tuple(item.name for item in dataclasses.fields(TransformerConfig))
-RECIPE_FIELDS = tuple(item.name for item in dataclasses.fields(TrainingRecipe))
-MODEL_OPTIONS = (*BOTH_SIDES, *(name for name in CONFIG_FIELDS if name not in OF_VOCABULARIES))
+MODEL_OPTIONS = (*BOTH_SIDES, *MODEL)
 TOP = "the top level, above the tables"
 
 
 def places(here: str) -> dict[str, str]:
     """Where each option belongs in a file, but for those of ``here``."""
-    tables = {"[model]": MODEL_OPTIONS, "[data]": DATA, TOP: RUN, "[training]": RECIPE_FIELDS, "[decoding]": DECODING}
+    tables = {"[model]": MODEL_OPTIONS, "[data]": DATA, TOP: RUN, "[training]": TRAINING, "[decoding]": DECODING}
     return {name: place for place, names in tables.items() if place != here for name in names}
 
 
@@ -65,7 +62,7 @@ class Settings:
     def recipe(self) -> TrainingRecipe:
         """The preset's recipe with what was changed."""
         published = RECIPES[self.preset] if self.preset else {}
-        check_names("field(s) of [training]", self.training, RECIPE_FIELDS, places("[training]"))
+        check_names("field(s) of [training]", self.training, TRAINING, places("[training]"))
         changed = {name: None if value == 0 and name in NONE_AS_ZERO else value for name, value in self.training.items()}
         for one, other in EITHER:
             if changed.get(other) is not None:

@@ -9,13 +9,12 @@ from typing import Any
 from ..config import TransformerConfig
 from ..training_options import DECODING, MODEL, NONE_AS_ZERO, TRAINING
 from .decoding_options import DecodingOptions
-from .recipe import TrainingRecipe
 
 
 def documented_tables() -> str:
     """The tables with their headings, as Markdown."""
     model = {name: (default_of(TransformerConfig, name), words) for name, words in MODEL.items()}
-    training = {name: (default_of(TrainingRecipe, name), words) for name, (_, words) in TRAINING.items()}
+    training = {name: (row.default, row.words) for name, row in TRAINING.items()}
     decoding = {name: (default_of(DecodingOptions, name), words) for name, words in DECODING.items()}
     tables = {
         "model (`[model]` of a file)": model,
