@@ -10,9 +10,9 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (3_551, 36),
+    "transformer_mb": (3_609, 36),
     "transformer_mb/checkpoint": (777, 6),
-    "transformer_mb/cli": (3_321, 40),
+    "transformer_mb/cli": (3_317, 40),
     "transformer_mb/compare": (8_385, 97),
     "transformer_mb/data": (3_064, 24),
     "transformer_mb/decoding": (802, 11),
@@ -25,7 +25,7 @@ ROOMS = {
     "transformer_mb/parity": (8_924, 87),
     "transformer_mb/porting": (9_316, 102),
     "transformer_mb/columns": (748, 11),
-    "transformer_mb/training": (3_650, 34),
+    "transformer_mb/training": (3_636, 34),
     "backends": (1, 1),
     "backends/jax": (2_652, 25),
     "backends/mxnet": (2_220, 23),
@@ -34,7 +34,7 @@ ROOMS = {
     "backends/tensorflow": (2_482, 21),
     "backends/torch": (2_482, 32),
     "tests": (508, 6),
-    "tests/cli": (2_823, 23),
+    "tests/cli": (2_829, 23),
     "tests/compare": (2_058, 20),
     "tests/conformance": (3_631, 34),
     "tests/core": (7_571, 62),
