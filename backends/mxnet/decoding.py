@@ -12,10 +12,9 @@ import numpy as np
 from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 
-from transformer_mb.decoding.greedy import greedy_loop
 from transformer_mb.decoding.inputs import DecodingInputs
-from transformer_mb.decoding.ranking import best_tokens
 from transformer_mb.decoding.sampling import Truncation
+from transformer_mb.decoding.session import EagerSession
 
 from .cache import BlockCache
 from .model import EncoderDecoder
@@ -41,24 +40,13 @@ def _suppression(token_ids: tuple[int, ...], vocab_size: int, dtype: str, contex
 
 
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        with autograd.pause(train_mode=False):
-            return decoder._logits(tokens).argmax(axis=-1).asnumpy()
-
-    return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id, inputs.forced)
+    return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(axis=-1))
 
 
 def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
     numbers = iter(uniforms(inputs.seeds, model.config.max_len, inputs.tokens.ctx).T)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        with autograd.pause(train_mode=False):
-            return drawn(decoder._logits(tokens), next(numbers), truncation).asnumpy()
-
-    return greedy_loop(step, inputs.tokens.asnumpy(), max_steps, model.config.eos_id, inputs.forced)
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    return decoder.generated(inputs, max_steps, lambda logits: drawn(logits, next(numbers), truncation))
 
 
 # Of an encoder or decoder, as long as its settings are these: what ``shim.compiled`` makes of its calls, by the shapes and
@@ -127,30 +115,32 @@ def _encoded(model: EncoderDecoder, source: mnp.ndarray, valid_lens: mnp.ndarray
     return model.encoder(source, valid_lens) if call is None else call(arrays)
 
 
-class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.session``."""
+class BeamDecoder(EagerSession):
+    _computing = staticmethod(partial(autograd.pause, train_mode=False))
+    _suppress = staticmethod(suppress)
 
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        self.model, self.attend = model, attend
-        self.parameters = [parameter.value for parameter in named_parameters(model.decoder).values()]
+    def _look(self, inputs: DecodingInputs, beam: int) -> None:
+        self.parameters = [parameter.value for parameter in named_parameters(self.model.decoder).values()]
         # Asked once for all steps, since it takes as long as some operations.
-        self.calls = None if attend else _calls(model.decoder, *_kind(self.parameters), model.config.suppress_ids)
+        self.calls = None if self.attend else _calls(self.model.decoder, *_kind(self.parameters), self.suppressed)
         self.context = inputs.tokens.ctx
-        with autograd.pause(train_mode=False):
-            enc_outputs = valid_lens = None
-            if model.encoder is not None:
-                suit(self.context, inputs.source.size, model.config.num_hiddens)
-                enc_outputs = mnp.repeat(_encoded(model, inputs.source, inputs.valid_lens), beam, axis=0)
-                valid_lens = mnp.repeat(inputs.valid_lens, beam)
-            max_steps += inputs.prompt_steps
-            self.state = model.decoder.init_state(enc_outputs, valid_lens, max_steps, inputs.left_padding)
-            if inputs.prompt is not None:
-                _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
-                self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
+
+    def _native(self, array: np.ndarray) -> mnp.ndarray:
+        return to_device(np.array(array), self.context)
+
+    def _array(self, tensor: mnp.ndarray) -> np.ndarray:
+        return tensor.asnumpy()
+
+    def _repeated(self, tensor: mnp.ndarray, beam: int) -> mnp.ndarray:
+        return mnp.repeat(tensor, beam, axis=0)
+
+    def _encoded(self, inputs: DecodingInputs) -> mnp.ndarray:
+        suit(self.context, inputs.source.size, self.model.config.num_hiddens)
+        return _encoded(self.model, inputs.source, inputs.valid_lens)
 
     def _logits(self, tokens: np.ndarray) -> mnp.ndarray:
         suit(self.context, len(tokens), self.model.config.num_hiddens)
-        column = to_device(np.array(tokens)[:, None], self.context)
+        column = self._native(tokens[:, None])
         state, arrays = self.state, [column, *_arrays(self.state), *self.parameters]
 
         def step() -> list[mnp.ndarray]:
@@ -170,37 +160,20 @@ class BeamDecoder:
         return logits
 
     def _allowed(self, logits: mnp.ndarray) -> mnp.ndarray:
-        return suppress(npx.reshape(logits, (-2, -1)), self.model.config.suppress_ids)  # [B, 1, V] -> [B, V]
+        return suppress(npx.reshape(logits, (-2, -1)), self.suppressed)  # [B, 1, V] -> [B, V]
 
-    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        with autograd.pause(train_mode=False):
-            logits = self._logits(tokens)
-            return best_tokens(logits.shape[-1], count, partial(_top, logits), partial(_lowest, logits))
+    def _log_softmax(self, logits: mnp.ndarray) -> mnp.ndarray:
+        logits = logits - logits.max(axis=-1, keepdims=True)
+        return logits - mnp.log(mnp.exp(logits).sum(axis=-1, keepdims=True))
 
-    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        with autograd.pause(train_mode=False):
-            logits = self._logits(tokens)
-            logits = logits - logits.max(axis=-1, keepdims=True)
-            return (logits - mnp.log(mnp.exp(logits).sum(axis=-1, keepdims=True))).asnumpy()
+    def _top(self, logits: mnp.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        best, ids = npx.topk(logits, k=k, ret_typ="both", dtype="int32")
+        # MXNet has no take_along_axis to read them from its own log_softmax, which is also 1e-6 off.
+        total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=-1, keepdims=True))
+        return best.asnumpy(), ids.asnumpy().astype(np.int64), (best - best[:, :1] - total).asnumpy()
 
-    def reorder(self, rows: np.ndarray) -> None:
-        index = to_device(np.array(rows), self.context)
-        # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
-
-    def attention(self) -> np.ndarray:
-        return self.model.decoder.attention_weights[1][-1][:, :, 0].asnumpy().astype(np.float64).mean(axis=1)
-
-
-def _top(logits: mnp.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    best, ids = npx.topk(logits, k=k, ret_typ="both", dtype="int32")
-    # MXNet has no take_along_axis to read them from its own log_softmax, which is also 1e-6 off.
-    total = mnp.log(mnp.exp(logits - best[:, :1]).sum(axis=-1, keepdims=True))
-    return best.asnumpy(), ids.asnumpy().astype(np.int64), (best - best[:, :1] - total).asnumpy()
-
-
-def _lowest(logits: mnp.ndarray, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
-    size = logits.shape[-1]
-    ids = to_device(np.arange(size, dtype=np.float32), logits.ctx)  # exact to 16.8 million
-    tied = logits.take(to_device(rows, logits.ctx), axis=0) == to_device(last[:, None], logits.ctx)
-    return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64)
+    def _lowest(self, logits: mnp.ndarray, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+        size = logits.shape[-1]
+        ids = self._native(np.arange(size, dtype=np.float32))  # exact to 16.8 million
+        tied = logits.take(self._native(rows), axis=0) == self._native(last[:, None])
+        return npx.topk(mnp.where(tied, -ids, mnp.full_like(ids, -size)), k=k, dtype="int32").asnumpy().astype(np.int64)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from transformer_mb.decoding.greedy import greedy_loop
 from transformer_mb.decoding.inputs import DecodingInputs
-from transformer_mb.decoding.ranking import best_tokens
 from transformer_mb.decoding.sampling import Truncation
+from transformer_mb.decoding.session import EagerSession
 
 from .decoding_steps import DecodingSteps
 from .encoding import encode
@@ -26,87 +25,57 @@ def suppress(logits: np.ndarray, token_ids: tuple[int, ...]) -> np.ndarray:
     return logits
 
 
-@no_gradients()
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        return decoder._logits(tokens).argmax(axis=-1)
-
-    return greedy_loop(step, inputs.tokens, max_steps, model.config.eos_id, inputs.forced)
+    return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(axis=-1))
 
 
-@no_gradients()
 def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
     numbers = iter(uniforms(inputs.seeds, model.config.max_len).T)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        return drawn(decoder._logits(tokens), next(numbers), truncation)
-
-    return greedy_loop(step, inputs.tokens, max_steps, model.config.eos_id, inputs.forced)
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    return decoder.generated(inputs, max_steps, lambda logits: drawn(logits, next(numbers), truncation))
 
 
-class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.session``."""
+class BeamDecoder(EagerSession):
+    _computing = staticmethod(no_gradients)
+    _suppress = staticmethod(suppress)
 
-    @no_gradients()
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        self.model, self.attend = model, attend
-        rows, max_steps = beam * len(inputs.tokens), max_steps + inputs.prompt_steps
-        enc_outputs, valid_lens = None, inputs.valid_lens
-        plain = not attend and is_plain(model.decoder) and (model.encoder is None or is_plain(model.encoder))
-        if model.encoder is not None and plain:
-            # No row reads further than the longest of them; of one row alone nothing is left to be masked.
-            enc_outputs = encode(model.encoder, inputs.source[:, : max(valid_lens.max(), 1)], valid_lens)
-        elif model.encoder is not None:
-            enc_outputs = model.encoder(inputs.source, valid_lens)
-        self.steps: DecodingSteps | None = None
-        self.state = model.decoder.init_state(None, None, max_steps, inputs.left_padding)
-        if inputs.prompt is not None:
-            _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
-            self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
-        if plain:
-            self.steps = DecodingSteps(model.decoder, enc_outputs, valid_lens, self.state[2], rows, max_steps)
-        elif enc_outputs is not None:
-            self.state[:2] = enc_outputs.repeat(beam, axis=0), valid_lens.repeat(beam)
+    def _look(self, inputs: DecodingInputs, beam: int) -> None:
+        sides = self.model.encoder, self.model.decoder
+        self.plain = not self.attend and all(side is None or is_plain(side) for side in sides)
 
-    def _logits(self, tokens: np.ndarray) -> np.ndarray:
-        if self.steps is not None:
-            logits = self.steps.logits(tokens)
-        else:
-            stepped, self.state = self.model.decoder(tokens[:, None], self.state, need_weights=self.attend)
-            logits = stepped[:, 0]
-        return suppress(logits, self.model.config.suppress_ids)
+    def _native(self, array: np.ndarray) -> np.ndarray:
+        return array
 
-    @no_gradients()
-    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        logits = self._logits(tokens)
+    def _array(self, tensor: np.ndarray) -> np.ndarray:
+        return tensor
 
-        def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            ids = _top(logits, k)
-            best = np.take_along_axis(logits, ids, axis=-1)
-            return best, ids, best - _log_sum(logits)
+    def _repeated(self, tensor: np.ndarray, beam: int) -> np.ndarray:
+        return tensor.repeat(beam, axis=0)
 
-        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
-            size = logits.shape[-1]
-            return _top(np.where(logits[rows] == last[:, None], -np.arange(size), -size), k)
+    def _encoded(self, inputs: DecodingInputs) -> np.ndarray:
+        if not self.plain:
+            return self.model.encoder(inputs.source, inputs.valid_lens)
+        # No row reads further than the longest of them; of one row alone nothing is left to be masked.
+        return encode(self.model.encoder, inputs.source[:, : max(inputs.valid_lens.max(), 1)], inputs.valid_lens)
 
-        return best_tokens(logits.shape[-1], count, top, lowest)
+    def _prepared(
+        self, enc_outputs: np.ndarray | None, inputs: DecodingInputs, rows: int, max_steps: int
+    ) -> DecodingSteps | None:
+        if not self.plain:
+            return None
+        return DecodingSteps(self.model.decoder, enc_outputs, inputs.valid_lens, self.state[2], rows, max_steps)
 
-    @no_gradients()
-    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        logits = self._logits(tokens)
+    def _log_softmax(self, logits: np.ndarray) -> np.ndarray:
         return np.asarray(logits - _log_sum(logits))
 
-    def reorder(self, rows: np.ndarray) -> None:
-        if self.steps is not None:
-            return self.steps.reorder(rows)
-        # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(rows)) for cache in self.state[2]]
+    def _top(self, logits: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        ids = _top(logits, k)
+        best = np.take_along_axis(logits, ids, axis=-1)
+        return best, ids, best - _log_sum(logits)
 
-    def attention(self) -> np.ndarray:
-        return self.model.decoder.attention_weights[1][-1][:, :, 0].mean(axis=1).astype(np.float64)
+    def _lowest(self, logits: np.ndarray, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+        size = logits.shape[-1]
+        return _top(np.where(logits[rows] == last[:, None], -np.arange(size), -size), k)
 
 
 def _top(rows: np.ndarray, k: int) -> np.ndarray:

@@ -8,10 +8,9 @@ import numpy as np
 import paddle
 from paddle import Tensor
 
-from transformer_mb.decoding.greedy import greedy_loop
 from transformer_mb.decoding.inputs import DecodingInputs
-from transformer_mb.decoding.ranking import best_tokens
 from transformer_mb.decoding.sampling import Truncation
+from transformer_mb.decoding.session import EagerSession
 
 from .decoding_steps import DecodingSteps
 from .encoding import encode
@@ -28,96 +27,58 @@ def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
     return paddle.index_fill(logits, paddle.to_tensor(token_ids, place=logits.place), -1, -math.inf)
 
 
-@paddle.no_grad()
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        # Paddle does not say which of equal ones it is: the first, by Eigen on a CPU and by CUB on a GPU.
-        return decoder._logits(tokens).argmax(axis=-1).numpy()
-
-    return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id, inputs.forced)
+    # Paddle does not say which of equal ones it is: the first, by Eigen on a CPU and by CUB on a GPU.
+    return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(axis=-1))
 
 
-@paddle.no_grad()
 def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
     numbers = iter(uniforms(inputs.seeds, model.config.max_len).T)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        return drawn(decoder._logits(tokens), next(numbers), truncation).numpy()
-
-    return greedy_loop(step, inputs.tokens.numpy(), max_steps, model.config.eos_id, inputs.forced)
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    return decoder.generated(inputs, max_steps, lambda logits: drawn(logits, next(numbers), truncation))
 
 
-class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.session``."""
+class BeamDecoder(EagerSession):
+    _computing = staticmethod(paddle.no_grad)
+    _suppress = staticmethod(suppress)
 
-    @paddle.no_grad()
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        _take_threads(sum(parameter.size for parameter in model.decoder.dense.parameters()))
-        self.model, self.attend = model, attend
-        self.place = inputs.tokens.place
-        max_steps += inputs.prompt_steps
-        enc_outputs, hidden = None, None
-        if model.encoder is not None:
-            hidden = hidden_keys(inputs.valid_lens, inputs.source.shape[1], model.decoder.parameters()[0])
-            if is_plain(model.encoder):
-                enc_outputs = encode(model.encoder, inputs.source, hidden)
-            else:
-                enc_outputs = model.encoder(inputs.source, inputs.valid_lens)
-        self.steps: DecodingSteps | None = None
-        self.state = model.decoder.init_state(None, None, max_steps, inputs.left_padding)
-        if inputs.prompt is not None:
-            _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
-            self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
-        if not attend and is_plain(model.decoder):
-            self.steps = DecodingSteps(model.decoder, enc_outputs, hidden, self.state[2], max_steps)
-        elif enc_outputs is not None:
-            self.state[:2] = enc_outputs.repeat_interleave(beam, axis=0), inputs.valid_lens.repeat_interleave(beam)
+    def _look(self, inputs: DecodingInputs, beam: int) -> None:
+        _take_threads(sum(parameter.size for parameter in self.model.decoder.dense.parameters()))
+        self.place, self.hidden = inputs.tokens.place, None
+        if self.model.encoder is not None:
+            self.hidden = hidden_keys(inputs.valid_lens, inputs.source.shape[1], self.model.decoder.parameters()[0])
 
-    def _logits(self, tokens: np.ndarray) -> Tensor:
-        given = paddle.to_tensor(tokens, place=self.place)
-        if self.steps is not None:
-            logits = self.steps.logits(given)
-        else:
-            stepped, self.state = self.model.decoder(given.unsqueeze(1), self.state, need_weights=self.attend)
-            logits = stepped[:, 0]
-        return suppress(logits, self.model.config.suppress_ids)
+    def _native(self, array: np.ndarray) -> Tensor:
+        return paddle.to_tensor(array, place=self.place)
 
-    @paddle.no_grad()
-    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        logits = self._logits(tokens)
+    def _array(self, tensor: Tensor) -> np.ndarray:
+        return tensor.numpy()
 
-        def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            best, ids = logits.topk(k)
-            # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
-            total = _log_sum_exp(logits - best[:, :1]).unsqueeze(1)
-            return best.numpy(), ids.numpy(), (best - best[:, :1] - total).numpy()
+    def _repeated(self, tensor: Tensor, beam: int) -> Tensor:
+        return tensor.repeat_interleave(beam, axis=0)
 
-        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
-            ids = paddle.arange(logits.shape[-1])
-            crowded = logits.index_select(paddle.to_tensor(rows, place=self.place))
-            tied = crowded == paddle.to_tensor(last, place=self.place).unsqueeze(1)
-            return paddle.where(tied, -ids, paddle.full_like(ids, -len(ids))).topk(k)[1].numpy()
+    def _encoded(self, inputs: DecodingInputs) -> Tensor:
+        encoder = self.model.encoder
+        if is_plain(encoder):
+            return encode(encoder, inputs.source, self.hidden)
+        return encoder(inputs.source, inputs.valid_lens)
 
-        return best_tokens(logits.shape[-1], count, top, lowest)
+    def _prepared(self, enc_outputs: Tensor | None, inputs: DecodingInputs, rows: int, max_steps: int) -> DecodingSteps | None:
+        decoder = self.model.decoder
+        return DecodingSteps(decoder, enc_outputs, self.hidden, self.state[2], max_steps) if is_plain(decoder) else None
 
-    @paddle.no_grad()
-    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        logits = self._logits(tokens)
+    def _log_softmax(self, logits: Tensor) -> Tensor:
         logits = logits if logits.dtype == paddle.float64 else logits.astype("float32")
         logits -= logits.max(axis=-1, keepdim=True)
-        return (logits - _log_sum_exp(logits).unsqueeze(1)).numpy()
+        return logits - _log_sum_exp(logits).unsqueeze(1)
 
-    @paddle.no_grad()
-    def reorder(self, rows: np.ndarray) -> None:
-        index = paddle.to_tensor(rows, place=self.place)
-        if self.steps is not None:
-            return self.steps.reorder(index)
-        # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
+    def _top(self, logits: Tensor, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        best, ids = logits.topk(k)
+        # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
+        total = _log_sum_exp(logits - best[:, :1]).unsqueeze(1)
+        return best.numpy(), ids.numpy(), (best - best[:, :1] - total).numpy()
 
-    @paddle.no_grad()
-    def attention(self) -> np.ndarray:
-        return self.model.decoder.attention_weights[1][-1][:, :, 0].astype("float64").mean(axis=1).numpy()
+    def _lowest(self, logits: Tensor, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+        ids = paddle.arange(logits.shape[-1])
+        tied = logits.index_select(self._native(rows)) == self._native(last).unsqueeze(1)
+        return paddle.where(tied, -ids, paddle.full_like(ids, -len(ids))).topk(k)[1].numpy()

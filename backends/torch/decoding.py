@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_mb.decoding.greedy import greedy_loop
 from transformer_mb.decoding.inputs import DecodingInputs
-from transformer_mb.decoding.ranking import best_tokens
 from transformer_mb.decoding.sampling import Truncation
+from transformer_mb.decoding.session import EagerSession
 
 from .decoding_steps import DecodingSteps
 from .encoding import encode
@@ -25,102 +25,62 @@ def suppress(logits: Tensor, token_ids: Tensor) -> Tensor:
     return logits.index_fill(-1, token_ids, -torch.inf) if len(token_ids) else logits
 
 
-@torch.inference_mode()
 def greedy(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        return decoder._logits(tokens).argmax(dim=-1).cpu().numpy()
-
-    with decoder.suited():
-        return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
+    return BeamDecoder(model, inputs, max_steps, 1).generated(inputs, max_steps, lambda logits: logits.argmax(dim=-1))
 
 
-@torch.inference_mode()
 def sample(model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, truncation: Truncation) -> np.ndarray:
-    decoder = BeamDecoder(model, inputs, max_steps, 1)
     numbers = iter(uniforms(inputs.seeds, model.config.max_len, inputs.tokens.device).T)
-
-    def step(tokens: np.ndarray) -> np.ndarray:
-        return drawn(decoder._logits(tokens), next(numbers), truncation).cpu().numpy()
-
-    with decoder.suited():
-        return greedy_loop(step, inputs.tokens.cpu().numpy(), max_steps, model.config.eos_id, inputs.forced)
+    decoder = BeamDecoder(model, inputs, max_steps, 1)
+    return decoder.generated(inputs, max_steps, lambda logits: drawn(logits, next(numbers), truncation))
 
 
-class BeamDecoder:
-    """The BeamSession of ``transformer_mb.decoding.session``."""
+class BeamDecoder(EagerSession):
+    _suppress = staticmethod(suppress)
 
-    @torch.inference_mode()
-    def __init__(self, model: EncoderDecoder, inputs: DecodingInputs, max_steps: int, beam: int, attend: bool = False):
-        self.model, self.attend = model, attend
+    def _look(self, inputs: DecodingInputs, beam: int) -> None:
         self.device = inputs.tokens.device
         # Once, and not at each step: a copy to a GPU waits until all that was begun there is done.
-        self.suppressed = torch.tensor(model.config.suppress_ids, dtype=torch.int64, device=self.device)
+        self.suppressed = torch.tensor(self.model.config.suppress_ids, dtype=torch.int64, device=self.device)
         read = next(given for given in (inputs.source, inputs.prompt, inputs.tokens) if given is not None)
-        self.suited = partial(suited, self.device, model.config, beam * read.numel())
-        with self.suited():
-            self._begin(inputs, max_steps, beam)
+        self.positions = beam * read.numel()
 
-    def _begin(self, inputs: DecodingInputs, max_steps: int, beam: int) -> None:
-        model = self.model
-        rows, max_steps = beam * len(inputs.tokens), max_steps + inputs.prompt_steps
-        enc_outputs, valid_lens = None, inputs.valid_lens
-        if model.encoder is not None:
-            enc_outputs = encode(model.encoder, inputs.source, valid_lens)
-        self.steps: DecodingSteps | None = None
-        self.state = model.decoder.init_state(None, None, max_steps, inputs.left_padding)
-        if inputs.prompt is not None:
-            _, self.state = model.decoder._hidden_states(inputs.prompt, self.state)
-            self.reorder(np.arange(len(inputs.tokens)).repeat(beam))
-        if not self.attend and is_plain(model.decoder):
-            self.steps = DecodingSteps(model.decoder, enc_outputs, valid_lens, self.state[2], rows, max_steps)
-        elif enc_outputs is not None:
-            self.state[:2] = enc_outputs.repeat_interleave(beam, dim=0), valid_lens.repeat_interleave(beam)
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        with torch.inference_mode(), suited(self.device, self.model.config, self.positions):
+            yield
 
-    def _logits(self, tokens: np.ndarray) -> Tensor:
-        given = torch.as_tensor(tokens, device=self.device)
-        if self.steps is not None:
-            logits = self.steps.logits(given)
-        else:
-            stepped, self.state = self.model.decoder(given[:, None], self.state, need_weights=self.attend)
-            logits = stepped[:, 0]
-        return suppress(logits, self.suppressed)
+    def _native(self, array: np.ndarray) -> Tensor:
+        return torch.as_tensor(array, device=self.device)
 
-    @torch.inference_mode()
-    def step(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        with self.suited():
-            return self._best(tokens, count)
+    def _array(self, tensor: Tensor) -> np.ndarray:
+        return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
 
-    def _best(self, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        logits = self._logits(tokens)
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        log_probs = torch.log_softmax(logits, dim=-1)
+    def _repeated(self, tensor: Tensor, beam: int) -> Tensor:
+        return tensor.repeat_interleave(beam, dim=0)
 
-        def top(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            best, ids = logits.topk(k)
-            return best.cpu().numpy(), ids.cpu().numpy(), log_probs.gather(-1, ids).cpu().numpy()
+    def _encoded(self, inputs: DecodingInputs) -> Tensor:
+        return encode(self.model.encoder, inputs.source, inputs.valid_lens)
 
-        def lowest(rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
-            ids = torch.arange(logits.shape[-1], dtype=torch.int32, device=self.device)
-            tied = logits[torch.as_tensor(rows, device=self.device)] == torch.as_tensor(last, device=self.device)[:, None]
-            return torch.where(tied, -ids, -len(ids)).topk(k).indices.cpu().numpy()
+    def _prepared(self, enc_outputs: Tensor | None, inputs: DecodingInputs, rows: int, max_steps: int) -> DecodingSteps | None:
+        decoder = self.model.decoder
+        if not is_plain(decoder):
+            return None
+        return DecodingSteps(decoder, enc_outputs, inputs.valid_lens, self.state[2], rows, max_steps)
 
-        return best_tokens(logits.shape[-1], count, top, lowest)
+    def _log_softmax(self, logits: Tensor) -> Tensor:
+        return torch.log_softmax(_wide(logits), dim=-1)
 
-    @torch.inference_mode()
-    def log_probabilities(self, tokens: np.ndarray) -> np.ndarray:
-        with self.suited():
-            logits = self._logits(tokens)
-            return torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1).cpu().numpy()
+    def _top(self, logits: Tensor, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        logits = _wide(logits)
+        best, ids = logits.topk(k)
+        return best.cpu().numpy(), ids.cpu().numpy(), self._log_softmax(logits).gather(-1, ids).cpu().numpy()
 
-    @torch.inference_mode()
-    def reorder(self, rows: np.ndarray) -> None:
-        index = torch.as_tensor(rows, device=self.device)
-        if self.steps is not None:
-            return self.steps.reorder(index)
-        # Cross-attention stays: all rows of one source share it.
-        self.state[2] = [cache._replace(self_attention=cache.self_attention.reorder(index)) for cache in self.state[2]]
+    def _lowest(self, logits: Tensor, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:
+        ids = torch.arange(logits.shape[-1], dtype=torch.int32, device=self.device)
+        tied = logits[self._native(rows)] == self._native(last)[:, None]
+        return torch.where(tied, -ids, -len(ids)).topk(k).indices.cpu().numpy()
 
-    def attention(self) -> np.ndarray:
-        return self.model.decoder.attention_weights[1][-1][:, :, 0].double().mean(dim=1).cpu().numpy()
+
+def _wide(logits: Tensor) -> Tensor:
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))

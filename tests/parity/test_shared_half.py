@@ -15,7 +15,7 @@ import pytest
 
 from transformer_mb import positions
 from transformer_mb.batch import Batch
-from transformer_mb.decoding import beam_search, coverage_penalty, greedy, searches
+from transformer_mb.decoding import beam_search, coverage_penalty, searches, session
 from transformer_mb.distributed import shares
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import making, reference
@@ -86,7 +86,7 @@ MISTAKES = {
         *(coverage_penalty.Coverage, "reorder", "self.total[rows]", "self.total", (BEAM, "coverage penalty")),
     ),
     "a greedy search that forgets what is forced": (
-        *(greedy, "greedy_loop", "forced[:, number] >= 0", "forced[:, number] > 1000", (GREEDY, "forced prefixes")),
+        *(session.EagerSession, "generated", "forced[:, number] >= 0", "forced[:, number] > 1000", (GREEDY, "forced prefixes")),
     ),
     "one token too few": (searches, "_ended", "row[:limit]", "row[: limit - 1]", (GREEDY, "one row, wide, tied, long")),
     "positions in float32": (
