@@ -1,4 +1,4 @@
-"""Where a framework answers otherwise on another device: two columns of one framework, of one version."""
+"""The facts that differ between two devices, measured as two columns of one framework in one version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ the question behind each name. After an index out of range a process can do noth
 
 
 def differing(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
-    """By framework and probe the fact of its first column, and that of another one which is not the same."""
+    """Return, by framework, each fact of its first column with a different fact of another column."""
     pairs = []
     for found in by_probe(facts).values():
         first: dict[str, Fact] = {}
@@ -29,7 +29,7 @@ def differing(facts: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
 
 
 def page(facts: Sequence[Fact]) -> str:
-    """docs/BEHAVIOURS_ON_GPU.md."""
+    """Return docs/BEHAVIOURS_ON_GPU.md."""
     rows = [
         f"| {one.probe} | {one.framework.partition('@')[0]} | {value_text(one.value)} | {value_text(other.value)} |"
         for one, other in differing(facts)

@@ -37,7 +37,7 @@ def document(facts: Sequence[Fact]) -> str:
 
 
 def _index(found: Mapping[str, Sequence[Fact]]) -> list[str]:
-    """Per framework, a link to each fact in which it answers alone while others agree."""
+    """List, by framework, a link to each fact in which it answers alone while others agree."""
     alone: dict[str, list[str]] = {}
     for name, facts in found.items():
         answers = [frameworks for value, frameworks in by_value(facts).items() if value != NONE]
@@ -53,19 +53,19 @@ def _lines(rows: Sequence[str]) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """The fragment under which GitHub shows a heading."""
+    """Return the fragment under which GitHub shows a heading."""
     kept = "".join(letter for letter in heading.lower() if letter.isalnum() or letter in " -_")
     return kept.replace(" ", "-")
 
 
 def _shared_reasons(facts: Sequence[Sequence[Fact]]) -> list[str]:
-    """Reasons that at least three probes of a topic would repeat: the topic says them once."""
+    """Return the reasons that at least three probes of a topic share, which the topic gives once."""
     counts = Counter(reason for one in facts for reason in dict.fromkeys(fact.reason for fact in one if fact.value is None))
     return [reason for reason, count in counts.items() if count >= 3]
 
 
 def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
-    """Those of ``SURPRISES`` that were measured; none for a run of other probes."""
+    """List the measured ones of ``SURPRISES``; an empty list where none was measured."""
     rows = []
     for number, name in enumerate((name for name in SURPRISES if name in found), 1):
         sources = ", ".join(PROBES[name].sources)

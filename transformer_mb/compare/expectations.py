@@ -1,4 +1,4 @@
-"""What each framework is expected to do, and how a measured fact stands to that.
+"""The values that each framework is expected to have, and the status of a measured fact beside them.
 
 ``compare/expected.json`` holds, by probe and framework, ``{"value": ..., "since": VERSION}``: the value, null where the
 framework has no such built-in, and the first version that it was measured with.
@@ -31,7 +31,7 @@ WRONG = ("changed", "gone")
 
 @dataclass(frozen=True)
 class Standing:
-    """A fact beside what was expected; ``version`` is the one that the expected value was measured with."""
+    """A fact beside the expected value and the version that it was measured with."""
 
     fact: Fact
     status: str
@@ -47,12 +47,12 @@ Expected = dict[str, dict[str, Any]]  # by probe and framework
 
 
 def expected(file: Path = FILE) -> Expected:
-    """Return what is expected of every framework; of ``torch@old`` it is what torch does."""
+    """Read the expected values; ``torch@old`` is expected to have torch's."""
     return json.loads(file.read_text()) if file.exists() else {}
 
 
 def earlier(facts: Iterable[Fact]) -> Expected:
-    """Return the facts of an earlier run as what is expected now."""
+    """Make expected values of the facts of an earlier run."""
     table: Expected = {}
     for fact in facts:
         table.setdefault(fact.probe, {})[fact.framework] = _row(fact)
@@ -64,7 +64,7 @@ def _row(fact: Fact) -> dict[str, Any]:
 
 
 def check_shared(table: Expected, frameworks: Sequence[str], probes: Sequence[str]) -> None:
-    """Raises ConfigError where an earlier run has no fact to compare with: a comparison of nothing would find no change."""
+    """Refuse an earlier run that shares no fact with this one, in which no change could be found. Raises ConfigError."""
     if not any(framework in table.get(probe, {}) for framework in frameworks for probe in probes):
         raise ConfigError(
             f"--against must hold a fact that is measured now, of {', '.join(frameworks)}, but it has none of these "
@@ -73,7 +73,7 @@ def check_shared(table: Expected, frameworks: Sequence[str], probes: Sequence[st
 
 
 def check_acceptable(places: Iterable[tuple[str, str]]) -> None:
-    """Raises ConfigError unless columns, each with its device, are what is expected of: frameworks themselves, on a CPU."""
+    """Refuse to accept columns with labels, or on another device than the CPU. Raises ConfigError."""
     if other := [f"{label} on {device}" for label, device in dict.fromkeys(places) if "@" in label or device != "cpu"]:
         raise ConfigError(
             f"--accept must measure frameworks by their own names and on the CPU, as all that is expected was, got "
@@ -82,7 +82,7 @@ def check_acceptable(places: Iterable[tuple[str, str]]) -> None:
 
 
 def standing(fact: Fact, row: Mapping[str, Any] | None) -> Standing:
-    """The status of a fact; ``row`` is what is expected, None where nothing is."""
+    """Return a fact's status beside the expected row, None where there is none."""
     value, version = (row["value"], row["since"]) if row else (None, "")
     if fact.value is None:
         status = "gone" if value is not None else "not measurable here"
@@ -95,7 +95,7 @@ def standing(fact: Fact, row: Mapping[str, Any] | None) -> Standing:
 
 
 def standings(facts: Sequence[Fact], table: Expected | None = None, file: Path = FILE) -> list[Standing]:
-    """Every fact beside ``table``, in which columns have their own labels, or beside what this package expects."""
+    """Return every fact beside its row in ``table``, in which columns have their own labels, or in this package's file."""
     if table is not None:
         return [standing(fact, table.get(fact.probe, {}).get(fact.framework)) for fact in facts]
     known = expected(file)
@@ -103,7 +103,7 @@ def standings(facts: Sequence[Fact], table: Expected | None = None, file: Path =
 
 
 def accept(standings: Sequence[Standing], file: Path = FILE) -> None:
-    """Expect what was measured: a changed value, and one of what the framework did not have, begin with this version.
+    """Store changed and new values, with the version that they were measured with, as the expected ones.
 
     Raises ConfigError for facts of other columns than ``check_acceptable`` takes.
     """
@@ -117,7 +117,7 @@ def accept(standings: Sequence[Standing], file: Path = FILE) -> None:
 
 
 def _written(table: Expected) -> str:
-    """As JSON, each row on a line, so that the frameworks' values stand beneath each other."""
+    """Write as JSON with one row per line, so that the frameworks' values stand beneath each other."""
     probes = []
     for probe, rows in sorted(table.items()):
         lines = ",\n".join(f"  {json.dumps(framework)}: {json.dumps(row)}" for framework, row in sorted(rows.items()))

@@ -1,4 +1,4 @@
-"""A probe, and the fact that it measures in one framework."""
+"""Probes, and the facts that they measure in one framework."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Fact:
-    """What a probe found in one framework; ``value`` is None where the framework has no such thing, for ``reason``.
+    """A probe's result in one framework; ``value`` is None where the framework has no such built-in, for ``reason``.
 
     ``version`` ends with ``on DEVICE`` where that is no CPU: ``2.13.0 on cuda:0``.
     """
@@ -63,16 +63,16 @@ class Fact:
 
     @property
     def raised(self) -> bool:
-        """Whether what the framework raised is the value."""
+        """Return whether the value is an error that the framework raised."""
         return isinstance(self.value, str) and self.value.startswith(RAISES)
 
 
 class Absent(Exception):
-    """The framework has no such built-in. Its text is the reason, as a sentence."""
+    """Raised where the framework has no such built-in, with the reason as a sentence."""
 
 
 def same(kind: str, first: Value | None, second: Value | None) -> bool:
-    """Whether two values of one probe are the same fact."""
+    """Return whether two values of one probe are the same fact."""
     if kind == "noted":
         return True
     if isinstance(first, str) or isinstance(second, str) or first is None or second is None:

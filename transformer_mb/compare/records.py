@@ -1,4 +1,4 @@
-"""Facts in a file: what --json writes and --against reads."""
+"""Facts in a file, as --json writes and --against reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Content(TypedDict):
 
 
 def facts_of(content: Any) -> list[Fact]:
-    """Raises ValueError unless there is a list of facts, each probe's of each framework once."""
+    """Read the facts. Raises ValueError unless there is a list of them, with each probe of each framework once."""
     check_record(Content, content, "the file", others=True)
     found: dict[tuple[str, str], Fact] = {}
     for number, fact in enumerate(content["behaviours"], 1):

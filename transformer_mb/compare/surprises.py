@@ -1,4 +1,4 @@
-"""Ten facts that surprise whoever knows one framework well: by probe, one sentence why."""
+"""Ten facts that surprise users of a single framework: by probe, one sentence why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures every framework's behaviors, each framework in a process of its own."""
+"""Measurement of every framework's built-ins, each framework in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDED = "ends the process"
 
 
 def chosen(only: str = "*") -> list[Probe]:
-    """The probes whose names match a pattern, or one of several with | between them.
+    """Return the probes whose names match a pattern, or one of several with | between them.
 
     Raises: ConfigError where none does.
     """
@@ -47,7 +47,7 @@ def behaviours(
     threads: int = 1,
     told: Callable[[Fact], None] = lambda fact: None,
 ) -> list[Fact]:
-    """The facts of every probe in every framework, in the order of the probes.
+    """Measure every probe in every framework and return the facts, in the order of the probes.
 
     Args:
         frameworks: names, or columns with an interpreter or a device; default: the built-in ones that are installed.
@@ -76,9 +76,9 @@ def behaviours(
 
 
 def _column(column: Column, probes: Sequence[Probe], timeout: float, threads: int, began: Began) -> Iterator[Fact]:
-    """After a probe that ends the process, which is a fact too, the next ones have another.
+    """Measure in one process after another: a probe that ends its process, which is a fact too, is followed by a new one.
 
-    So they have after what is raised on a GPU: an index out of bounds leaves all of it unusable for that process.
+    So is an error on a GPU: an index out of bounds leaves the GPU unusable for that process.
     """
     done = 0
     while done < len(probes):
@@ -91,7 +91,7 @@ def _column(column: Column, probes: Sequence[Probe], timeout: float, threads: in
 def _process(
     column: Column, probes: Sequence[Probe], folder: Path, timeout: float, threads: int, began: Began
 ) -> Iterator[Fact]:
-    """The facts until the process ends."""
+    """Yield the facts of one process, until it ends."""
     with column.open(worker.__name__, (column.backend, column.device), folder, timeout, threads, began) as process:
         for probe in probes:
             try:

@@ -16,7 +16,7 @@ def value_text(value: Value | None) -> str:
 
 
 def by_value(facts: Iterable[Fact]) -> dict[str, list[str]]:
-    """The frameworks that have each value, the most frequent value first and those without the built-in last."""
+    """Return the frameworks with each value, the most frequent value first and those without the built-in last."""
     found: dict[str, list[str]] = {}
     for fact in facts:
         found.setdefault(value_text(fact.value), []).append(fact.framework)
@@ -31,7 +31,7 @@ def by_probe(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
 
 
 def complaint(standing: Standing) -> str:
-    """What has changed, with both values and both versions."""
+    """Say what has changed, with both values and both versions."""
     fact = standing.fact
     return (
         f"{standing.status.upper()} {fact.framework}, {fact.probe}: {value_text(standing.expected)} was measured with "
@@ -40,7 +40,7 @@ def complaint(standing: Standing) -> str:
 
 
 def counted(standings: Sequence[Standing]) -> str:
-    """How many facts have which status, in a sentence."""
+    """Count the facts by status, in words."""
     statuses = [one.status for one in standings]
     counts = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
     probes = len({one.fact.probe for one in standings})

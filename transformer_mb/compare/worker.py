@@ -1,4 +1,4 @@
-"""The process that measures one framework: where it computes, and what each probe finds there."""
+"""The process that measures one framework: its device, its version and its facts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .probes import PROBES
 
 
 def begin(framework: str, device: str | None) -> tuple[list[str], Callable[[str], str]]:
-    """Begin as the process: the framework's version, and the function that answers a probe's name with a fact."""
+    """Begin as the process: return the framework's version, and the function from a probe's name to its fact."""
     # The backend's package too, for what it does before the framework can be imported.
     backend = load_backend_class(framework)
     placed = place(framework, backend, device)
@@ -25,7 +25,7 @@ def begin(framework: str, device: str | None) -> tuple[list[str], Callable[[str]
 
 
 def place(framework: str, backend: Any, device: str | None) -> str:
-    """The device on which the framework computes from now on, by its own default where none is given.
+    """Make the framework compute on a device, by default its own choice, and return the device's name.
 
     No backend is made for it: that would turn off what GPUs round by a framework's defaults, and these are asked for.
 
@@ -43,14 +43,14 @@ def place(framework: str, backend: Any, device: str | None) -> str:
 
 
 def versions(framework: str) -> str:
-    """Of the framework, and of what its users take its layers and optimizers from: ``0.7.1 with flax 0.11.2, optax 0.2.6``."""
+    """Return the versions of the framework and its libraries of layers: ``0.7.1 with flax 0.11.2, optax 0.2.6``."""
     others = BUILT_IN[framework].requires[1:]
     more = ", ".join(f"{package} {import_module(package).__version__}" for package in others)
     return str(load_backend_class(framework).version()) + (f" with {more}" if more else "")
 
 
 def measured(framework: str, version: str, name: str) -> Fact:
-    """The fact that a probe finds here. What the framework raises is a fact too, where the probe does not say otherwise."""
+    """Measure a probe here. An error that the framework raises is a fact too."""
     probe = PROBES[name]
     try:
         value = probe.measure(built_in(framework, probe.topic, probe.operation))

@@ -1,4 +1,4 @@
-"""The built-ins of each framework as tables: by topic, and in a topic by operation.
+"""Each framework's built-ins as tables: one per topic, with a row per operation.
 
 A row is a function of NumPy arrays and plain numbers that builds what it needs with the framework's defaults and keeps nothing,
 or the reason, a sentence, why the framework has no such thing. A reason in the place of a table holds for all its operations.

@@ -1,4 +1,4 @@
-"""How functions of a framework's arrays become rows of a table, which are functions of NumPy's arrays."""
+"""Rows of a table, functions of NumPy arrays, made from functions of a framework's arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Arrays = Callable[[Any], Any]
 
 
 def calls(enter: Arrays, leave: Arrays) -> Callable[..., dict[str, Row]]:
-    """Return ``called``, which makes a table of functions of a framework's arrays, by operation; reasons stay reasons.
+    """Return ``called``, which makes a table from functions of a framework's arrays, by operation; reasons stay reasons.
 
     Args:
         enter: makes the framework's array of a NumPy array. Arguments of other types are passed on.
@@ -37,7 +37,7 @@ def calls(enter: Arrays, leave: Arrays) -> Callable[..., dict[str, Row]]:
 
 
 def seeding(sow: Callable[[int], Any]) -> Callable[..., Callable[..., Any]]:
-    """Return ``seeded``, which makes a function that is given a ``seed`` besides, and sows it first."""
+    """Return ``seeded``, which makes a function that also takes a ``seed``, and sets it first."""
 
     def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
         def draw(*arguments: Any, seed: int) -> Any:
@@ -50,7 +50,7 @@ def seeding(sow: Callable[[int], Any]) -> Callable[..., Callable[..., Any]]:
 
 
 def follows_array(enter: Arrays) -> Callable[[np.ndarray], bool]:
-    """Return whether a change of an array [n] is seen in the tensor that ``enter`` makes of it."""
+    """Return a test whether a change to an array [n] shows in the tensor that ``enter`` makes from it."""
 
     def follows(X: np.ndarray) -> bool:
         tensor = enter(X)
@@ -61,7 +61,7 @@ def follows_array(enter: Arrays) -> Callable[[np.ndarray], bool]:
 
 
 def follows_tensor(enter: Arrays, leave: Arrays) -> Callable[[np.ndarray], bool]:
-    """Return whether a change of the array [n] that ``leave`` makes is seen in the tensor that it is made of."""
+    """Return a test whether a change to the array [n] that ``leave`` makes from a tensor shows in the tensor."""
 
     def follows(X: np.ndarray) -> bool:
         tensor = enter(X)
@@ -73,7 +73,7 @@ def follows_tensor(enter: Arrays, leave: Arrays) -> Callable[[np.ndarray], bool]
 
 
 def runs(compiled: Callable[[Callable[[Any], Any]], Callable[[Any], Any]], enter: Arrays) -> Callable[..., int]:
-    """Return how often Python runs a function that is compiled once, and called with each of several arrays."""
+    """Return a count of how often Python runs a function that is compiled once and called with several arrays."""
 
     def count(arrays: Sequence[np.ndarray]) -> int:
         seen: list[int] = []

@@ -1,4 +1,4 @@
-"""NumPy's built-ins, which are functions of arrays; it has nothing to train with."""
+"""NumPy's built-ins: functions of arrays, and nothing to train with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def matmul(X: np.ndarray, Y: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def drawn(function: Callable[[np.random.Generator, int], Any]) -> Callable[..., Any]:
-    """Return the function that is told how many, and a seed."""
+    """Make a function of a count and a seed from one of a generator and a count."""
     return lambda count, seed: function(np.random.default_rng(seed), count)
 
 
@@ -33,7 +33,7 @@ def uniform(generator: np.random.Generator, count: int) -> np.ndarray:
 
 
 def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """For the next step."""
+    """Set the epsilon of the trainer's Adam from the next step on."""
     trainer.optimizer.options = replace(trainer.optimizer.options, eps=epsilon)
 
 

@@ -30,7 +30,7 @@ def _slope(leaky_relu: Ask) -> float:
 
 
 def _softplus(softplus: Ask) -> str:
-    """ln(1 + exp(20.5)) is 20.5 + 1.25e-9."""
+    """Compare with ln(1 + exp(20.5)), which is 20.5 + 1.25e-9."""
     above = _at(softplus, 20.5, "float64") - 20.5
     if above == 0.0:
         return "the identity above 20"

@@ -18,7 +18,7 @@ def _gradients_without_any_key(attention_gradients: Ask) -> str:
 
 
 def _layer_without_any_key(multi_head_attention: Ask, **options: object) -> str:
-    """Nothing is attended to whatever a boolean mask means, which is asked first."""
+    """Mask every key, after asking what True means in the layer's mask."""
     arrays = [array[:, :, 0] for array in blank(1, KEYS)]
     masked = _layer_mask(multi_head_attention) == "set is ignored"
     return spread(multi_head_attention(*arrays, np.full((1, KEYS), masked), **options)[0, 0])

@@ -13,7 +13,7 @@ KEYS = 4
 
 
 def _scale(attention: Ask) -> float:
-    """Of two weights the logarithm of their ratio is the difference of the scores: the scale times 8."""
+    """Take the logarithm of the ratio of two weights, which is the difference of their scores: the scale times 8."""
     queries, keys, values = blank(1, 2, size=16)
     queries[..., 0], keys[:, 0, :, 0] = 8.0, 1.0
     weights = attention(queries, keys, values)[0, 0, 0]

@@ -20,7 +20,7 @@ def _epsilon(batch_norm: Ask) -> float:
 
 
 def _axis(batch_norm: Ask) -> str:
-    """What lies along the channels' axis alone is taken for the channels' means, and becomes zero."""
+    """Vary the input along one axis alone: along the channels' axis that is the channels' means, and becomes zero."""
     along_1 = np.tile(np.array([0.0, 1.0, 5.0], "float32")[:, None], (2, 1, 3))
     if np.allclose(batch_norm(along_1), 0.0, atol=1e-4):
         along_2 = np.swapaxes(along_1, 1, 2)

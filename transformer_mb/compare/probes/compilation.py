@@ -23,13 +23,13 @@ def _round_trip(through_bfloat16: Ask) -> str:
 
 
 def _multiply_add(multiply_add: Ask) -> str:
-    """x x - (1 + 2^-11), where x x rounds to 1 + 2^-11."""
+    """Compute x x - (1 + 2^-11), where x x rounds to 1 + 2^-11."""
     found = _first(multiply_add(float32(DETAIL), float32(DETAIL), float32(-1.0 - 2.0**-11)))
     return {0.0: "twice", 2.0**-24: "once"}.get(found, "otherwise")
 
 
 def _third(third: Ask) -> str:
-    """For 1,000 numbers."""
+    """Divide 1,000 numbers."""
     X = np.arange(1, 1001, dtype="float32")
     found = np.asarray(third(X))
     if np.array_equal(found, X / np.float32(3.0)):

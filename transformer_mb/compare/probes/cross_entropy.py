@@ -1,4 +1,4 @@
-"""Losses: what a mean is over, what is meant by scores, and what happens at the ends."""
+"""Cross-entropy: which axes, which labels, what a mean divides by, and what smoothing keeps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _returns_of_steps(cross_entropy: Ask) -> str:
 
 
 def _class_axis(cross_entropy: Ask) -> str:
-    """Class 0 is certain along axis 1, and all are alike along the last."""
+    """Make class 0 certain along axis 1, and all classes alike along the last axis."""
     logits = np.zeros((2, 3, 3), "float32")
     logits[:, 0] = 30.0
     loss = mean(cross_entropy(logits, np.zeros((2, 3), "int64")))
@@ -43,19 +43,19 @@ def _outside(cross_entropy: Ask, label: int) -> str:
 
 
 def _scores(called: Ask) -> str:
-    """Of scores 0.7, 0.2 and 0.1 for the first."""
+    """Take the loss of scores 0.7, 0.2 and 0.1 for the first class."""
     loss = mean(called(np.array([[0.7, 0.2, 0.1]], "float32"), np.array([0], "int64")))
     return named(loss, {"probabilities": -math.log(0.7), "logits": math.log(1 + math.exp(-0.5) + math.exp(-0.6))})
 
 
 def _divisor(ignoring: Ask) -> str:
-    """Two like logits cost ln 2 a row; three of four rows are ignored."""
+    """Ignore three of four rows; each row of two equal logits costs ln 2."""
     loss = mean(ignoring(np.zeros((4, 2), "float32"), np.array([1, 0, 0, 0], "int64"), 0))
     return {1.0: "the rows that count", 0.25: "all rows"}.get(round(loss / math.log(2), 4), "neither")
 
 
 def _right_share(smoothed: Ask) -> float:
-    """The loss is -(q log p + (1 - q) log r) where the right class has probability p and the others r each."""
+    """Solve the loss for q: it is -(q log p + (1 - q) log r) where the right class has probability p and the others r."""
     logits = np.array([[2.0, 0.0, 0.0, 0.0]], "float32")
     p, r = np.exp([2.0, 0.0]) / (math.exp(2.0) + CLASSES - 1)
     loss = mean(smoothed(logits, np.array([0], "int64"), SMOOTHING))
@@ -63,7 +63,7 @@ def _right_share(smoothed: Ask) -> float:
 
 
 def _type(ask: Ask) -> str:
-    """By its name, which some frameworks begin with their own."""
+    """Return the dtype's name without the framework's."""
     return str(ask(np.array([[1.0, 2.0]], "float32"), np.array([0], "int64"))).rpartition(".")[2]
 
 

@@ -16,7 +16,7 @@ def _row(take: Ask, index: int) -> str:
 
 
 def _rows_behind(index: Ask) -> str:
-    """Four of them, because memory behind the table may hold zeros by chance."""
+    """Read four rows, because memory behind the table may hold zeros by chance."""
     rows = index(TABLE, np.arange(4, 8))
     words = {found(row, TABLE) for row in rows}
     return words.pop() if len(words) == 1 else "memory beside the table"
@@ -28,7 +28,7 @@ def _tie(argmax: Ask, width: int) -> str:
 
 
 def _with_nan() -> np.ndarray:
-    """Zeros but a NaN at 7 and the largest number at 9."""
+    """Make zeros but for a NaN at 7 and the largest number at 9."""
     X = np.zeros((2, 40), "float32")
     X[:, 7], X[:, 9] = np.nan, 2.0
     return X

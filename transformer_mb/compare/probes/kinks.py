@@ -21,7 +21,7 @@ def _at_0(ask: Ask) -> Value:
 
 
 def _tied(largest: Ask) -> str:
-    """Shared, given to all, or to one."""
+    """Name how tied elements share a gradient."""
     gradient = np.asarray(largest(np.array([[1.0, 3.0, 3.0, 3.0]], "float32")), np.float64).round(4)
     shares = {(0.3333,) * 3: "a third to each", (1.0,) * 3: "all to each", (0.0, 0.0, 1.0): "all to one"}
     return shares.get(tuple(sorted(gradient[0, 1:].tolist())), "another share")

@@ -23,7 +23,7 @@ def _error_of_2(loss: Ask) -> float:
 
 
 def _column_and_row(squared_error: Ask) -> str:
-    """Predictions [3, 1] that are right about targets [3]: no error, but where every one is paired with every other."""
+    """Compare predictions [3, 1] with equal targets [3]: an error shows that each is paired with every other."""
     targets = np.array([0.0, 1.0, 2.0], "float32")
     loss = mean(squared_error(targets[:, None], targets))
     if loss == 0.0:

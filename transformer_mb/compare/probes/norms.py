@@ -13,7 +13,7 @@ RMS_NORM = "docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html"
 
 
 def _epsilon(normalize: Ask, a: float, dtype: str) -> float:
-    """Of a row of variance a * a and mean 0 the first element becomes a / sqrt(a * a + epsilon)."""
+    """Solve for epsilon: in a row of mean 0 and variance a * a, the first element becomes a / sqrt(a * a + epsilon)."""
     row = (a * ROW).astype(dtype)
     output = float(np.asarray(normalize(row), np.float64)[0, 0])
     a = float(row[0, 0])
@@ -21,7 +21,7 @@ def _epsilon(normalize: Ask, a: float, dtype: str) -> float:
 
 
 def _epsilon_precision(layer_norm_cast: Ask) -> str:
-    """The type that the epsilon went through: its distance from the round number it is written as tells."""
+    """Find the type that the epsilon went through by its distance from the round number that it is written as."""
     found = _epsilon(layer_norm_cast, 1e-3, "float64")
     written = rounded(found, 2)
     for dtype in ("float64", "float32", "float16"):
@@ -31,7 +31,7 @@ def _epsilon_precision(layer_norm_cast: Ask) -> str:
 
 
 def _one_pass_error(layer_norm: Ask) -> float:
-    """The largest difference from what the layer itself makes of the same deviations around 0, which are exact to 6e-8."""
+    """Return the largest difference from the layer's own output for the same deviations around 0, exact to 6e-8."""
     deviations = np.random.default_rng(0).standard_normal((16, 64))
     far = (deviations + 1e3).astype("float32")
     near = far.astype("float64") - far.astype("float64").mean(-1, keepdims=True)

@@ -15,7 +15,7 @@ ALIGNMENT = 64  # of the memory that XLA and TensorFlow take over without a copy
 
 
 def _told(value: Any) -> str:
-    """Value and dtype."""
+    """Return value and dtype in words."""
     found = np.asarray(value)
     return f"{float(found.real.flat[0]):g} as {found.dtype}"
 
@@ -31,7 +31,7 @@ def _large_integer(returned: Ask) -> str:
 
 
 def _what_rounds(dtype: str) -> Callable[[Ask], str]:
-    """Of 64 sums of 4,096 products: the root mean square of their errors, by that of rounding the exact sums.
+    """Compare the errors of 64 sums of 4,096 products with those of rounding the exact sums, by root mean square.
 
     A processor adds in an order of its own. Of float32 the worst, one by one, has 38; TF32 has 280. Of formats of two bytes
     blocks of sums in float32 have 2, and sums that are rounded one by one 500.
@@ -52,7 +52,7 @@ def _what_rounds(dtype: str) -> Callable[[Ask], str]:
 
 
 def _sum_error(total: Ask) -> float:
-    """The root mean square for five such sums; what is less than float32 can hold counts as that."""
+    """Return the root mean square of five sums' relative errors, at least float32's epsilon."""
     errors = []
     for value in (0.1, 0.2, 0.3, 0.6, 0.7):
         X = np.full(1_000_000, value, "float32")
@@ -62,7 +62,7 @@ def _sum_error(total: Ask) -> float:
 
 
 def _array(offset: int) -> np.ndarray:
-    """64 float32 zeros that begin so many bytes after an aligned address."""
+    """Make 64 float32 zeros whose memory begins ``offset`` bytes after an aligned address."""
     memory = np.zeros(64 * 4 + 2 * ALIGNMENT, "uint8")
     start = -memory.ctypes.data % ALIGNMENT + offset
     return memory[start : start + 64 * 4].view("float32")

@@ -14,13 +14,13 @@ NOTHING = 1e-9  # what float32 leaves of an epsilon that is not there
 
 
 def _change(optimizer: Ask, gradients: list[float], learning_rate: float = 1.0) -> np.ndarray:
-    """What each step takes from a weight that begins at 0."""
+    """Return the amount that each step takes from a weight that begins at 0."""
     after = np.asarray(optimizer(float32(0.0), [float32(gradient) for gradient in gradients], learning_rate), np.float64)
     return -np.diff(after[:, 0], prepend=0.0)
 
 
 def _adam_epsilons(adam: Ask) -> tuple[float, float, float]:
-    """The epsilon e of g / (g + e) at step 1 and 2 for g = 1e-7, and at step 1 for g = 1e-6."""
+    """Return the epsilon e of g / (g + e) at steps 1 and 2 for g = 1e-7, and at step 1 for g = 1e-6."""
     first, second = _change(adam, [1e-7, 1e-7])
     (larger,) = _change(adam, [1e-6])
     return 1e-7 * (1.0 / first - 1.0), 1e-7 * (1.0 / second - 1.0), 1e-6 * (1.0 / larger - 1.0)
@@ -46,7 +46,7 @@ def _first_change_by_default(optimizer: Ask) -> float:
 
 
 def _adam_weight_decay(adam: Ask) -> str:
-    """From a weight of 1 with a gradient of 0, at a learning rate of 0.1 and a decay of 0.01."""
+    """Decay a weight of 1 with a gradient of 0, at a learning rate of 0.1 and a decay of 0.01."""
     change = 1.0 - float(adam(float32(1.0), [float32(0.0)], 0.1, 0.01)[0, 0])
     labels = {0.1: "into the gradient", 0.001: "decoupled, times the learning rate", 0.01: "decoupled, the rate left out"}
     return next(
@@ -68,7 +68,7 @@ def _rmsprop_denominator(rmsprop: Ask, gradient: float) -> float:
 
 
 def _rmsprop_epsilon_place(rmsprop: Ask) -> str:
-    """With a gradient whose root of the mean square is what epsilon alone divides by."""
+    """Take a gradient whose root mean square equals the divisor that epsilon alone makes."""
     alone, root = _rmsprop_denominator(rmsprop, 1e-12), _rmsprop_denominator(rmsprop, 1.0)
     ratio = _rmsprop_denominator(rmsprop, alone / root) / alone
     return {2.0: "outside the root", 1.4: "inside the root", 1.0: "as a floor"}.get(rounded(ratio, 2), "elsewhere")
@@ -85,7 +85,7 @@ def _adagrad_start(adagrad: Ask) -> float:
 
 
 def _momentum(sgd: Ask) -> str:
-    """A gradient of 1 at a learning rate of 1, then none at 0.1: what is left of the first."""
+    """Give a gradient of 1 at a learning rate of 1, then none at 0.1, and see what is left of the first."""
     after = np.asarray(sgd(float32(0.0), [float32(1.0), float32(0.0)], 1.0, 0.9, rates=(1.0, 0.1)))
     second = float(np.diff(after[:, 0])[0])
     return {0.9: "the learning rate of its time", 0.09: "the learning rate of now"}.get(rounded(-second, 2), f"{-second:.2g}")
@@ -99,7 +99,7 @@ def _clipped_together(clip: Ask) -> str:
 
 
 def _clip_epsilon(clip: Ask) -> float:
-    """Of g = 2e-6 held to 1e-6 comes g 1e-6 / (g + epsilon)."""
+    """Solve for epsilon: g = 2e-6 clipped to 1e-6 becomes g 1e-6 / (g + epsilon)."""
     found = 2e-6 * 1e-6 / float(clip([float32(2e-6)], 1e-6)[0][0]) - 2e-6
     return rounded(found, 2) if abs(found) > NOTHING else 0.0
 

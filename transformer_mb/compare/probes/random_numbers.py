@@ -29,7 +29,7 @@ def _distribution(values: np.ndarray) -> str:
 
 
 def _initial(drawn: Callable[[int, int], np.ndarray], first: str, second: str) -> str:
-    """The distribution, and which size its variance is one by; drawn for three pairs of sizes."""
+    """Name the distribution, and the size that its variance is inverse to, from draws for three pairs of sizes."""
     variances = []
     for sizes in SIZES:
         values = drawn(*sizes)
@@ -54,12 +54,12 @@ def _initial(drawn: Callable[[int, int], np.ndarray], first: str, second: str) -
 
 
 def _dense_bias(dense: Ask) -> str:
-    """Of many outputs, for the distribution's sake."""
+    """Draw for many outputs, enough to tell the distribution."""
     return _initial(lambda inputs, outputs: dense(inputs, 40 * outputs, seed=SEED)[1], "inputs", "outputs")
 
 
 def _cut(truncated_normal: Ask) -> str:
-    """Asked for a standard deviation of 0.02, and once for 4."""
+    """Ask for a standard deviation of 0.02, and once for 4."""
     small = float(np.abs(truncated_normal(0.02, (MANY,), seed=SEED)).max()) / 0.02
     large = float(np.abs(truncated_normal(4.0, (MANY,), seed=SEED)).max())
     if rounded(small, 2) == 2.0:
@@ -78,14 +78,14 @@ def _uniform_bits(uniform: Ask) -> str:
 
 
 def _equal(pair: tuple[np.ndarray, np.ndarray]) -> str:
-    """To five digits: the last one may be another where a processor's wider vectors come in."""
+    """Compare to five digits: the last one may differ with the width of a processor's vectors."""
     if np.isnan(pair).any():
         return "no numbers"
     return "the same numbers" if np.allclose(*pair, rtol=1e-5, atol=0.0) else "other numbers"
 
 
 def _resolution(uniform: Ask) -> float:
-    """The fewest binary digits after the point that all the numbers have, of at most 60."""
+    """Count the binary digits after the point that hold all the numbers, at most 60."""
     numbers = np.asarray(uniform(MANY, seed=SEED)).astype("float64")
     return next(float(digits) for digits in range(60) if not np.any(np.modf(np.ldexp(numbers, digits))[0]))
 

@@ -1,4 +1,4 @@
-"""How probes read what comes back: numbers, and rows of weights read from one-hot values, in words."""
+"""How probes put answers into words: numbers, and rows of weights read from one-hot values."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ NEAR = 1e-3  # between two of these words lies more; Paddle's softmax never reac
 
 
 def rounded(value: float, digits: int) -> float:
-    """To so many significant digits: what an exact setting of that many is, whatever rounding did to it."""
+    """Round to significant digits, which recovers a setting that is exact in that many."""
     return float(f"{value:.{digits - 1}e}")
 
 
 def worded(value: float, digits: int) -> Value:
-    """To so many significant digits, -0.0 as 0.0; in words what is no number."""
+    """Round to significant digits, -0.0 as 0.0; NaN and infinity become words."""
     if math.isnan(value):
         return "NaN"
     return "infinite" if math.isinf(value) else rounded(value, digits) + 0.0
 
 
 def sort_of(value: float, otherwise: str) -> str:
-    """Return "NaN", "zero" or "infinite", and for any other number what is given."""
+    """Return "NaN", "zero" or "infinite", and ``otherwise`` for any other number."""
     return "NaN" if math.isnan(value) else "zero" if value == 0.0 else "infinite" if math.isinf(value) else otherwise
 
 
 def named(value: float, names: Mapping[str, float], otherwise: str = "neither", within: float = 1e-4) -> str:
-    """Return the first name whose number is no farther from the value than this."""
+    """Return the first name whose number is nearer to the value than ``within``."""
     return next((name for name, one in names.items() if abs(value - one) < within), otherwise)
 
 
@@ -40,7 +40,7 @@ def mean(values: Any) -> float:
 
 
 def float32(*values: float) -> np.ndarray:
-    """[n]."""
+    """Make a float32 array [n]."""
     return np.array(values, "float32")
 
 
@@ -49,19 +49,19 @@ def dtype_name(values: Any) -> str:
 
 
 def first_number(values: Any) -> str:
-    """The first of them; of a complex one the real part."""
+    """Return the first number to 12 digits; of a complex one the real part."""
     return f"{float(np.asarray(values).real.flat[0]):.12g}"
 
 
 def blank(T: int, S: int, size: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Queries [1, T, 1, D] and keys [1, S, 1, D] of zeros, and values that name their key: the output is the weights."""
+    """Make zero queries [1, T, 1, D] and keys [1, S, 1, D], and one-hot values, so that the output is the weights."""
     size = size or S
     values = np.broadcast_to(np.eye(S, size, dtype="float32")[None, :, None], (1, S, 1, size)).copy()
     return np.zeros((1, T, 1, size), "float32"), np.zeros((1, S, 1, size), "float32"), values
 
 
 def spread(row: np.ndarray) -> str:
-    """Where the weights of a row went that has nothing to attend to."""
+    """Name how a row without any key to attend to spreads its weights."""
     if np.isnan(row).any():
         return "NaN"
     if np.isinf(row).any():
@@ -74,7 +74,7 @@ def spread(row: np.ndarray) -> str:
 
 
 def reading(row: np.ndarray, marked: int) -> str:
-    """What the one number of a mask that is set, at ``marked``, did to equal scores."""
+    """Name the effect of the one number set in a mask, at ``marked``, on equal scores."""
     words = {
         "set attends": _at(marked, len(row)),
         "set is ignored": 1.0 - _at(marked, len(row)),
@@ -93,14 +93,14 @@ def _at(index: int, count: int) -> np.ndarray:
 
 
 def bits(alone: np.ndarray, among: np.ndarray) -> str:
-    """Whether two computations of one row gave the same bits."""
+    """Name how far two computations of one row agree."""
     if np.array_equal(alone, among):
         return "same bits"
     return "rounding differs" if np.allclose(alone, among, rtol=1e-3, atol=1e-3) else "another row"
 
 
 def found(row: np.ndarray, table: np.ndarray) -> str:
-    """Which row of a table came for an index that is none."""
+    """Name the row of a table that came for an index out of range."""
     names = {"the last row": table[-1], "the first row": table[0], "the second row": table[1], "zeros": np.zeros_like(row)}
     if np.isnan(row).all():
         return "NaN"

@@ -24,7 +24,7 @@ def _halves(whole: Ask) -> str:
 
 
 def _cast(value: float, source: str, dtype: str) -> Callable[[Ask], str]:
-    """Of one number, and of many: all results that there are."""
+    """Cast one number alone and 37 at once, and return all different results."""
 
     def measure(cast: Ask) -> str:
         found = [np.asarray(cast(np.full(length, value, source), dtype)) for length in (1, 37)]

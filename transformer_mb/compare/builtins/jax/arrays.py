@@ -19,7 +19,7 @@ called = calls(jnp.asarray, np.asarray)
 
 
 def in_float64(function: Callable[..., jax.Array]) -> Callable[..., np.ndarray]:
-    """Return the function of NumPy arrays, in float64 where they are: JAX has float32 alone unless it is told otherwise."""
+    """Make a function of NumPy arrays that computes in float64 where they are float64; JAX itself uses 32 bits."""
 
     def call(X: np.ndarray, *arguments: Any, **options: Any) -> np.ndarray:
         with enable_x64(X.dtype == np.float64):
@@ -29,7 +29,7 @@ def in_float64(function: Callable[..., jax.Array]) -> Callable[..., np.ndarray]:
 
 
 def gradient(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-    """Return the gradient of the sum of what a function returns, by its first argument."""
+    """Return the gradient of the sum of a function's output by its first argument."""
     return jax.grad(lambda *arguments: function(*arguments).sum())
 
 

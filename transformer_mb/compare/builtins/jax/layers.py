@@ -39,7 +39,7 @@ def attention_with_dropout(queries: jax.Array, keys: jax.Array, values: jax.Arra
 
 
 def _identity_attention(size: int, heads: int, rate: float) -> nnx.MultiHeadAttention:
-    """With projections that change nothing."""
+    """Make a layer whose projections are the identity."""
 
     def identity(key: jax.Array, shape: tuple[int, int], dtype: Any) -> jax.Array:
         return jnp.eye(*shape, dtype=dtype)

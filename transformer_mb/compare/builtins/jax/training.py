@@ -1,4 +1,4 @@
-"""What a training has: Optax, JAX's generators and initializers, and what Flax's layers begin with."""
+"""Optax, JAX's random numbers and initializers, and the parts of a training that Flax and Optax have of their own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def stepped(optimizer: Callable[..., optax.GradientTransformation]) -> Callable[
 
 
 def clip_by_global_norm(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndarray]:
-    """optax's only one by that name."""
+    """Clip by the global norm, the only clipping by norm that optax has for whole gradients."""
     clip = optax.clip_by_global_norm(norm)
     given = [jnp.asarray(gradient) for gradient in gradients]
     return [np.asarray(gradient) for gradient in clip.update(given, clip.init(given))[0]]
@@ -59,19 +59,19 @@ def dropout(X: jax.Array, rate: float, training: bool, seed: int) -> jax.Array:
 
 
 def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, np.ndarray]:
-    """What the layers hold when they are made; the backend's own models start as zeros, which are overwritten."""
+    """Return the weights that Flax's layers start with; the backend's own models start as zeros and are overwritten."""
     made = type(backend).EncoderDecoder.from_config(config, param_dtype=jnp.dtype(backend.dtype), rngs=nnx.Rngs(seed))
     return backend.get_weights(made)
 
 
 def use_own_adam(trainer: Any) -> None:
-    """optax.adam is scale_by_adam, which the trainer uses as it is, times the learning rate: only the defaults are left."""
+    """Give the trainer optax.adam's defaults: optax.adam is scale_by_adam times the learning rate, as in the trainer."""
     chosen = {name: parameter.default for name, parameter in inspect.signature(optax.adam).parameters.items()}
     trainer.recipe = Recipe.of(replace(trainer.options, betas=(chosen["b1"], chosen["b2"]), eps=chosen["eps"]))
 
 
 def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """For the next step."""
+    """Set the epsilon of the trainer's Adam from the next step on."""
     trainer.recipe = replace(trainer.recipe, eps=epsilon)
 
 

@@ -26,7 +26,7 @@ called = calls(lambda X: mnp.array(X, dtype=X.dtype), asnumpy)
 
 
 def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the gradient of the sum of what a function returns, by its first argument."""
+    """Return the gradient of the sum of a function's output by its first argument."""
 
     def by_first(x: Any, *others: Any) -> Any:
         x.attach_grad()
@@ -39,7 +39,7 @@ def gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _use_device(device: str) -> None:
-    """For good: the context is never left."""
+    """Enter the device's context and never leave it."""
     kind, _, number = device.partition(":")
     mx.Context(kind, int(number or 0)).__enter__()
 

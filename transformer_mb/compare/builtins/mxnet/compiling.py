@@ -13,7 +13,7 @@ from .arrays import NO_BFLOAT16, called
 
 
 class _Function(gluon.HybridBlock):
-    """A block of one function, which is given ``F`` of MXNet, with ``F.np``, and arrays."""
+    """A block that computes one function of MXNet's ``F`` and arrays."""
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()

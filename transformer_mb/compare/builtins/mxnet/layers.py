@@ -16,7 +16,7 @@ NO_PADDING = "gluon's nn.Embedding has no padding row."
 
 
 def begun(layer: Any) -> Any:
-    """With the numbers that its initializers give it."""
+    """Initialize a layer or a parameter with its own initializers, and return it."""
     layer.initialize()
     return layer
 

@@ -41,7 +41,7 @@ def stepped(optimizer: str, *names: str) -> Callable[..., numpy.ndarray]:
 
 
 def clip_global_norm(gradients: Sequence[numpy.ndarray], norm: float) -> list[numpy.ndarray]:
-    """gluon's only one."""
+    """Clip by the global norm, the only clipping by norm that gluon has."""
     arrays = [mnp.array(gradient).as_nd_ndarray() for gradient in gradients]
     gluon.utils.clip_global_norm(arrays, norm)
     return [array.asnumpy() for array in arrays]
@@ -70,13 +70,13 @@ def dropout(X: Any, rate: float, training: bool) -> Any:
 
 
 def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, numpy.ndarray]:
-    """What ``initialize()`` gives the layers."""
+    """Return the weights that ``initialize()`` gives the layers."""
     mx.random.seed(seed)
     return backend.get_weights(backend.create_empty(config))
 
 
 class _OwnAdam:
-    """MXNet's optimizer ``adam`` in the place of the trainer's, which hands it all gradients as one vector, clipped.
+    """MXNet's optimizer ``adam`` in place of the trainer's, which passes all gradients, clipped, as one vector.
 
     The trainer subtracts ``change``. Adam's step depends on gradients alone: taken from weights of 0 it is -change.
     """
@@ -99,7 +99,7 @@ def use_own_adam(trainer: Any) -> None:
 
 
 def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """For the next step of the trainer's Adam."""
+    """Set the epsilon of the trainer's Adam from the next step on."""
     trainer.optimizer.options = replace(trainer.optimizer.options, eps=epsilon)
 
 

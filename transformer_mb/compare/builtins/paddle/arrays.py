@@ -21,7 +21,7 @@ called = calls(paddle.to_tensor, to_numpy)
 
 
 def gradient(function: Callable[..., Tensor], of: int = 1) -> Callable[..., Any]:
-    """Return the gradients of the sum of what a function returns, by as many of its first arguments."""
+    """Return the gradients of the sum of a function's output by its first arguments."""
 
     def gradients(*arguments: Any) -> Any:
         for one in arguments[:of]:
@@ -37,7 +37,7 @@ def _cast(X: Tensor, dtype: str) -> Tensor:
 
 
 TABLES: dict[str, Table] = {
-    "device": {"default": paddle.get_device, "use": paddle.set_device},
+    "device": {"default": paddle.device.get_device, "use": paddle.device.set_device},
     "numbers": called(
         returned=lambda X: X,
         from_python=paddle.to_tensor,

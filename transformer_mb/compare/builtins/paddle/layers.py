@@ -31,7 +31,7 @@ def attention_with_dropout(queries: Tensor, keys: Tensor, values: Tensor, rate: 
 
 
 def _identity_attention(size: int, heads: int = 1, rate: float = 0.0, weights: bool = False) -> Any:
-    """With projections that change nothing."""
+    """Make a layer whose projections are the identity."""
     paddle.seed(0)
     layer = nn.MultiHeadAttention(size, heads, dropout=rate, need_weights=weights, bias_attr=False)
     for part in (layer.q_proj, layer.k_proj, layer.v_proj, layer.out_proj):
@@ -63,7 +63,7 @@ def rms_norm(X: Tensor) -> Tensor:
 
 
 def batch_norm(X: Tensor, **options: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """The output, the running mean and the running variance of a new layer, which is in training mode."""
+    """Return the output, running mean and running variance of a new layer, which is in training mode."""
     layer = nn.BatchNorm1D(X.shape[1], **options)
     return layer(X), layer._mean, layer._variance
 

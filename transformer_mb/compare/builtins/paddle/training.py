@@ -44,7 +44,7 @@ def stepped(made: Callable[..., Any], *names: str) -> Callable[..., np.ndarray]:
 
 
 def clipped(clip: Callable[[float], Any]) -> Callable[..., list[np.ndarray]]:
-    """Return the function to what a way of clipping leaves of gradients."""
+    """Make a function of gradients and a norm that returns the clipped gradients."""
 
     def left(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndarray]:
         pairs = [(_holding(np.zeros_like(gradient)), paddle.to_tensor(gradient)) for gradient in gradients]
@@ -70,13 +70,13 @@ def dropout(X: Tensor, rate: float, training: bool) -> Tensor:
 
 
 def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, np.ndarray]:
-    """What the layers hold when they are made."""
+    """Return the weights that the layers start with."""
     paddle.seed(seed)
     return backend.get_weights(backend.create_empty(config))
 
 
 class _OwnAdam:
-    """paddle.optimizer.Adam in the place of the trainer's, which hands it all gradients as few vectors, clipped."""
+    """paddle.optimizer.Adam in place of the trainer's, which passes all gradients, clipped, as a few vectors."""
 
     def __init__(self, ours: Any):
         self.flatten, self.split = ours.flatten, ours.split
@@ -93,7 +93,7 @@ def use_own_adam(trainer: Any) -> None:
 
 
 def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """For the next step of the trainer's Adam."""
+    """Set the epsilon of the trainer's Adam from the next step on."""
     trainer.optimizer.options = replace(trainer.optimizer.options, eps=epsilon)
 
 

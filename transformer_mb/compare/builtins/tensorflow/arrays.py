@@ -15,7 +15,7 @@ called = calls(tf.convert_to_tensor, keras.ops.convert_to_numpy)
 
 
 def gradient(function: Callable[..., Any], of: int = 1) -> Callable[..., Any]:
-    """Return the gradients of the sum of what a function returns, by as many of its first arguments."""
+    """Return the gradients of the sum of a function's output by its first arguments."""
 
     def gradients(*arguments: Any) -> Any:
         with tf.GradientTape() as tape:
@@ -27,12 +27,12 @@ def gradient(function: Callable[..., Any], of: int = 1) -> Callable[..., Any]:
 
 
 def _default_device() -> str:
-    """The first GPU that it sees, and the CPU where it sees none; there too whatever has no kernel for a GPU."""
+    """Return the first visible GPU, or the CPU; an operation without a GPU kernel runs on the CPU in any case."""
     return "gpu:0" if tf.config.list_physical_devices("GPU") else "cpu"
 
 
 def _use_device(device: str) -> None:
-    """Hide all others, which is possible until TensorFlow has computed."""
+    """Hide all other devices, which works until TensorFlow has computed."""
     kind, _, number = device.partition(":")
     seen = [] if kind == "cpu" else [tf.config.list_physical_devices("GPU")[int(number)]]
     tf.config.set_visible_devices(seen, "GPU")

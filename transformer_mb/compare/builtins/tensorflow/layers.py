@@ -21,7 +21,7 @@ def attention(queries: Any, keys: Any, values: Any, mask: Any = None, causal: bo
 
 
 def _identity_attention(queries: Any, keys: Any, values: Any, heads: int, rate: float) -> Any:
-    """With projections that change nothing."""
+    """Make a layer whose projections are the identity."""
     size = queries.shape[-1]
     layer = layers.MultiHeadAttention(heads, size // heads, dropout=rate, use_bias=False, seed=0)
     layer.build(queries.shape, values.shape, keys.shape)
@@ -43,7 +43,7 @@ def masked_softmax(scores: Any, lengths: Any) -> Any:
 
 
 def _holding(layer: Any, weights: Any, *shape: Any) -> Any:
-    """Built, with these weights."""
+    """Build a layer, set its weights and return it."""
     layer.build(*shape)
     layer.set_weights([weights])
     return layer

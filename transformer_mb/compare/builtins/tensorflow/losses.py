@@ -14,7 +14,7 @@ from .arrays import called, gradient
 
 
 def loss(made: Callable[..., Any], **options: Any) -> Callable[[Any, Any], Any]:
-    """Return the function of predictions and targets that a new loss is."""
+    """Return a function of predictions and targets that makes a loss and calls it."""
     return lambda predictions, targets: made(**options)(targets, predictions)
 
 

@@ -34,7 +34,7 @@ def stepped(optimizer: Callable[..., Any], *names: str) -> Callable[..., np.ndar
 
 
 def clipped(name: str) -> Callable[..., list[np.ndarray]]:
-    """Return the function to what is left of gradients: what a step of SGD at a learning rate of 1 takes from weights of 0."""
+    """Make a function of gradients and a norm that clips them: one step of SGD at a learning rate of 1 from weights of 0."""
 
     def clip(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndarray]:
         weights = [keras.Variable(np.zeros_like(gradient)) for gradient in gradients]
@@ -67,13 +67,13 @@ def uniform(count: int) -> tf.Tensor:
 
 
 def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, np.ndarray]:
-    """What the layers hold when they are made."""
+    """Return the weights that the layers start with."""
     keras.utils.set_random_seed(seed)
     return backend.get_weights(backend.create_empty(config))
 
 
 class _OwnAdam:
-    """keras.optimizers.Adam in the place of the trainer's, which hands it all gradients as few vectors, clipped."""
+    """keras.optimizers.Adam in place of the trainer's, which passes all gradients, clipped, as a few vectors."""
 
     def __init__(self, ours: Any, variables: Sequence[keras.Variable]):
         self.flatten, self.split = ours.flatten, ours.split

@@ -23,12 +23,12 @@ def here() -> torch.device:
 
 
 def from_numpy(X: np.ndarray) -> Tensor:
-    """With the memory of ``X``, where that is the device's."""
+    """Make a tensor on the device; on the CPU it shares the memory of ``X``."""
     return torch.from_numpy(X).to(here())
 
 
 def to_numpy(X: Tensor) -> np.ndarray:
-    """Likewise."""
+    """Make an array; of a tensor on the CPU it shares the memory."""
     return X.detach().cpu().numpy()
 
 
@@ -36,7 +36,7 @@ called = calls(from_numpy, to_numpy)
 
 
 def gradient(function: Callable[..., Tensor], of: int = 1) -> Callable[..., tuple[Tensor, ...] | Tensor]:
-    """Return the gradients of the sum of what a function returns, by as many of its first arguments."""
+    """Return the gradients of the sum of a function's output by its first arguments."""
 
     def gradients(*arguments: Any) -> tuple[Tensor, ...] | Tensor:
         total = function(*(one.requires_grad_() for one in arguments[:of]), *arguments[of:]).sum()

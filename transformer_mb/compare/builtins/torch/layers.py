@@ -14,12 +14,12 @@ from .arrays import called, gradient, here
 
 
 def fresh(layer: Callable[..., nn.Module]) -> Callable[[Tensor], Tensor]:
-    """Return the function that a new layer of no sizes is."""
+    """Return a function that makes a layer without sizes and calls it."""
     return lambda X: layer()(X)
 
 
 def attention(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None = None, causal: bool = False, rate: float = 0.0) -> Tensor:
-    """Of [B, T, H, D] arrays, which torch has as [B, H, T, D]."""
+    """Attend with arrays [B, T, H, D], which torch takes as [B, H, T, D]."""
     Q, K, V = (array.transpose(1, 2) for array in (Q, K, V))
     return F.scaled_dot_product_attention(Q, K, V, mask, dropout_p=rate, is_causal=causal).transpose(1, 2)
 
@@ -34,7 +34,7 @@ def attention_with_dropout(Q: Tensor, K: Tensor, V: Tensor, rate: float) -> Tens
 
 
 def _identity_attention(size: int, heads: int, rate: float) -> nn.MultiheadAttention:
-    """With projections that change nothing."""
+    """Make a layer whose projections are the identity."""
     torch.manual_seed(0)
     layer = nn.MultiheadAttention(size, heads, dropout=rate, bias=False, batch_first=True, device=here())
     with torch.no_grad():
@@ -65,7 +65,7 @@ def masked_softmax(scores: Tensor, lengths: Tensor) -> Tensor:
 
 
 def batch_norm(X: Tensor, **options: Any) -> tuple[Any, Any, Any]:
-    """The output, the running mean and the running variance of a new layer, which is in training mode."""
+    """Return the output, running mean and running variance of a new layer, which is in training mode."""
     layer = nn.BatchNorm1d(X.shape[1], **options, device=here())
     return layer(X), layer.running_mean, layer.running_var
 

@@ -1,4 +1,4 @@
-"""What torch trains with: torch.optim, clipping, generators and initializers; and a training's own parts."""
+"""torch.optim with clipping, torch's random numbers and initializers, and the parts of a training that torch has."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stepped(optimizer: Callable[..., Any], *names: str) -> Callable[..., np.ndar
 
 
 def clip_grad_norm(gradients: Sequence[np.ndarray], norm: float) -> list[np.ndarray]:
-    """torch's only one."""
+    """Clip by the global norm, the only clipping by norm that torch has."""
     weights = [nn.Parameter(torch.zeros(len(gradient), device=here())) for gradient in gradients]
     clipped = [torch.tensor(gradient, device=here()) for gradient in gradients]
     for weight, gradient in zip(weights, clipped, strict=True):
@@ -57,19 +57,19 @@ def initialized_twice(shape: tuple[int, ...]) -> list[Tensor]:
 
 
 def initial_weights(backend: Any, config: Any, seed: int) -> dict[str, np.ndarray]:
-    """What the layers hold when they are made; the caller's random numbers stay as they were."""
+    """Return the weights that the layers start with; the caller's random numbers stay as they were."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return backend.get_weights(backend.create_empty(config))
 
 
 def use_own_adam(trainer: Any) -> None:
-    """The trainer sets the learning rate of every step."""
+    """Replace the trainer's Adam by torch's with its defaults; the trainer sets the learning rate of every step."""
     trainer.optimizer = optim.Adam(trainer.updated)
 
 
 def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """For the next step."""
+    """Set the epsilon of the trainer's Adam from the next step on."""
     for group in trainer.optimizer.param_groups:
         group["eps"] = epsilon
 
