@@ -19,13 +19,6 @@ from .facts import Fact, Value, same
 from .probes import PROBES
 
 FILE = Path(__file__).with_name("expected.json")
-STATUSES = {
-    "as expected": "measured again, the same",
-    "changed": "another value than the one that is expected",
-    "new": "nothing is expected yet",
-    "gone": "a value is expected, and the framework has no such built-in any more",
-    "not measurable here": "the framework has no such built-in",
-}
 WRONG = ("changed", "gone")
 
 
@@ -82,7 +75,11 @@ def check_acceptable(places: Iterable[tuple[str, str]]) -> None:
 
 
 def standing(fact: Fact, row: Mapping[str, Any] | None) -> Standing:
-    """Return a fact's status beside the expected row, None where there is none."""
+    """Return a fact beside its expected row, None where there is none, with its status.
+
+    That is "as expected" or "changed"; "new" where nothing is expected yet; "gone" where the framework no longer has the
+    built-in, and "not measurable here" where it never had it.
+    """
     value, version = (row["value"], row["since"]) if row else (None, "")
     if fact.value is None:
         status = "gone" if value is not None else "not measurable here"

@@ -75,21 +75,18 @@ def spread(row: np.ndarray) -> str:
 
 def reading(row: np.ndarray, marked: int) -> str:
     """Name the effect of the one number set in a mask, at ``marked``, on equal scores."""
+    mask = np.eye(len(row))[marked]
     words = {
-        "set attends": _at(marked, len(row)),
-        "set is ignored": 1.0 - _at(marked, len(row)),
-        "added to the scores": np.exp(_at(marked, len(row))),
+        "set attends": mask,
+        "set is ignored": 1.0 - mask,
+        "added to the scores": np.exp(mask),
         "no effect": np.ones(len(row)),
-        "set attends to the next": _at(marked + 1, len(row)),
+        "set attends to the next": np.roll(mask, 1),
     }
     for word, weights in words.items():
         if np.allclose(row, weights / weights.sum(), atol=NEAR):
             return word
     return "NaN" if np.isnan(row).any() else "other weights"
-
-
-def _at(index: int, count: int) -> np.ndarray:
-    return np.eye(count)[index]
 
 
 def bits(alone: np.ndarray, among: np.ndarray) -> str:
