@@ -1,6 +1,8 @@
 """Probes: each is whole, and tells a decoy apart from every framework."""
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from transformer_mb.compare.facts import KINDS, same
 from transformer_mb.compare.probes import PROBES, TOPICS
 
 EXPECTED = expected()
+BUILTINS = Path(__file__).parents[2] / "transformer_mb" / "compare" / "builtins"
 SLIPS = ("raises AttributeError", "raises NameError", "raises ImportError")
 
 
@@ -49,7 +52,27 @@ def test_every_framework_is_expected_to_do_something_for_every_probe():
     assert {name: set(rows) for name, rows in EXPECTED.items()} == {name: {*BUILT_IN} for name in PROBES}
 
 
+ASKED = {topic.__name__.rpartition(".")[2]: {probe.operation for probe in topic.PROBES} for topic in TOPICS}
+
+
 def test_names_are_unique_and_every_operation_of_the_decoys_answers_a_probe():
     assert sum(len(topic.PROBES) for topic in TOPICS) == len(PROBES) == len(ANSWERS) >= 45
-    asked = {(probe.topic, probe.operation) for probe in PROBES.values()}
-    assert asked == {(topic, operation) for topic, table in TABLES.items() for operation in table}
+    assert {topic: set(table) for topic, table in TABLES.items()} == ASKED
+
+
+def operations(framework):
+    """By topic the operations of a framework's tables, as its files have them; nothing where a reason stands for all."""
+    files = [*(BUILTINS / framework).glob("*.py"), *BUILTINS.glob(f"{framework}.py")]
+    nodes = [node for file in files for node in ast.parse(file.read_text()).body if isinstance(node, ast.AnnAssign)]
+    for tables in (node.value for node in nodes if node.target.id == "TABLES"):
+        for topic, table in zip(tables.keys, tables.values, strict=True):
+            parts = [table.left, table.right] if isinstance(table, ast.BinOp) else [table]
+            keys = [key.value for part in parts if isinstance(part, ast.Dict) for key in part.keys]
+            yield topic.value, {*keys, *(one.arg for part in parts if isinstance(part, ast.Call) for one in part.keywords)}
+
+
+@pytest.mark.parametrize("framework", BUILT_IN)
+def test_every_framework_has_a_row_for_every_operation_and_no_other(framework):
+    found = dict(operations(framework))
+    assert set(found) == {*ASKED, "device", "own_parts"}
+    assert {topic: found[topic] for topic in ASKED if found[topic]} == {topic: ASKED[topic] for topic in ASKED if found[topic]}
