@@ -30,14 +30,14 @@ def ours(name, pairs, epochs):
     import transformer_mb as tmb
     from transformer_mb.data import Batches, build_vocabularies, pair_ids
     from transformer_mb.inference.translation import Translator
-    from transformer_mb.training import TrainingRecipe, train_model
+    from transformer_mb.training import Job, TrainingRecipe, train_model
 
     backend = tmb.get_backend(name)
     recipe = TrainingRecipe(**{**tmb.presets.RECIPES["d2l"], "epochs": epochs})
     vocabularies = build_vocabularies(pairs, "d2l", min_freq=recipe.min_freq)
     model = backend.build(tmb.presets.d2l(*map(len, vocabularies)))
     batches = Batches(pair_ids(pairs, *vocabularies), recipe.batch_size, num_steps=recipe.num_steps)
-    state = train_model(backend, model, batches, recipe)
+    state = train_model(Job(backend, batches, recipe), model)
     translators = {}
     for variant, changes in VARIANTS.items():
         other = backend.create_empty(model.config.replace(**changes))

@@ -18,7 +18,7 @@ from results import arguments, finish, keep
 import transformer_mb as tmb
 from transformer_mb.data import Batches, Vocabulary, pair_ids
 from transformer_mb.positions import sinusoid_table
-from transformer_mb.training import Progress, TrainingRecipe, train_model
+from transformer_mb.training import Job, Progress, TrainingRecipe, train_model
 from transformer_mb.training.records import EpochRecord
 
 # A Chinese character is a token; the spaces here part them and are not printed.
@@ -89,7 +89,7 @@ def train_and_predict(backend: Any, folder: Path) -> tuple[float, list[str]]:
     vocabularies = tuple(Vocabulary.from_tokens(side, pipeline="d2l") for side in tokens)
     batches = Batches(pair_ids(PAIRS, *vocabularies), RECIPE.batch_size, num_steps=NUM_STEPS)
     model = backend.build(tmb.presets.d2l(*map(len, vocabularies)), seed=RECIPE.seed)
-    state = train_model(backend, model, batches, RECIPE, progress=EveryTenth())
+    state = train_model(Job(backend, batches, RECIPE), model, EveryTenth())
     (batch,) = Batches(pair_ids(PAIRS, *vocabularies), 2, num_steps=NUM_STEPS, shuffle=False).epoch(0)
     predicted = []
     for found in backend.greedy(model, batch.source, batch.source_valid_lens, NUM_STEPS):

@@ -20,7 +20,7 @@ from results import arguments, finish, keep
 import transformer_mb as tmb
 from transformer_mb.data import Batches, build_vocabularies, pair_ids, preprocess_nmt, read_pairs, source_batches
 from transformer_mb.figures.kind import Attention
-from transformer_mb.training import TrainingRecipe, train_model
+from transformer_mb.training import Job, TrainingRecipe, train_model
 
 SENTENCES = [
     ("go .", "va !"),
@@ -103,7 +103,7 @@ def show_attention(backend: Any, model: Any, vocabularies: Any, source: str, tra
 def train_on(backend: Any, raw: list[tuple[str, str]], vocabularies: Any, epochs: int, folder: Path) -> tuple[Any, Any]:
     batches = Batches(pair_ids(raw, *vocabularies), RECIPE.batch_size, RECIPE.seed, num_steps=NUM_STEPS)
     model = backend.build(tmb.presets.d2l(*map(len, vocabularies)), seed=RECIPE.seed)
-    state = train_model(backend, model, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": epochs}))
+    state = train_model(Job(backend, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": epochs})), model)
     print(f"loss {state.loss:.3f}, {state.tokens_per_second:.1f} tokens/sec on {backend.name}, {backend.device_name}")
     losses = [record.loss for record in state.history]
     loss_picture(folder / "loss.png", losses, "English-French, 600 pairs", "loss by the book's count")

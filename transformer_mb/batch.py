@@ -1,8 +1,9 @@
-"""The batch that a trainer takes a step on."""
+"""The batch that a trainer takes a step on, and what gives a training its batches."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,3 +23,10 @@ class Batch(NamedTuple):
     @property
     def num_tokens(self) -> int:
         return int(self.target_valid_lens.sum())
+
+
+class EpochBatches(Protocol):
+    """A corpus whose order is a function of the epoch alone (``data.Batches``)."""
+
+    def __len__(self) -> int: ...
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Batch]: ...

@@ -17,7 +17,7 @@ from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_ids, preprocess_nmt, read_pairs
 from transformer_mb.initialization import initial_weights
 from transformer_mb.porting.port import port
-from transformer_mb.training import TrainingRecipe, train_model
+from transformer_mb.training import Job, TrainingRecipe, train_model
 
 from .asked import training_flop
 
@@ -73,7 +73,7 @@ def d2l_decoding(folder, data):
     pairs, recipe, vocabularies, config, batches = _book(data)
     backend = tmb.get_backend("numpy")
     model = backend.build(config)
-    train_model(backend, model, batches, recipe)
+    train_model(Job(backend, batches, recipe), model)
     processed = dict.fromkeys(preprocess_nmt(source) for source, _ in pairs)
     # The book cuts longer ones, so that its model is asked something else.
     sources = [source for source in processed if len(source.split()) < recipe.num_steps][:SENTENCES]

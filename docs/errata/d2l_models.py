@@ -8,7 +8,7 @@ from torch import nn
 
 import transformer_mb as tmb
 from transformer_mb.data import Batches
-from transformer_mb.training import TrainingRecipe, train_model
+from transformer_mb.training import Job, TrainingRecipe, train_model
 
 from .figure import Figure
 from .message import message
@@ -27,7 +27,7 @@ def position_zero():
     backend = tmb.get_backend("numpy")
     model = backend.build(tmb.presets.d2l(12, 12, dropout=0.0, max_len=10), seed=0)
     recipe = TrainingRecipe(epochs=40, learning_rate=0.005, schedule="linear")
-    train_model(backend, model, Batches(pairs, 64, num_steps=7), recipe)
+    train_model(Job(backend, Batches(pairs, 64, num_steps=7), recipe), model)
     (batch,) = Batches(pairs, 512, num_steps=7, shuffle=False).epoch(0)
 
     def reversed_by(switch):

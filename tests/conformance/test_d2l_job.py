@@ -9,7 +9,7 @@ from transformer_mb.data import Batches, build_vocabularies, pair_ids, read_pair
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.presets import RECIPES, d2l
 from transformer_mb.registry import get_backend
-from transformer_mb.training import TrainingRecipe, train_model
+from transformer_mb.training import Job, TrainingRecipe, train_model
 
 STEPS = 20
 RECIPE = TrainingRecipe(**RECIPES["d2l"])
@@ -54,7 +54,7 @@ def trained(job):
     _, _, config, batches = job
     numpy = get_backend("numpy")
     model = numpy.build(config, seed=0)
-    train_model(numpy, model, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": 30}))
+    train_model(Job(numpy, batches, TrainingRecipe(**{**RECIPE.to_dict(), "epochs": 30})), model)
     return numpy.get_weights(model)
 
 
@@ -104,6 +104,6 @@ def is_near_tie(backend, model, reference, reference_model, inputs, got, expecte
 def test_two_hundred_epochs(job, backend32, record_property):
     """With the framework's own dropout: the loss by D2L's count, whose floor is 0.033 on these pairs."""
     _, _, config, batches = job
-    state = train_model(backend32, backend32.build(config, seed=0), batches, RECIPE)
+    state = train_model(Job(backend32, batches, RECIPE), backend32.build(config, seed=0))
     record_property("loss", state.loss)
     assert 0.033 <= state.loss <= 0.055

@@ -14,7 +14,7 @@ from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_ids
 from transformer_mb.errors import CheckpointError, ConfigError, NotFiniteError, ShapeError
-from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe, train_model
+from transformer_mb.training import Job, Progress, TrainingInterrupted, TrainingRecipe, train_model
 
 PAIRS = demo_pairs()[0][:40]
 VOCABULARIES = build_vocabularies(PAIRS, "d2l", 2)
@@ -34,9 +34,10 @@ def backend(request):
     return tmb.get_backend("numpy", dtype=request.param)
 
 
-def run(backend, recipe=RECIPE, **options):
+def run(backend, recipe=RECIPE, progress=None, **options):
     model = backend.build(CONFIG, seed=recipe.seed)
-    return train_model(backend, model, batches(recipe), recipe, vocabularies=VOCABULARIES, **options), model
+    job = Job(backend, batches(recipe), recipe, vocabularies=VOCABULARIES, **options)
+    return train_model(job, model, progress), model
 
 
 def files(folder) -> dict[str, bytes]:
@@ -212,7 +213,7 @@ def test_training_learns():
     recipe = TrainingRecipe(epochs=40, batch_size=8, learning_rate=0.01, seed=3)
     backend = tmb.get_backend("numpy")
     model = backend.build(CONFIG.replace(dropout=0.0, num_hiddens=32, ffn_num_hiddens=64), seed=3)
-    state = train_model(backend, model, batches(recipe), recipe)
+    state = train_model(Job(backend, batches(recipe), recipe), model)
     assert state.history[0].loss > 2.0 and state.loss < 0.5
 
 
@@ -224,7 +225,7 @@ def test_batches_of_eight_by_twos_are_batches_of_sixteen(normalization, tmp_path
         fields = {**RECIPE.to_dict(), "num_steps": 9, "normalization": normalization, "schedule": "cosine", **changes}
         recipe = TrainingRecipe.from_dict(fields)
         model = backend.build(CONFIG.replace(dropout=0.0), seed=0)
-        state = train_model(backend, model, batches(recipe), recipe)
+        state = train_model(Job(backend, batches(recipe), recipe), model)
         assert state.step == 9
         found.append((state.history, backend.get_weights(model)))
     for one, other in zip(found[0][0], found[1][0], strict=True):

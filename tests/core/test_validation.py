@@ -15,8 +15,8 @@ from transformer_mb.distributed import Alone
 from transformer_mb.errors import CheckpointError, ConfigError
 from transformer_mb.inference.evaluation import TOKENIZATIONS
 from transformer_mb.training import TrainingInterrupted, TrainingState
-from transformer_mb.training.greedy_scores import Translated, greedy_scores
 from transformer_mb.training.records import ValidationRecord
+from transformer_mb.training.validation import Translated, greedy_scores
 from transformer_mb.training_options import TRAINING
 
 TINY = {"num_hiddens": 16, "ffn_num_hiddens": 16, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}

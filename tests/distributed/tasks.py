@@ -18,8 +18,8 @@ from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import TransformerMBError
 from transformer_mb.parity.verdict.measure import worst
 from transformer_mb.registry import get_backend
-from transformer_mb.training import Progress, TrainingInterrupted, TrainingRecipe, agreement, train_model
-from transformer_mb.training.greedy_scores import Translated
+from transformer_mb.training import Job, Progress, TrainingInterrupted, TrainingRecipe, agreement, train_model
+from transformer_mb.training.validation import Translated
 
 STEPS = 50
 OF_ONE = {}  # what one process gave, by what it was asked for
@@ -116,7 +116,7 @@ RECIPE = TrainingRecipe(epochs=2, batch_size=8, num_steps=9, learning_rate=0.01,
 LAST = 10  # 40 pairs in batches of 8: five steps an epoch
 
 
-def run(backend, processes, recipe=RECIPE, **more):
+def run(backend, processes, recipe=RECIPE, progress=None, **more):
     config = TransformerConfig(
         source_vocab_size=len(VOCABULARIES[0]), target_vocab_size=len(VOCABULARIES[1]), num_hiddens=8, ffn_num_hiddens=12,
         encoder_num_heads=2, decoder_num_heads=2, encoder_num_layers=1, decoder_num_layers=1, dropout=0.0, max_len=40,
@@ -124,7 +124,7 @@ def run(backend, processes, recipe=RECIPE, **more):
     model = backend.build(config, seed=recipe.seed)
     batches = Batches(pair_ids(PAIRS, *VOCABULARIES), recipe.batch_size, recipe.seed, num_steps=recipe.num_steps)
     more.setdefault("vocabularies", VOCABULARIES)
-    state = train_model(backend, model, batches, recipe, processes=processes, **more)
+    state = train_model(Job(backend, batches, recipe, processes=processes, **more), model, progress)
     return {"losses": [record.loss for record in state.history]}, backend.get_weights(model)
 
 
@@ -234,7 +234,7 @@ def validated(name, processes, folder):
         pairs = Batches(pair_ids(PAIRS[:11], *VOCABULARIES), 4, shuffle=False)
         translated = Translated(PAIRS[:11], VOCABULARIES)
         recipe = replace(RECIPE, epochs=6, learning_rate=0.05, validation_lines=7)
-        run(backend, of, recipe, validation=pairs, translated=translated, progress=progress)
+        run(backend, of, recipe, validation_batches=pairs, translated=translated, progress=progress)
     assert all(len(values) == 18 and values[-1] > 1.0 for values in measured), measured
     return worst(abs(a / b - 1) for a, b in zip(*measured, strict=True))
 

@@ -1,7 +1,7 @@
 """Training that every backend shares: the function ``train``, and beneath it recipes, learning rate schedules and the loop."""
 
 from .corpus import CorpusCounts, SideCounts
-from .loop import TrainingInterrupted, train_model
+from .loop import Job, TrainingInterrupted, train_model
 from .progress import Progress
 from .recipe import TrainingRecipe
 from .records import EpochRecord
@@ -13,6 +13,7 @@ __all__ = [
     "SCHEDULES",
     "CorpusCounts",
     "EpochRecord",
+    "Job",
     "Progress",
     "SideCounts",
     "Trained",

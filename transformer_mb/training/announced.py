@@ -7,13 +7,13 @@ from ..data.swapped import swapped_note
 from ..machine.processor import slowed_down
 from .begun import begun_otherwise, listed
 from .initial_model import initial_notes
-from .job import Job
+from .job import PreparedJob
 from .schedule_notes import schedule_notes
 
 MOST_UNKNOWN = 0.5  # share of a side's words
 
 
-def notes(job: Job) -> list[str]:
+def notes(job: PreparedJob) -> list[str]:
     """What was asked for in vain, and what else is not to be seen by the options, in words."""
     of_initial = "the vocabularies of init_from" if job.initial else ""
     vain = job.recipe.without_effect("a tokenizer" if "tokenizer" in job.described else of_initial)
@@ -47,7 +47,7 @@ def notes(job: Job) -> list[str]:
     return notes
 
 
-def opening(job: Job) -> str:
+def opening(job: PreparedJob) -> str:
     """What is about to happen, in words."""
     state, recipe = job.state, job.recipe
     if job.resume is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,63 @@ from ..checkpoint.files import TRAINER
 from ..checkpoint.ties import check_unaltered
 from ..config import TransformerConfig
 from ..counted import counted
+from ..distributed import Place
 from ..errors import CheckpointError, ConfigError, DataError
-from ..training_options import RUN, RUN_DEFAULTS, TRAINING
+from ..training_options import FILES, RUN, RUN_DEFAULTS, TRAINING
+from .destination import check_folder, check_untrained, contents
+from .named_places import check_named_places
 from .recipe import TrainingRecipe, check_unchanged
-from .settings import WHOLE_NUMBERS, Settings
+from .settings import WHOLE_NUMBERS, Settings, from_checkpoint
 from .state import TrainingState
 from .vocabularies import Vocabularies
 
 WHERE = ("backend", "device", "dtype")
 GROW = ("epochs", "max_steps")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What the folder holds of a training that is to go on: nothing, where one begins."""
+
+    folder: Path | None
+    found: str = ""
+    checkpoint: Checkpoint | None = None
+    trainer: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def state(self) -> TrainingState:
+        return TrainingState() if self.checkpoint is None else state_of(self.checkpoint)
+
+    def check_files(self, requested: Mapping[str, Any], *, pairs: bool, validation: bool) -> None:
+        """A training that goes on finds the files that it began with, unless pairs were handed over, or is told where they
+        are now. Raises DataError."""
+        named = {*requested, *(FILES[:2] if pairs else ()), *(FILES[2:] if validation else ())}
+        for name in FILES:
+            path = self.settings.data.get(name)
+            if path and name not in named and not Path(path).exists():
+                option = "data" if name == "source" else name
+                raise DataError(
+                    f"There is no file {path}, which this training began with: {option} (--{option.replace('_', '-')}) names "
+                    "it where it is now."
+                )
+
+
+def saved_in(requested: Settings, goes_on: bool, force: bool, place: Place) -> Saved:
+    """Look at the folder: it is free for a new training, or holds the one that goes on, with a preset as requested."""
+    folder = check_folder(requested.run.get("out"), goes_on, force)
+    if folder is not None and not place.rank:
+        check_untrained(folder)
+    found = "" if folder is None else contents(folder)
+    if not goes_on:
+        return Saved(folder, found)
+    checkpoint = training_of(folder)
+    trainer = checkpoint.trainer or {}
+    settings = from_checkpoint(trainer)
+    check_named_places(settings)
+    if requested.preset not in (None, settings.preset):
+        raise ConfigError(f"Training must be resumed with the preset it began with, {settings.preset}, got {requested.preset}.")
+    return Saved(folder, found, checkpoint, trainer, settings)
 
 
 def training_of(folder: Path | None) -> Checkpoint:
@@ -102,7 +151,7 @@ def listed(words: list[str]) -> str:
 
 
 def begun_model(
-    asked: Settings, checkpoint: Checkpoint, vocabularies: Vocabularies | None = None
+    requested: Settings, checkpoint: Checkpoint, vocabularies: Vocabularies | None = None
 ) -> tuple[TransformerConfig, Vocabularies]:
     """The model of the checkpoint; a model or vocabularies other than those that training began with are refused."""
     source, target = checkpoint.source_vocabulary, checkpoint.target_vocabulary
@@ -110,7 +159,7 @@ def begun_model(
         raise CheckpointError("A training on text is resumed with its vocabularies, but the checkpoint holds none.")
     if vocabularies not in (None, (source, target)):
         raise ConfigError("A training must be resumed with the vocabularies that its checkpoint holds, got others.")
-    check_unchanged("model", checkpoint.config, {name: _listed(value) for name, value in asked.model.items()})
+    check_unchanged("model", checkpoint.config, {name: _listed(value) for name, value in requested.model.items()})
     return checkpoint.config, (source, target)
 
 

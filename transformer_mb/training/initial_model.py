@@ -13,16 +13,18 @@ from ..training_options import TRAINING
 from .begun import damaged_in, listed, recipe_of
 from .recipe import TrainingRecipe
 from .settings import Settings
-from .vocabularies import Vocabularies
+from .vocabularies import Vocabularies, check_together
 
 # Fields that no weight depends on: they may be others than those that the model was trained with.
 FREE = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout", "suppress_ids", "compat_decode")
 
+Model = tuple[TransformerConfig, Vocabularies]
 
-def initial_model(asked: Settings, resume: bool | Literal["auto"], is_begun: bool) -> Checkpoint | None:
+
+def initial_model(requested: Settings, resume: bool | Literal["auto"], is_begun: bool) -> Checkpoint | None:
     """The checkpoint that ``init_from`` names; None without it, and where a training goes on. Raises ConfigError,
     CheckpointError."""
-    folder = asked.run.get("init_from")
+    folder = requested.run.get("init_from")
     if folder is None:
         return None
     if resume is True:
@@ -38,19 +40,17 @@ def initial_model(asked: Settings, resume: bool | Literal["auto"], is_begun: boo
     return initial
 
 
-def ignored_initial(asked: Settings, begun: Any) -> Iterator[str]:
+def ignored_initial(requested: Settings, begun: Any) -> Iterator[str]:
     """Where a training goes on that began from another model than ``init_from`` names now, or from none."""
-    folder = asked.run.get("init_from")
+    folder = requested.run.get("init_from")
     began = begun if isinstance(begun, str) else None
     if folder is not None and (began is None or Path(folder).resolve() != Path(began).resolve()):
         model = "new weights" if began is None else f"the model of {began}"
         yield f"init_from {folder} has no effect: this training goes on, and it began from {model}; --out names another folder"
 
 
-def config_of(
-    initial: Checkpoint, asked: Settings, vocabularies: Vocabularies | None
-) -> tuple[TransformerConfig, Vocabularies]:
-    """The model and the vocabularies to begin with. Raises CheckpointError, ConfigError where others are asked for."""
+def config_of(initial: Checkpoint, requested: Settings, vocabularies: Vocabularies | None) -> Model:
+    """The model and the vocabularies to begin with. Raises CheckpointError, ConfigError where others are requested for."""
     config, source, target = initial.config, initial.source_vocabulary, initial.target_vocabulary
     if source is None or target is None:
         raise CheckpointError("init_from must name a checkpoint with its vocabularies, but this one holds none.")
@@ -58,14 +58,25 @@ def config_of(
         raise ConfigError(f"init_from must name an encoder_decoder, which pairs train, got architecture {config.architecture}.")
     if vocabularies not in (None, (source, target)):
         raise ConfigError("A training that begins from a model must have its vocabularies, got another tokenizer.")
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.model.items()}
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in requested.model.items()}
     unknown = [name for name in given if not hasattr(config, name)]
     if unknown:
-        asked.config(source_vocab_size=len(source), target_vocab_size=len(target))  # says what is wrong with them
+        requested.config(source_vocab_size=len(source), target_vocab_size=len(target))  # says what is wrong with them
     if others := [f"{name} is {getattr(config, name)!r}, not {value!r}" for name, value in given.items()
                   if name not in FREE and getattr(config, name) != value]:  # fmt: skip
         raise ConfigError(f"A training that begins from a model must take it as it is, but {'; '.join(others)}.")
     return config.replace(**{name: value for name, value in given.items() if name in FREE}), (source, target)
+
+
+def new_model(settings: Settings, vocabularies: Vocabularies) -> Model:
+    """The model that the settings describe, for these vocabularies. Raises ConfigError where they do not go together."""
+    source, target = vocabularies
+    check_together(source, target, settings.shares_embeddings())
+    ids: dict[str, Any] = {"pad_id": target.pad_id, "bos_id": target.bos_id, "eos_id": target.eos_id}
+    if "suppress_ids" not in settings.model:
+        # A translation is made of words: the model is not to answer with <unk>, <pad> or <bos>.
+        ids["suppress_ids"] = tuple(sorted({target.unk_id, target.pad_id, target.bos_id} - {target.eos_id}))
+    return settings.config(source_vocab_size=len(source), target_vocab_size=len(target), **ids), (source, target)
 
 
 def initial_notes(initial: Checkpoint, recipe: TrainingRecipe, described: Mapping[str, Any]) -> Iterator[str]:

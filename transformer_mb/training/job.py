@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,27 +14,27 @@ from ..checkpoint.files import holds_checkpoint
 from ..config import TransformerConfig
 from ..data import Batches, Pairs, TokenizedPairs
 from ..data.padding import check_limits
-from ..distributed import Alone, Place, Processes
-from ..errors import ConfigError, DataError
+from ..distributed import Alone, Place
+from ..errors import ConfigError
 from ..parameters import parameter_shapes
 from ..registry import get_backend, join_processes, requested_name
 from ..trainer import check_offered
 from ..training_options import FILES, RUN_DEFAULTS
-from .begun import begun_model, check_pairs, damaged_in, recipe_of, training_of
+from .begun import Saved, begun_model, check_pairs, damaged_in, recipe_of, saved_in
 from .corpus import CorpusCounts, count_corpus
 from .corpus_source import CorpusSource, validation_pairs
 from .decoding_options import DecodingOptions
-from .destination import check_folder, check_untrained, contents
-from .initial_model import config_of, ignored_initial, initial_model
+from .initial_model import Model, config_of, ignored_initial, initial_model, new_model
 from .lengths import within_lengths
 from .logs import LogPlaces
+from .loop import Job
 from .named_places import check_named_places, check_used
 from .own_files import id_in, id_of
 from .recipe import TrainingRecipe
-from .settings import Settings, from_checkpoint
+from .settings import Settings
 from .state import TrainingState
-from .validation import check_validation
-from .vocabularies import Vocabularies, check_together, named_vocabularies
+from .validation import Translated, check_validation
+from .vocabularies import Vocabularies, named_vocabularies
 from .whereabouts import in_names, log_places, own_cache, own_device, where
 
 SAVES = ("save_every", "save_every_steps")
@@ -49,33 +49,31 @@ class Given:
     validation: Pairs | None = None
     backend: Backend | None = None
     vocabularies: Vocabularies | None = None
+    by_command: bool = False
+
+    @property
+    def handed(self) -> dict[str, bool]:
+        """Which pairs are no file's."""
+        return {"pairs": self.pairs is not None, "validation": self.validation is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """Everything ready to train. ``state``: where training stands; ``described``: what trainer.json is to say;
-    ``found``: what the folder held (``destination.contents``), and is to hold until the first save."""
+class PreparedJob(Job):
+    """A Job from settings. ``state``: where training stands; ``found``: what the folder held, and is to hold until the first
+    save."""
 
-    backend: Backend
-    config: TransformerConfig
-    recipe: TrainingRecipe
-    vocabularies: Vocabularies
     batches: Batches
+    vocabularies: Vocabularies
+    folder: Path | None
+    found: str
+    config: TransformerConfig
     corpus: CorpusCounts
     state: TrainingState
-    described: Mapping[str, Any]
-    folder: Path | None = None
-    found: str = ""
-    save_every: int = RUN_DEFAULTS["save_every"]
-    save_every_steps: int | None = None
-    resume: Checkpoint | None = None
-    initial: Checkpoint | None = None
-    processes: Processes = field(default_factory=Alone)
-    validation: Pairs | None = None
-    validation_batches: Batches | None = None
-    validation_dropped: int = 0
+    initial: Checkpoint | None
+    validation: Pairs | None
+    validation_dropped: int
     decoding: DecodingOptions
-    logs: LogPlaces = field(default_factory=LogPlaces)
+    logs: LogPlaces
 
     @property
     def place(self) -> str:
@@ -100,7 +98,7 @@ def prepare(
     place: Place | None = None,
     shard: bool = False,
     tell: Callable[[str], None] = lambda text: None,
-) -> Job:
+) -> PreparedJob:
     """Find everything that can be wrong before training begins.
 
     One of several processes, at a ``place``, meets the others; with ``shard`` each keeps a part of the weights.
@@ -108,87 +106,49 @@ def prepare(
     """
     if resume not in (True, False, "auto"):
         raise ConfigError(f'resume must be True, False or "auto", got {resume!r}.')
-    by_command = given is None
-    given, asked, as_asked = given or Given(), settings, resume
-    place, out = place or Place.of_one(), asked.run.get("out")
-    if resume == "auto":
-        resume = bool(out) and holds_checkpoint(Path(str(out)))
-    backend = given.backend
-    check_named_places(asked)
-    handed = {"pairs": given.pairs is not None, "validation": given.validation is not None}
-    initial = initial_model(asked, as_asked, bool(resume))
-    begin: tuple[TransformerConfig, Vocabularies] | None = None  # where no pair has to be read for it
-    if not resume:
-        _check_asked(asked, given, by_command)
+    requested, given, place, out = settings, given or Given(by_command=True), place or Place.of_one(), settings.run.get("out")
+    goes_on = bool(out) and holds_checkpoint(Path(str(out))) if resume == "auto" else bool(resume)
+    check_named_places(requested)
+    initial, begin, backend = initial_model(requested, resume, goes_on), None, given.backend
+    if not goes_on:
+        _check_requested(requested, given)
         if backend is None and place.size == 1 and not shard:
-            backend = get_backend(*where(asked.run, {}, None).values())
-        check_used(asked, asked, **handed)
-        chosen = given.vocabularies or named_vocabularies(asked.data, asked.recipe().pipeline)
-        if initial is not None:
-            begin = config_of(initial, asked, chosen)
-        elif chosen is not None:
-            begin = _new_model(asked, chosen)
-    folder = check_folder(out, resume, force)
-    if folder is not None and not place.rank:
-        check_untrained(folder)
-    found = "" if folder is None else contents(folder)
-    checkpoint = training_of(folder) if resume else None
-    begun = {} if checkpoint is None else checkpoint.trainer or {}
-    state = TrainingState() if checkpoint is None else TrainingState.from_dict(begun)
-    before = from_checkpoint(begun)
-    check_named_places(before)
-    if checkpoint is not None and asked.preset not in (None, before.preset):
-        raise ConfigError(f"Training must be resumed with the preset it began with, {before.preset}, got {asked.preset}.")
-    settings = asked.over(before)
-    check_used(asked, settings, **handed)
-    files = [settings.data[name] for name in FILES if settings.data.get(name)]
-    known: dict[str, Any] = {"identity": id_in(begun) or id_of(asked), "unmarked": bool(begun) and id_in(begun) is None}
-    logs = log_places(asked.run, before.run, (out, *files), goes_on=bool(as_asked), replace=force, **known)
-    if own_cache(asked.data, before.data, logs.notes) is None:
-        settings.data.pop("cache", None)
-    _check_places(before.data, asked.data, given)
-    run = where(asked.run, before.run, given.backend)
+            backend = get_backend(*where(requested.run, {}, None).values())
+        begin = _model_without_pairs(requested, given, initial)
+    saved = saved_in(requested, goes_on, force, place)
+    checkpoint, merged = saved.checkpoint, requested.over(saved.settings)
+    check_used(requested, merged, **given.handed)
+    logs = _logs(requested, saved, merged, goes_on=bool(resume), replace=force)
+    saved.check_files(requested.data, **given.handed)
+    run = where(requested.run, saved.settings.run, given.backend)
     processes = Alone() if place.size == 1 and not shard else join_processes(run["backend"], place, shard)
     backend = backend or get_backend(run["backend"], own_device(run["device"], place), run["dtype"])
-    recipe, decoding = settings.recipe(), settings.decoding_options()
+    recipe, decoding = merged.recipe(), merged.decoding_options()
     check_offered(backend.name, backend.dtype, backend.trainer_class, recipe)
     if checkpoint is not None:
         recipe.check_continues(recipe_of(checkpoint))
-    if given.pairs is None and not settings.data.get("source"):
-        raise ConfigError(_missing_pairs(resume, by_command))
-    source = CorpusSource.of(given.pairs, settings.data, recipe.num_examples, folder, tell)
-    validation = given.validation or validation_pairs(settings.data)
+    if given.pairs is None and not merged.data.get("source"):
+        raise ConfigError(_missing_pairs(goes_on, given.by_command))
+    source = CorpusSource.of(given.pairs, merged.data, recipe.num_examples, saved.folder, tell)
+    validation = given.validation or validation_pairs(merged.data)
     if checkpoint is None:
-        config, both = begin or _new_model(settings, _of_words(settings, recipe, source))
+        config, both = begin or new_model(merged, _of_words(merged, recipe, source))
     else:
-        chosen = given.vocabularies or named_vocabularies(asked.data, recipe.pipeline)
-        config, both = begun_model(asked, checkpoint, chosen)
-    pairs = within_lengths(source, both, recipe, config.max_len, given.pairs, settings.data)
+        config, both = begun_model(requested, checkpoint, _named(requested, given, recipe))
+    pairs = within_lengths(source, both, recipe, config.max_len, given.pairs, merged.data)
     measured = None
     if validation:
-        measured = within_lengths(CorpusSource(validation), both, recipe, config.max_len, given.validation, settings.data, True)
-    kept = {name: settings.run[name] for name in SAVES if settings.run.get(name) is not None}
-    ran = {**in_names(run, backend), **kept, **logs.named()}
-    described = {**settings.data, "preset": settings.preset, "id": logs.identity, "run": ran}
-    described |= _digests("", pairs)
-    began_from = asked.run.get("init_from") if checkpoint is None else (begun.get("data") or {}).get("init_from")
-    described |= {"init_from": began_from} if began_from is not None else {}
-    if checkpoint is not None:
-        logs.notes.extend(ignored_initial(asked, began_from))
-    described |= {"decoding": settings.decoding} if settings.decoding else {}
-    if measured is not None:
-        described |= _digests("validation_", measured)
-    if checkpoint is not None:
-        check_pairs(checkpoint, described)
-    saves: dict[str, Any] = {name: settings.run.get(name, RUN_DEFAULTS.get(name)) for name in SAVES}
+        measured = within_lengths(CorpusSource(validation), both, recipe, config.max_len, given.validation, merged.data, True)
+    described = _described(requested, saved, merged, in_names(run, backend), logs, pairs, measured)
+    saves: dict[str, Any] = {name: merged.run.get(name, RUN_DEFAULTS.get(name)) for name in SAVES}
     check_limits(**saves)
     check_validation(config, recipe, validation is not None, checkpoint)
-    batches = _batches(pairs, recipe, config, backend)
+    state, batches = saved.state, _batches(pairs, recipe, config, backend)
     if checkpoint is not None:
-        with damaged_in(folder):
+        with damaged_in(saved.folder):
             state.check_fits(len(batches), recipe.accumulate)
     parameters = sum(math.prod(shape) for shape in parameter_shapes(config).values())
-    return Job(
+    return PreparedJob(
         backend=backend,
         config=config,
         recipe=recipe,
@@ -197,13 +157,14 @@ def prepare(
         corpus=count_corpus(pairs, both, recipe.num_steps, parameters, source.action),
         state=state,
         described=described,
-        folder=folder,
-        found=found,
+        folder=saved.folder,
+        found=saved.found,
         **saves,
         resume=checkpoint,
         initial=initial,
         processes=processes,
         validation=validation,
+        translated=None if validation is None else Translated(validation, both),
         validation_batches=None if measured is None else _batches(measured, recipe, config, backend, measured=True),
         validation_dropped=0 if measured is None else measured.counts.too_long,
         decoding=decoding,
@@ -211,30 +172,66 @@ def prepare(
     )
 
 
-def _check_asked(asked: Settings, given: Given, by_command: bool) -> None:
+def _check_requested(requested: Settings, given: Given) -> None:
     """Whatever can be wrong with the options of a new training alone: it is said before anything of a folder or a file."""
-    recipe = asked.recipe()
-    asked.decoding_options()
-    requested_name(None if given.backend is not None else asked.run.get("backend"))
-    check_limits(**{name: asked.run.get(name) for name in SAVES})
-    if not asked.run.get("init_from"):  # whose model decides on the rest
+    recipe = requested.recipe()
+    requested.decoding_options()
+    requested_name(None if given.backend is not None else requested.run.get("backend"))
+    check_limits(**{name: requested.run.get(name) for name in SAVES})
+    if not requested.run.get("init_from"):  # whose model decides on the rest
         many: dict[str, Any] = {"source_vocab_size": MANY, "target_vocab_size": MANY, "pad_id": 0, "bos_id": 1, "eos_id": 2}
-        check_validation(asked.config(**many), recipe, bool(given.validation or asked.data.get("validation")), None)
-    if given.pairs is None and not asked.data.get("source"):
-        raise ConfigError(_missing_pairs(False, by_command))
+        check_validation(requested.config(**many), recipe, bool(given.validation or requested.data.get("validation")), None)
+    if given.pairs is None and not requested.data.get("source"):
+        raise ConfigError(_missing_pairs(False, given.by_command))
 
 
-def _check_places(begun: Mapping[str, Any], asked: Mapping[str, Any], given: Given) -> None:
-    """A training that goes on finds the files that it began with, or is told where they are now."""
-    named = {*asked, *(FILES[:2] if given.pairs is not None else ()), *(FILES[2:] if given.validation is not None else ())}
-    for name in FILES:
-        path = begun.get(name)
-        if path and name not in named and not Path(path).exists():
-            option = "data" if name == "source" else name
-            raise DataError(
-                f"There is no file {path}, which this training began with: {option} (--{option.replace('_', '-')}) names it "
-                "where it is now."
-            )
+def _model_without_pairs(requested: Settings, given: Given, initial: Checkpoint | None) -> Model | None:
+    """The model and vocabularies to begin with, where no pair has to be read for them."""
+    check_used(requested, requested, **given.handed)
+    named = _named(requested, given, requested.recipe())
+    if initial is not None:
+        return config_of(initial, requested, named)
+    return None if named is None else new_model(requested, named)
+
+
+def _logs(requested: Settings, saved: Saved, merged: Settings, *, goes_on: bool, replace: bool) -> LogPlaces:
+    """Where logs go; and the cache that only trainer.json names is forgotten where it is none of this training's."""
+    files, begun = [merged.data[name] for name in FILES if merged.data.get(name)], saved.settings
+    identity = id_in(saved.trainer)
+    known: dict[str, Any] = {"identity": identity or id_of(requested), "unmarked": bool(saved.trainer) and identity is None}
+    never = (requested.run.get("out"), *files)
+    logs = log_places(requested.run, begun.run, never, goes_on=goes_on, replace=replace, **known)
+    if own_cache(requested.data, begun.data, logs.notes) is None:
+        merged.data.pop("cache", None)
+    return logs
+
+
+def _described(
+    requested: Settings,
+    saved: Saved,
+    merged: Settings,
+    ran: dict[str, Any],
+    logs: LogPlaces,
+    pairs: TokenizedPairs,
+    measured: TokenizedPairs | None,
+) -> dict[str, Any]:
+    """What trainer.json is to say of the data and the run; raises DataError for other data than training began with."""
+    ran |= {name: merged.run[name] for name in SAVES if merged.run.get(name) is not None} | logs.named()
+    described = {**merged.data, "preset": merged.preset, "id": logs.identity, "run": ran, **_digests("", pairs)}
+    began_from = requested.run.get("init_from")
+    if saved.checkpoint is not None:
+        began_from = (saved.trainer.get("data") or {}).get("init_from")
+        logs.notes.extend(ignored_initial(requested, began_from))
+    described |= {"init_from": began_from} if began_from is not None else {}
+    described |= {"decoding": merged.decoding} if merged.decoding else {}
+    described |= {} if measured is None else _digests("validation_", measured)
+    if saved.checkpoint is not None:
+        check_pairs(saved.checkpoint, described)
+    return described
+
+
+def _digests(what: str, pairs: TokenizedPairs) -> dict[str, Any]:
+    return {f"{what}pairs": pairs.counts.pairs, f"{what}digest": pairs.counts.digest}
 
 
 def _batches(
@@ -265,19 +262,9 @@ def _missing_pairs(resume: bool, by_command: bool) -> str:
     return f"data must be a file of sentence pairs{option if by_command else ', or the pairs'}, got none."
 
 
-def _digests(what: str, pairs: TokenizedPairs) -> dict[str, Any]:
-    return {f"{what}pairs": pairs.counts.pairs, f"{what}digest": pairs.counts.digest}
+def _named(requested: Settings, given: Given, recipe: TrainingRecipe) -> Vocabularies | None:
+    return given.vocabularies or named_vocabularies(requested.data, recipe.pipeline)
 
 
 def _of_words(settings: Settings, recipe: TrainingRecipe, source: CorpusSource) -> Vocabularies:
     return source.vocabularies(recipe.pipeline, recipe.min_freq, settings.shares_embeddings())
-
-
-def _new_model(settings: Settings, vocabularies: Vocabularies) -> tuple[TransformerConfig, Vocabularies]:
-    source, target = vocabularies
-    check_together(source, target, settings.shares_embeddings())
-    ids: dict[str, Any] = {"pad_id": target.pad_id, "bos_id": target.bos_id, "eos_id": target.eos_id}
-    if "suppress_ids" not in settings.model:
-        # A translation is made of words: the model is not to answer with <unk>, <pad> or <bos>.
-        ids["suppress_ids"] = tuple(sorted({target.unk_id, target.pad_id, target.bos_id} - {target.eos_id}))
-    return settings.config(source_vocab_size=len(source), target_vocab_size=len(target), **ids), (source, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,23 +15,21 @@ from uuid import uuid4
 import numpy as np
 
 from ..backend import Backend
+from ..batch import EpochBatches
 from ..checkpoint import Checkpoint, check_nothing_lost, write_checkpoint
 from ..data.vocabulary import Vocabulary
 from ..distributed import Alone, Processes
 from ..errors import ConfigError
-from ..trainer import Trainer
 from .agreement import Agreement, told_of_processes
-from .batches import EpochBatches
 from .begun import recipe_of, state_of
 from .destination import SAVE, check_as_found, contents
-from .greedy_scores import Translated
 from .interruption import CTRL_C, Interruption
 from .progress import Progress, Reading
 from .ranking import without_bleu
 from .recipe import TrainingRecipe
 from .schedules import SCHEDULES, Span
 from .state import TrainingState
-from .validation import KeptWeights, check_finite, check_validation, validate
+from .validation import KeptWeights, Translated, check_finite, check_validation, validate
 
 
 class TrainingInterrupted(KeyboardInterrupt):
@@ -49,44 +48,49 @@ class TrainingInterrupted(KeyboardInterrupt):
         self.exit_status = 128 + number
 
 
-def train_model(
-    backend: Backend,
-    model: Any,
-    batches: EpochBatches,
-    recipe: TrainingRecipe,
-    *,
-    folder: Path | str | None = None,
-    found: str | None = None,
-    vocabularies: tuple[Vocabulary, Vocabulary] | None = None,
-    resume: Checkpoint | None = None,
-    save_every: int | None = None,
-    save_every_steps: int | None = None,
-    data: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-    validation: EpochBatches | None = None,
-    translated: Translated | None = None,
-    signals: Iterable[int] = CTRL_C,
-    processes: Processes | None = None,
-) -> TrainingState:
-    """Train a model to the end of the recipe: the loop beneath ``train``, for models and batches of your own.
+@dataclass(frozen=True)
+class Job:
+    """All that a training takes beside the model.
 
     Args:
-        folder: where checkpoints go: at the end, at one of the ``signals``, after every ``save_every`` epochs, and after
-            every ``save_every_steps`` steps. None saves none.
+        folder: where checkpoints go: at the end, at a signal that ends the training, after every ``save_every`` epochs, and
+            after every ``save_every_steps`` steps. None saves none.
         found: what the folder held when it was looked at (``destination.contents``), None: now. A save refuses a checkpoint
             that has come there since.
         vocabularies: source and target, for the checkpoint.
         resume: a training checkpoint; the model is put into its state, and what follows is bit for bit what
             would have followed without the interruption.
-        data: what trainer.json is to say of the corpus.
-        validation: batches whose loss is measured after every epoch or every ``validate_every_steps``, and at the end. With
+        described: what trainer.json is to say of the corpus.
+        validation_batches: their loss is measured after every epoch or every ``validate_every_steps``, and at the end. With
             the recipe's ``keep`` as ``best`` the model and the checkpoint are those of the best validation in the end, and the
             checkpoint holds beside it what a resume needs.
         translated: pairs that are translated and scored each time, where the recipe says so.
+        processes: those that train together, every one of which trains the same model with the same batches and recipe
+            (``distributed``); the first of them alone saves.
+    """
+
+    backend: Backend
+    batches: EpochBatches
+    recipe: TrainingRecipe
+    _: KW_ONLY
+    folder: Path | str | None = None
+    found: str | None = None
+    vocabularies: tuple[Vocabulary, Vocabulary] | None = None
+    resume: Checkpoint | None = None
+    save_every: int | None = None
+    save_every_steps: int | None = None
+    described: Mapping[str, Any] = field(default_factory=dict)
+    validation_batches: EpochBatches | None = None
+    translated: Translated | None = None
+    processes: Processes = field(default_factory=Alone)
+
+
+def train_model(job: Job, model: Any, progress: Progress | None = None, signals: Iterable[int] = CTRL_C) -> TrainingState:
+    """Train a model to the end of the recipe: the loop beneath ``train``, for models and batches of your own.
+
+    Args:
         signals: what ends the training after the step in progress, with a checkpoint: Ctrl-C alone (``signal.SIGINT``), since
             other signals are the program's own. They are taken in the main thread, and where they have no other handler.
-        processes: those that train together, every one of which calls this with the same model, batches and recipe
-            (``distributed``); the first of them alone saves. None: this one alone.
     Returns: the history of losses, and how fast it went.
     Raises:
         TrainingInterrupted: after such a signal, when the checkpoint is saved. NotFiniteError: a loss or a weight is NaN or
@@ -94,135 +98,151 @@ def train_model(
             what ``found`` refuses.
             DistributedError: another process has ended, or does not hold the same weights.
     """
-    progress = progress or Progress()
-    processes = processes or Alone()
-    trainer = backend.trainer(model, **recipe.trainer_options())
-    state = TrainingState() if resume is None else restored(backend, model, recipe, resume)
-    if resume is not None:
-        state.check_fits(len(batches), recipe.accumulate)
-    place = None if folder is None else Path(folder)
-    check_validation(model.config, recipe, validation is not None, resume)
-    if place is not None:
-        check_nothing_lost(place, vocabularies=vocabularies is not None, training=True)
-        found = contents(place) if found is None else found
-    if not recipe.translates:
-        translated = None
-    elif translated is None:
-        raise ConfigError("A validation by BLEU and chrF needs pairs and vocabularies (translated), got none.")
-    else:
-        translated = translated._replace(pairs=translated.pairs[: recipe.validation_lines])
-    state.validation_metric = recipe.validation_metric
-    kept = KeptWeights(recipe, state, resume)
-    total = recipe.schedule_steps or recipe.total_steps(len(batches))
-    span = Span(recipe.warmup_steps, total, model.config.num_hiddens)
-
-    def write() -> None:
-        nonlocal found
-        current, best = backend.get_weights(trainer.gathered()), kept.better_than_current(state)
-        check_finite(backend, model, current, next(batches.epoch(0)), state)
-        if place is not None:
-            checkpoint = Checkpoint(
-                config=model.config,
-                weights=current if best is None else best,
-                source_vocabulary=vocabularies[0] if vocabularies else None,
-                target_vocabulary=vocabularies[1] if vocabularies else None,
-                optimizer=trainer.state_dict(),
-                trainer={**state.to_dict(), "recipe": recipe.to_dict(), "data": dict(data or {}), SAVE: (saved := uuid4().hex)},
-                last=None if best is None else current,
-                kept=kept.beside(),
-            )
-            agreement.by_rank_0(lambda: write_checkpoint(place, checkpoint, partial(check_as_found, found=found or "")))
-            found = saved
-            progress.saved(place, state)
-
+    loop = _Loop(job, model, progress or Progress())
     # Numbers that are not finite are looked for here; NumPy would print warnings with paths before that.
     with (
         np.errstate(all="ignore"),
-        Interruption(progress.interrupted, signals) as interruption,
-        told_of_processes(processes, state),
+        Interruption(loop.progress.interrupted, signals) as interruption,
+        told_of_processes(job.processes, loop.state),
     ):
-        agreement = Agreement(processes, lambda: backend.get_weights(model), interruption)
-        agreement.begin(state, {"recipe": recipe.to_dict(), "config": model.config.to_dict(), "data": dict(data or {})})
-        trainer.join(processes)
-        if resume is not None and resume.optimizer is not None:
-            trainer.load_state_dict(resume.optimizer)
-        pauses = [every for every in (save_every_steps, recipe.validate_every_steps, recipe.max_steps) if every]
-        while not state.is_finished(recipe):
-            span = span._replace(lowered=recipe.plateau_factor ** len(state.lowered))
-            run_epoch(trainer, batches, recipe, span, state, progress, agreement, pauses)
-            ended, every = state.batch == len(batches), recipe.validate_every_steps
-            due, over = ended if every is None else state.step % every == 0, recipe.is_over(state.epoch + ended, state.step)
-            if validation is not None and (due or over):
-                current = trainer.gathered()
-                record = validate(backend, current, validation, translated, state, processes, recipe.validation_tokenize)
-                state.validated(record, recipe, closing=not due)
-                progress.validated(record)
-                kept.measured(state, backend.get_weights(current))
+        loop.begin(interruption)
+        while not loop.state.is_finished(job.recipe):
+            loop.run_epoch()
+            ended = loop.state.batch == len(job.batches)
+            loop.validate(ended)
             if ended:
-                progress.epoch(state.end_epoch())
-            if agreement.received is not None:
-                write()
-                raise TrainingInterrupted(place, state, agreement.received)
-            epochs = save_every is not None and state.batch == 0 and state.epoch % save_every == 0
-            steps = save_every_steps is not None and state.step % save_every_steps == 0
-            if state.is_finished(recipe) or epochs or steps:
-                write()
-        trainer.gathered()
-    if processes.rank == 0 and (
-        nothing := without_bleu(state.validations, recipe.validation_metric, recipe.validation_tokenize)
-    ):
-        progress.warned(nothing)
-    if (best := kept.better_than_current(state)) is not None:
-        backend.set_weights(model, best)
-    return state
+                loop.progress.epoch(loop.state.end_epoch())
+            loop.save_if_due()
+        loop.trainer.gathered()
+    loop.close()
+    return loop.state
 
 
-def restored(backend: Backend, model: Any, recipe: TrainingRecipe, resume: Checkpoint) -> TrainingState:
+class _Loop:
+    """One training, from its state to the end of the recipe."""
+
+    def __init__(self, job: Job, model: Any, progress: Progress):
+        self.job, self.model, self.progress, recipe = job, model, progress, job.recipe
+        self.trainer = job.backend.trainer(model, **recipe.trainer_options())
+        self.state = TrainingState() if job.resume is None else _restored(job, model, job.resume)
+        self.folder = None if job.folder is None else Path(job.folder)
+        self.found = job.found or ""
+        check_validation(model.config, recipe, job.validation_batches is not None, job.resume)
+        if self.folder is not None:
+            check_nothing_lost(self.folder, vocabularies=job.vocabularies is not None, training=True)
+            self.found = contents(self.folder) if job.found is None else job.found
+        if recipe.translates and job.translated is None:
+            raise ConfigError("A validation by BLEU and chrF needs pairs and vocabularies (translated), got none.")
+        self.state.validation_metric = recipe.validation_metric
+        self.kept = KeptWeights(recipe, self.state, job.resume)
+        total = recipe.schedule_steps or recipe.total_steps(len(job.batches))
+        self.span = Span(recipe.warmup_steps, total, model.config.num_hiddens)
+        # Steps after which an epoch pauses, for a checkpoint or a validation.
+        self.pauses = [every for every in (job.save_every_steps, recipe.validate_every_steps, recipe.max_steps) if every]
+
+    def begin(self, interruption: Interruption) -> None:
+        """Agree with the other processes on what is trained, and continue the optimizer."""
+        job, model = self.job, self.model
+        self.agreement = Agreement(job.processes, lambda: job.backend.get_weights(model), interruption)
+        facts = {"recipe": job.recipe.to_dict(), "config": model.config.to_dict(), "data": dict(job.described)}
+        self.agreement.begin(self.state, facts)
+        self.trainer.join(job.processes)
+        if job.resume is not None and job.resume.optimizer is not None:
+            self.trainer.load_state_dict(job.resume.optimizer)
+
+    def run_epoch(self) -> None:
+        """The rest of the epoch that the state is in, or up to an interruption or a pause; then all losses are read."""
+        job, recipe, state, trainer = self.job, self.job.recipe, self.state, self.trainer
+        schedule, span = SCHEDULES[recipe.schedule], self.span._replace(lowered=recipe.plateau_factor ** len(state.lowered))
+        unread: list[tuple[Any, int]] = []
+        start = perf_counter()
+        before = state.loss_sum, state.tokens, start
+
+        def read() -> None:
+            nonlocal before
+            self.agreement.read(unread, state)
+            (loss, tokens, since), before = before, (state.loss_sum, state.tokens, perf_counter())
+            if state.tokens > tokens:
+                mean, speed = (state.loss_sum - loss) / (state.tokens - tokens), (state.tokens - tokens) / (before[2] - since)
+                self.progress.reading(Reading(state.step, state.epoch + 1, mean, trainer.learning_rate, speed))
+
+        stream = job.batches.epoch(state.epoch, state.batch)
+        while together := list(islice(stream, recipe.accumulate)):
+            trainer.learning_rate = recipe.learning_rate * schedule(state.step + 1, span)
+            # With "tokens" a step's loss is a mean, which counts as often as it has tokens; with "steps" it is D2L's sum.
+            num_tokens = sum(batch.num_tokens for batch in together)
+            unread.append((trainer.accumulated_step(together), num_tokens if recipe.normalization == "tokens" else 1))
+            state.step += 1
+            state.batch += len(together)
+            state.tokens += num_tokens
+            if len(unread) == self.agreement.every:
+                read()
+            self.progress.step(state)
+            if self.agreement.received is not None or any(state.step % every == 0 for every in self.pauses):
+                break
+        read()
+        state.seconds += perf_counter() - start
+
+    def validate(self, ended: bool) -> None:
+        """Measure the model where a validation is due: where an epoch has ``ended``, or after some steps, and at the end."""
+        job, recipe, state = self.job, self.job.recipe, self.state
+        every = recipe.validate_every_steps
+        due, over = ended if every is None else state.step % every == 0, recipe.is_over(state.epoch + ended, state.step)
+        if job.validation_batches is None or not (due or over):
+            return
+        current, translated = self.trainer.gathered(), job.translated if recipe.translates else None
+        record = validate(job.backend, current, job.validation_batches, translated, state, job.processes, recipe)
+        state.validated(record, recipe, closing=not due)
+        self.progress.validated(record)
+        self.kept.measured(state, job.backend.get_weights(current))
+
+    def save_if_due(self) -> None:
+        """Save at the end, and when it is time. Raises TrainingInterrupted, having saved, where a signal has come."""
+        job, state = self.job, self.state
+        if self.agreement.received is not None:
+            self._save()
+            raise TrainingInterrupted(self.folder, state, self.agreement.received)
+        epochs = job.save_every is not None and state.batch == 0 and state.epoch % job.save_every == 0
+        steps = job.save_every_steps is not None and state.step % job.save_every_steps == 0
+        if state.is_finished(job.recipe) or epochs or steps:
+            self._save()
+
+    def _save(self) -> None:
+        job, state = self.job, self.state
+        current, best = job.backend.get_weights(self.trainer.gathered()), self.kept.better_than_current(state)
+        check_finite(job.backend, self.model, current, next(job.batches.epoch(0)), state)
+        if (folder := self.folder) is None:
+            return
+        source, target = job.vocabularies or (None, None)
+        told, saved = {"recipe": job.recipe.to_dict(), "data": dict(job.described)}, uuid4().hex
+        checkpoint = Checkpoint(
+            config=self.model.config,
+            weights=current if best is None else best,
+            source_vocabulary=source,
+            target_vocabulary=target,
+            optimizer=self.trainer.state_dict(),
+            trainer={**state.to_dict(), **told, SAVE: saved},
+            last=None if best is None else current,
+            kept=self.kept.beside(),
+        )
+        self.agreement.by_rank_0(lambda: write_checkpoint(folder, checkpoint, partial(check_as_found, found=self.found)))
+        self.found = saved
+        self.progress.saved(folder, state)
+
+    def close(self) -> None:
+        """Leave the model with the weights that are kept, and tell where BLEU decided nothing."""
+        job, state, recipe = self.job, self.state, self.job.recipe
+        nothing = without_bleu(state.validations, recipe.validation_metric, recipe.validation_tokenize)
+        if job.processes.rank == 0 and nothing:
+            self.progress.warned(nothing)
+        if (best := self.kept.better_than_current(state)) is not None:
+            job.backend.set_weights(self.model, best)
+
+
+def _restored(job: Job, model: Any, resume: Checkpoint) -> TrainingState:
     """The state of a training checkpoint, whose weights the model gets."""
     state = state_of(resume)
-    recipe.check_continues(recipe_of(resume))
-    backend.set_weights(model, resume.weights if resume.last is None else resume.last)
+    job.recipe.check_continues(recipe_of(resume))
+    job.backend.set_weights(model, resume.weights if resume.last is None else resume.last)
+    state.check_fits(len(job.batches), job.recipe.accumulate)
     return state
-
-
-def run_epoch(
-    trainer: Trainer,
-    batches: EpochBatches,
-    recipe: TrainingRecipe,
-    span: Span,
-    state: TrainingState,
-    progress: Progress,
-    agreement: Agreement,
-    pauses: Iterable[int] = (),
-) -> None:
-    """The rest of the epoch that the state is in, or up to an interruption or a step that one of ``pauses`` divides; then
-    all losses are read."""
-    schedule = SCHEDULES[recipe.schedule]
-    unread: list[tuple[Any, int]] = []
-    start = perf_counter()
-    before = state.loss_sum, state.tokens, start
-
-    def read() -> None:
-        nonlocal before
-        agreement.read(unread, state)
-        (loss, tokens, since), before = before, (state.loss_sum, state.tokens, perf_counter())
-        if state.tokens > tokens:
-            mean, speed = (state.loss_sum - loss) / (state.tokens - tokens), (state.tokens - tokens) / (before[2] - since)
-            progress.reading(Reading(state.step, state.epoch + 1, mean, trainer.learning_rate, speed))
-
-    stream = batches.epoch(state.epoch, state.batch)
-    while together := list(islice(stream, recipe.accumulate)):
-        trainer.learning_rate = recipe.learning_rate * schedule(state.step + 1, span)
-        # With "tokens" a step's loss is a mean, which counts as often as it has tokens; with "steps" it is D2L's sum.
-        num_tokens = sum(batch.num_tokens for batch in together)
-        unread.append((trainer.accumulated_step(together), num_tokens if recipe.normalization == "tokens" else 1))
-        state.step += 1
-        state.batch += len(together)
-        state.tokens += num_tokens
-        if len(unread) == agreement.every:
-            read()
-        progress.step(state)
-        if agreement.received is not None or any(state.step % every == 0 for every in pauses):
-            break
-    read()
-    state.seconds += perf_counter() - start

@@ -22,9 +22,8 @@ from ..training_options import TRAINING, TrainingOptions
 from .announced import notes, opening
 from .corpus import CorpusCounts
 from .destination import trained_alone
-from .greedy_scores import Translated
 from .interruption import CTRL_C
-from .job import Given, Job, prepare
+from .job import Given, PreparedJob, prepare
 from .logs import opened_logs
 from .loop import train_model
 from .named_places import check_kinds
@@ -200,7 +199,7 @@ def _pairs(data: Source | None) -> Pairs | None:
     return pairs
 
 
-def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] = CTRL_C) -> Trained:
+def execute(job: PreparedJob, progress: Progress | None = None, signals: Iterable[int] = CTRL_C) -> Trained:
     """Train and save; ``progress`` None prints it, ``signals`` end it."""
     model = job.backend.build(job.config, job.recipe.seed, job.recipe.initialization)
     if job.initial is not None:
@@ -214,24 +213,7 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
             shown = Together(
                 shown, *stack.enter_context(opened_logs(job.logs, job.state.step, shown.warned, job.recipe.normalization))
             )
-        state = train_model(
-            job.backend,
-            model,
-            job.batches,
-            job.recipe,
-            folder=job.folder,
-            found=job.found,
-            vocabularies=job.vocabularies,
-            resume=job.resume,
-            save_every=job.save_every,
-            save_every_steps=job.save_every_steps,
-            data=job.described,
-            progress=shown,
-            validation=job.validation_batches,
-            translated=None if job.validation is None else Translated(job.validation, job.vocabularies),
-            signals=signals,
-            processes=job.processes,
-        )
+        state = train_model(job, model, shown, signals)
     job.processes.close()
     return Trained(
         translator=Translator(job.backend, model, *job.vocabularies),
@@ -242,7 +224,7 @@ def execute(job: Job, progress: Progress | None = None, signals: Iterable[int] =
     )
 
 
-def _shown(job: Job, progress: Progress | None) -> AbstractContextManager[Progress]:
+def _shown(job: PreparedJob, progress: Progress | None) -> AbstractContextManager[Progress]:
     if progress is not None or job.is_finished:
         return nullcontext(progress or Progress())
     opening = "compiling" if job.compiles else "first steps"

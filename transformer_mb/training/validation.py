@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..backend import Backend
-from ..batch import Batch
+from ..batch import Batch, EpochBatches
 from ..checkpoint import Checkpoint
 from ..checkpoint.files import LAST, kept_name
 from ..config import TransformerConfig
+from ..data.vocabulary import Vocabulary
 from ..distributed import Alone, Processes
 from ..errors import CheckpointError, ConfigError, NotFiniteError
-from ..inference.evaluation import check_tokenization
+from ..inference.evaluation import bleu, check_tokenization, chrf, lowers
+from ..inference.translation import Translator
 from ..parameters import not_finite
 from .agreement import REMEDY, check_loss
-from .batches import EpochBatches
-from .greedy_scores import Translated, greedy_scores
 from .recipe import TrainingRecipe
 from .records import ValidationRecord
 from .state import TrainingState
@@ -46,13 +47,44 @@ def validate(
     translated: Translated | None,
     state: TrainingState,
     processes: Processes,
-    tokenize: str = "13a",
+    recipe: TrainingRecipe,
 ) -> ValidationRecord:
-    """Measure the model of the state; ``tokenize``: of BLEU. Raises NotFiniteError."""
-    loss = mean_loss(backend, model, batches, processes)
+    """Measure the model of the state, by as many translations as the recipe says. Raises NotFiniteError."""
+    loss, scores = mean_loss(backend, model, batches, processes), {}
     check_loss(loss, state)
-    scores = {} if translated is None else greedy_scores(backend, model, translated, processes, tokenize)
+    if translated is not None:
+        some = translated._replace(pairs=translated.pairs[: recipe.validation_lines])
+        scores = greedy_scores(backend, model, some, processes, recipe.validation_tokenize)
     return ValidationRecord(state.step, state.epoch + 1, loss, **scores)
+
+
+class Translated(NamedTuple):
+    """Pairs whose sources are translated at each validation, and the vocabularies to do so."""
+
+    pairs: Sequence[tuple[str, str]]
+    vocabularies: tuple[Vocabulary, Vocabulary]
+
+
+def greedy_scores(
+    backend: Backend, model: Any, translated: Translated, processes: Processes, tokenize: str = "13a"
+) -> dict[str, float]:
+    """``bleu`` and ``chrf``, the same for every process; each of them translates its share of the lines.
+
+    As ``evaluate`` has them: of the targets as they are given, in lower case where the vocabulary is. tokenize: of BLEU.
+    """
+    translator = Translator(backend, model, *translated.vocabularies, too_long="cut")
+    sources = [source for source, _ in translated.pairs]
+    own = translator.translate(sources[processes.rank :: processes.size])
+    translations = [""] * len(sources)
+    for rank, texts in enumerate(processes.gather_text(json.dumps(own))):
+        translations[rank :: processes.size] = json.loads(texts)
+    references = [target for _, target in translated.pairs]
+    lowercase = lowers(translated.vocabularies[1])
+    measured = {
+        "bleu": bleu(translations, references, tokenize=tokenize, lowercase=lowercase),
+        "chrf": chrf(translations, references, lowercase=lowercase),
+    }
+    return {name: score.value for name, score in measured.items()}
 
 
 def check_validation(config: TransformerConfig, recipe: TrainingRecipe, measured: bool, resume: Checkpoint | None) -> None:

@@ -10,10 +10,10 @@ LITTLE = 20.0  # perplexity
 if TYPE_CHECKING:
     from ....inference.evaluation import Evaluation
     from ....training import Trained
-    from ....training.job import Job
+    from ....training.job import PreparedJob
 
 
-def told_scores(job: Job, trained: Trained) -> Evaluation | None:
+def told_scores(job: PreparedJob, trained: Trained) -> Evaluation | None:
     """Tell what came of a training, and give the scores of its validation, if there are any."""
     from ...reporting import say, tell
     from ..evaluate import described, score
@@ -34,7 +34,7 @@ def told_scores(job: Job, trained: Trained) -> Evaluation | None:
     return scores
 
 
-def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
+def closing_lines(job: PreparedJob, trained: Trained) -> Iterator[str]:
     """The loss, the speed of what was trained now, and what the validation measured."""
     from ....counted import counted
     from ....training.ranking import decided_by
@@ -59,7 +59,7 @@ def closing_lines(job: Job, trained: Trained) -> Iterator[str]:
             yield f"{first}{record.described(of_validation)}, at {at}{end}"
 
 
-def little_learned(job: Job, trained: Trained) -> str:
+def little_learned(job: PreparedJob, trained: Trained) -> str:
     """A hint where the model has learned little more than how frequent words are; else empty."""
     from ....counted import counted
 
@@ -72,7 +72,7 @@ def little_learned(job: Job, trained: Trained) -> str:
     )
 
 
-def _perplexity(job: Job, trained: Trained) -> float | None:
+def _perplexity(job: PreparedJob, trained: Trained) -> float | None:
     """Of training, where its loss tells: D2L's mean over steps is that over tokens divided by the steps of a row."""
     from ....training.records import perplexity
 
@@ -80,7 +80,7 @@ def _perplexity(job: Job, trained: Trained) -> float | None:
     return None if width is None else perplexity(trained.state.loss * width)
 
 
-def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, Any]:
+def results(job: PreparedJob, trained: Trained, scores: Evaluation | None) -> dict[str, Any]:
     """Losses are those of the history; ``validation`` holds the scores of the model that is kept.
 
     Where nothing was left to train, backend, device and dtype are those of the training, and there is no speed.
@@ -108,7 +108,7 @@ def results(job: Job, trained: Trained, scores: Evaluation | None) -> dict[str, 
     }
 
 
-def _where_it_ran(job: Job) -> dict[str, Any]:
+def _where_it_ran(job: PreparedJob) -> dict[str, Any]:
     if job.is_finished and job.resume is not None:
         from ....training.begun import begun_run
 

@@ -17,7 +17,7 @@ from .flags import with_flags
 from .processes import of_several, said_by, started
 
 if TYPE_CHECKING:
-    from ....training.job import Job
+    from ....training.job import PreparedJob
 
 NAME = "train"
 
@@ -85,7 +85,7 @@ def data_files(data: Mapping[str, Any]) -> list[str]:
     return [data[name] for name in (*FILES, "vocabulary", "target_vocabulary", "tokenizer") if data.get(name)]
 
 
-def carry_out(job: Job, loss_curve: Path | None, json_file: Path | None) -> None:
+def carry_out(job: PreparedJob, loss_curve: Path | None, json_file: Path | None) -> None:
     """Train, and tell what came of it."""
     from ....figures.curves import draw_losses
     from ....training import Progress, TrainingInterrupted, TrainingState
