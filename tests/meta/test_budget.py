@@ -10,7 +10,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 
 # By room: lines and files of Python at most. A room stands for its folders that are not listed themselves.
 ROOMS = {
-    "transformer_mb": (3_609, 36),
+    "transformer_mb": (3_617, 36),
     "transformer_mb/checkpoint": (777, 6),
     "transformer_mb/cli": (3_317, 40),
     "transformer_mb/compare": (8_379, 97),
@@ -25,7 +25,7 @@ ROOMS = {
     "transformer_mb/parity": (8_924, 87),
     "transformer_mb/porting": (9_316, 102),
     "transformer_mb/columns": (748, 11),
-    "transformer_mb/training": (3_636, 34),
+    "transformer_mb/training": (3_661, 32),
     "backends": (1, 1),
     "backends/jax": (2_652, 25),
     "backends/mxnet": (2_193, 23),
@@ -37,7 +37,7 @@ ROOMS = {
     "tests/cli": (2_829, 23),
     "tests/compare": (2_081, 20),
     "tests/conformance": (3_631, 34),
-    "tests/core": (7_571, 62),
+    "tests/core": (7_572, 62),
     "tests/distributed": (1_650, 19),
     "tests/errata": (180, 3),
     "tests/examples": (478, 8),
@@ -53,7 +53,7 @@ ROOMS = {
     "docs": (726, 10),
 }
 PACKAGE = ("transformer_mb", "backends")
-SHORT_FILES = 49  # of the package, at most
+SHORT_FILES = 48  # of the package, at most
 
 
 def room_of(path):
