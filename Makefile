@@ -10,22 +10,20 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check --co
 
 # JAX spends most of its time in LLVM's optimizations, which change no result: without them it takes a quarter less.
 # `make test-processors` and `make parity` compile with them what users train and decode with.
-test test-all: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
+test: export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: demo test test-all test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
+.PHONY: demo test test-long test-processors check examples examples-all parity parity-gpu bench-gpu parity-results versions mutants mutants-results bench bench-before curves clean
 
 demo: $(VENV)/light
 	$(RUN)/transformer-mb demo
 
 test: $(VENV)/all
-	$(PYTEST) -m "not long and not further"
-
-# With more backends, formats and cases of what `make test` shows of some: twice its time.
-test-all: $(VENV)/all
 	$(PYTEST) -m "not long"
 
+# What `make test` leaves out: more cases, backends and formats of what it shows of some, and what takes minutes. Hours in all;
+# TESTS="tests/porting" chooses.
 test-long: $(VENV)/all
-	$(PYTEST) -m long
+	$(PYTEST) -m long $(TESTS)
 
 # The tests that another processor's rounding could change, by settings that make this one compute as another does.
 test-processors: $(VENV)/all

@@ -50,7 +50,7 @@ os.environ["TRANSFORMER_MB_COMPILATION_CACHE"] = "off"
 
 # What runs for minutes starts first, so that no process of `make test` is left alone with it at the end.
 LONGEST_FIRST = ("test_backends.py", "parity", "porting", "meta", "errata", "examples")
-OF_A_BACKEND = ("test_backend", "test_further_tests_of_a_backend")
+OF_A_BACKEND = ("test_backend", "test_long_tests_of_a_backend")
 # Fixtures of porting/ that take long to make: one process makes each, and runs all tests that need it.
 MADE_ONCE = ("references", "demo")
 
@@ -71,23 +71,21 @@ def skip_what_ends_tensorflow(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def leave_to_test_all(items):
-    """Of a test with the mark ``some`` all cases but so many, evenly spread, are more of the same."""
+def keep_some_cases(items):
+    """Take the mark ``long(but=n)`` from n of a test's cases, evenly spread: the others are more of the same."""
     cases = defaultdict(list)
     for item in items:
         cases[item.path, item.parent.name, item.originalname].append(item)
     for own in cases.values():
-        if some := own[0].get_closest_marker("some"):
-            (count,) = some.args
-            kept = {round(i * len(own) / count) for i in range(count)}
-            for i in set(range(len(own))) - kept:
-                own[i].add_marker("further")
+        counts = [mark.kwargs["but"] for mark in own[0].iter_markers("long") if mark.kwargs]
+        for i in {round(i * len(own) / count) for count in counts for i in range(count)}:
+            own[i].own_markers[:] = [mark for mark in own[i].own_markers if mark.name != "long" or not mark.kwargs]
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups, or there are none; before what -m says
 def pytest_collection_modifyitems(config, items):
     """Which tests run in one process of several: those of a file, but each backend by itself."""
-    leave_to_test_all(items)
+    keep_some_cases(items)
     if config.getoption("--backend") == "tensorflow" and "ONEDNN_MAX_CPU_ISA" in os.environ:
         skip_what_ends_tensorflow(items)
     places = [item.path.relative_to(TESTS) for item in items]

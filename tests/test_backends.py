@@ -11,7 +11,7 @@ from transformer_mb.built_in import BUILT_IN
 from transformer_mb.divergences import DIVERGENCES
 
 ROOT = Path(__file__).parents[1]
-USUAL = "not long and not further"
+USUAL = "not long"
 
 
 def pytest_of(name, *options):
@@ -50,12 +50,6 @@ def test_backend(name, conformance_tests, tmp_path, record_property):
     tests, notes = passed(name, USUAL, tmp_path)
     assert {test for test in tests if "conformance" in test} == conformance_tests and len(conformance_tests) >= 150
     record_property(f"backend {name}", counted(name, tests, notes))
-
-
-@pytest.mark.further
-@pytest.mark.parametrize("name", list(BUILT_IN)[::-1])
-def test_further_tests_of_a_backend(name, tmp_path, record_property):
-    record_property(f"backend {name}, further", counted(name, *passed(name, "further and not long", tmp_path)))
 
 
 @pytest.mark.long

@@ -97,7 +97,7 @@ def files(folder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "trainer.json"}
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_three_kills_of_numpy_change_nothing(corpora, tmp_path):
     survives(corpora, tmp_path, "numpy", 3, 400, random.Random(0))
 
@@ -108,7 +108,7 @@ def test_twenty_kills_change_nothing(backend, corpora, tmp_path):
     survives(corpora, tmp_path, backend, 20, 1500, random.Random(backend))
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_training_goes_on_in_another_framework(corpora, tmp_path):
     """From NumPy to torch, without dropout, which each framework draws in its own way."""
 

@@ -25,7 +25,7 @@ def test_html_holds_every_sentence(cli, trained, pairs, tmp_path):
     assert {word for line in lines for word in line.split()} <= shown and "&lt;eos&gt;" in shown
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_png_and_svg_number_their_lines(cli, trained, pairs, tmp_path):
     stdin = f"{pairs[0][0]}\n\n{pairs[1][0]}\n"
     for ending in ("png", "svg"):
@@ -90,7 +90,7 @@ def test_pictures_without_matplotlib_say_what_to_install(fails, trained, tmp_pat
     assert "Install it with: pip install 'matplotlib>=" in fails("translate", trained, "--attention", tmp_path / "a.png")
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_unknown_words_appear_as_typed_and_ids_do_not_repeat(cli, trained, pairs, tmp_path):
     assert (
         cli("translate", trained, "--attention", tmp_path / "a.html", stdin=f"xyzzy {pairs[0][0]}\n{pairs[1][0]}\n").status == 0

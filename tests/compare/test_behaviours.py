@@ -44,7 +44,7 @@ def changed():
     return {framework: {one.fact.probe for one in found if one.fact.framework == framework} for framework in CHANGES}
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("framework", CHANGES)
 def test_a_changed_default_is_told_by_exactly_its_probe(framework, changed):
     assert changed[framework] == CHANGES[framework]

@@ -24,7 +24,7 @@ def changed(facts):
     return {one.fact.probe for one in standings(facts) if not one.holds}
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_the_cpu_by_its_name_gives_what_is_expected_without_one():
     facts = behaviours([Column(f"{name}@cpu", device="cpu") for name in BUILT_IN], FEW)
     assert len({fact.framework for fact in facts}) == len(BUILT_IN) and not changed(facts)
@@ -38,7 +38,7 @@ def second_device(monkeypatch):
     return Column("jax@second", device="cpu:1")
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_facts_of_another_device_name_it_and_stand_beside_what_is_expected(second_device):
     facts = behaviours([second_device, "jax"], FEW)
     assert not changed(facts)
@@ -49,7 +49,7 @@ def test_facts_of_another_device_name_it_and_stand_beside_what_is_expected(secon
 RAISING = "mask of integers 0 and 1|layer norm epsilon"
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_what_follows_an_error_on_another_device_has_a_process_of_its_own(second_device):
     """On the CPU an error leaves nothing behind, and the process goes on."""
     with planted("unusable_after_an_error"):
@@ -61,7 +61,7 @@ def test_what_follows_an_error_on_another_device_has_a_process_of_its_own(second
     assert {fact.framework for fact in facts if fact.raised and fact.probe == EPSILON} == {"jax"}
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_every_tensor_that_is_made_in_torch_is_told_its_device():
     """Watch by a mode, in which nn.TransformerEncoder has another way: so no default device is set."""
     with planted("torch_told"):

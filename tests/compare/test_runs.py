@@ -68,7 +68,7 @@ def native(name, seeds=range(6)):
     return runs(["numpy@1"], seeds, native=True, attribute=True, job=SHORT, planted={"numpy@1": name}, processes=False)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_attribution_names_a_planted_norm_epsilon():
     found = native("norm epsilon of 1e-1")
     assert found.named("numpy@1") == ["epsilon"]

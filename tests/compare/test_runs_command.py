@@ -41,7 +41,7 @@ def test_the_command(short, tmp_path, capsys):
     assert files["--markdown"].read_text() == document(read_comparison(files["--json"]))
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_file_of_pairs_and_everything_native(short, tmp_path, capsys):
     """Two seeds: trained, told, and no verdict; a native comparison exits 0 whatever it finds."""
     data = tmp_path / "pairs.tsv"

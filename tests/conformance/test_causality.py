@@ -75,7 +75,7 @@ def test_d2l_compatibility_in_evaluation(backend):
     assert error(after[:, 0], before[:, 0]) > 1e-4
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_d2l_compatibility_does_not_touch_training(backend, model):
     compatible = backend.build(CONFIGS["d2l"].replace(compat_decode="d2l", dropout=0.0), seed=2)
     correct = backend.build(CONFIGS["d2l"].replace(dropout=0.0), seed=2)

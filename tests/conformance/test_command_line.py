@@ -48,7 +48,7 @@ def test_translate(trained, backend_name, monkeypatch, capsys):
     assert capsys.readouterr().out == TRANSLATIONS
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_no_framework_speaks_before_the_answer(trained, backend_name):
     """Nor after it. In a process of its own, since most is said when a framework is imported."""
     command = [sys.executable, "-m", "transformer_mb", "translate", str(trained / "model"), "--beam", "2"]

@@ -64,7 +64,7 @@ def loaded(backend, config, weights):
     return model
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_one_checkpoint_gives_the_same_translations(job, trained, backend32, reference, record_property):
     """Identical tokens wherever the reference's choice is clear: its best exceeds its second by 10x the logits' error."""
     pairs, (vocabulary, _), config, _ = job

@@ -31,7 +31,7 @@ def test_products_of_whole_numbers_are_there_or_refused(backend32):
     assert 1e-5 < error(near, exact) <= 0.05
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("cuts", [[1, 2, 3], [1, 3]], ids=str)
 @pytest.mark.parametrize("name", ["d2l", "pre-norm, final norm", "learned positions, tied"])
 def test_cache_equals_no_cache(name, cuts, backend):
@@ -73,7 +73,7 @@ def greedy_without_cache(backend, model, max_steps):
 CACHED = ["d2l", "pre-norm, final norm", "silu, uneven sides", "learned positions, tied", "shared and tied, padding"]
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("name", CACHED)
 def test_greedy(name, backend, in_reference):
     model = backend.build(CONFIGS[name], seed=11)

@@ -29,7 +29,7 @@ def test_a_loaded_model_drops_nothing(backend, loaded):
     np.testing.assert_allclose(first, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_trainer_of_a_loaded_model_drops_again(backend, loaded):
     batch = Batch(**BATCH)
     whole, _ = backend.loss_and_gradients(loaded, batch)

@@ -87,7 +87,7 @@ def test_adams_epsilon_can_be_planted_or_says_why_not(backend32, backend_name):
         assert np.allclose(before[name] - value, 0.01, rtol=1e-3), name
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_runner_starts_from_the_frameworks_own(backend32, backend_name):
     """Every switch that the framework has, in a run of two steps."""
     job = built_in_job()

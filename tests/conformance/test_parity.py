@@ -54,7 +54,7 @@ def ask(backend, backend32):
     return partial(computed, {"float64": backend, "float32": backend32})
 
 
-@pytest.mark.some(24)
+@pytest.mark.long(but=24)
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: f"{one.rows[0].split()[0]}: {one.case} [{one.dtype}]")
 def test_cells(experiment, backend_name, ask):
     results = [by_the_table(result) for result in judged(experiment, backend_name, ask)]
@@ -71,7 +71,7 @@ def test_float32_is_computed_in_float32(ask, backend_name):
 
 
 @pytest.mark.two_bytes
-@pytest.mark.further
+@pytest.mark.long
 def test_every_dtype(backend, backend_name):
     """The verdict on a model's output and loss, and gradients without NaN, in formats of two bytes too where the backend has them."""
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)

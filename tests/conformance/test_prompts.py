@@ -60,7 +60,7 @@ def test_greedy_continues_ragged_prompts(model, backend, in_reference):
     assert len({tuple(row) for row in got}) > 2 and any(len(set(row)) > 2 for row in got)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_prompt_alone_gives_what_it_gives_among_others(backend):
     model = built(backend, CONFIGS["learned positions"])
     alone = PROMPTS[1:2, : LENS[1]]
@@ -119,7 +119,7 @@ def test_the_first_position_is_the_first_after_left_padding(backend):
     assert np.isfinite(logits).all()
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_no_step_is_left_over(backend):
     """The last token is not fed: a prompt of five takes positions 0 to 4, and 16 more tokens follow in 20."""
     model = backend.build(DECODER, seed=7)

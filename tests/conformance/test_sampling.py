@@ -56,7 +56,7 @@ def agrees(tokens, p):
     return chisquare(counts[possible], p[possible] * len(tokens)).pvalue > UNLIKELY
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 0.5}, {"top_k": 4}, {"top_p": 0.6}, {"temperature": 2.0, "top_k": 6, "top_p": 0.7}],
@@ -80,7 +80,7 @@ def test_another_distribution_is_noticed(model, backend, in_reference):
     assert not agrees(tokens, cut(p, temperature=0.8)) and not agrees(tokens, cut(p, temperature=1.25))
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_what_leaves_one_token_is_greedy(backend, backend_name):
     for dtype in ("float32", "float64"):
         chosen = get_backend(backend_name, dtype=dtype)
@@ -90,7 +90,7 @@ def test_what_leaves_one_token_is_greedy(backend, backend_name):
             assert chosen.sample(model, SOURCE, LENS, STEPS, Sampling(**options)) == expected
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_of_equal_logits_the_lowest_ids_are_kept(backend):
     model = backend.build(CONFIGS["d2l"].replace(suppress_ids=(0, 1, 2)), seed=0)
     weights = backend.get_weights(model)
@@ -140,7 +140,7 @@ def test_prefixes_are_continued(model, backend):
     assert all(row[: len(prefix)] == prefix for row, prefix in zip(rows, prefixes, strict=True))
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_decoder_alone_draws_what_follows_its_prompts(backend):
     model = backend.build(DECODER, seed=3)
     prompts, lens = [[2, 5, 6], [4, 0, 0]], [3, 1]

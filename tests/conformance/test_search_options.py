@@ -54,7 +54,7 @@ def all_sequences(prefix=()):
     return [[*prefix, *tokens] for length in range(BEST + 1) for tokens in product((2, 4, 5), repeat=length)]
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("beta", [0.0, 0.4, 3.0])
 def test_a_wide_beam_finds_the_best_covered_sequence(beta, small, backend, in_reference):
     got = backend.hypotheses(small, SOURCE, LENS, BEST, 27, coverage_penalty=beta)
@@ -81,7 +81,7 @@ def test_greedy_hypotheses_have_the_penalty_in_their_score(small, backend, in_re
         assert found.score == pytest.approx(scored(*in_reference(small), row, [found.ids], 0.4)[0], rel=1e-5)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_coverage_of_a_source_without_tokens_is_nothing(small, backend):
     """And padding is not to be covered."""
     lens = [0, 2, 3]
@@ -112,7 +112,7 @@ def test_greedy_continues_prefixes(model, backend, in_reference):
     assert [ids.ids for (ids,) in backend.hypotheses(model, SOURCE, LENS, STEPS, 1, prefixes=PREFIXES)] == expected
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_wide_beam_finds_the_best_continuation_of_each_prefix(small, backend, in_reference):
     prefixes = [[5, 2], [], [4]]
     limits = [BEST + len(prefix) for prefix in prefixes]

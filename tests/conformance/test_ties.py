@@ -77,7 +77,7 @@ def searched(logits, length_penalty):
     return [[*ids] if ids[-1] != CONFIG.eos_id else [*ids[:-1]] for ids, _ in finished[:BEAM]]
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("vocabulary", [5, 40000])
 def test_all_logits_equal(vocabulary, backend32, tied_model):
     model = tied_model(backend32, vocabulary, bias=0.5)
@@ -91,7 +91,7 @@ def test_all_logits_equal(vocabulary, backend32, tied_model):
     assert backend32.greedy(model, SOURCE, LENS, STEPS) == [[2] * STEPS] * ROWS
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("vocabulary", [13, 40000])
 def test_tokens_are_drawn_from_the_lowest_of_equals(vocabulary, backend32, tied_model):
     """Three fifths of the logits are equal, and what sorts them may leave them in any order."""
@@ -113,7 +113,7 @@ def test_ties_in_products_of_whole_numbers(backend32, tied_model):
 
 
 @pytest.mark.two_bytes
-@pytest.mark.further
+@pytest.mark.long
 def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_name, tied_model):
     """Ten tokens of one probability: a tenth, of which two bytes hold three digits."""
     assert {*PLAIN_DTYPES} <= set(backend.dtypes)
@@ -123,13 +123,13 @@ def test_log_probabilities_have_float32s_digits_in_every_dtype(backend, backend_
         np.testing.assert_allclose(log_probs, np.log(0.1), rtol=1e-6, err_msg=dtype)
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(("vocabulary", "groups"), [(13, 2), (13, 5), (40000, 3)])
 def test_groups_of_equal_logits(vocabulary, groups, backend32, tied_model):
     check_groups(backend32, tied_model(backend32, vocabulary, groups=groups), groups)
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.two_bytes
 def test_groups_in_every_dtype(backend, backend_name, tied_model):
     """In formats of two bytes most of a large vocabulary ties without anybody's doing."""
@@ -154,7 +154,7 @@ BIASES = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6])
 @pytest.mark.parametrize("name", BIASES)
 def test_ties_between_hypotheses(name, length_penalty, backend32, tied_model):

@@ -35,7 +35,7 @@ def changed_by(backend, options, steps):
     return {name: after[name] - before[name] for name in before}, trainer
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(
     "options", [{**ADAM, "clip_norm": 5.0}, ADAMW, SGD], ids=["adam, clipped", "adamw", "sgd with momentum"]
 )
@@ -50,7 +50,7 @@ def test_updates_follow_one_another(options, backend, reference):
     assert worst(error(state[name], expected_state[name], 1e-12) for name in state) <= LADDER["optimizer step"].limit
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(
     "options",
     [SGD, {**CLIPPED, "normalization": "tokens", "label_smoothing": 0.1}],
@@ -162,7 +162,7 @@ def test_bad_options(name, backend):
         backend.trainer(backend.build(CONFIG, seed=0), **options)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_losses_without_gradients_are_those_with_them(backend, reference):
     """One per sentence; nothing is dropped, though the configuration has dropout, and the model stays as it was."""
     model, reference_model = (each.build(CONFIG, seed=0) for each in (backend, reference))
@@ -179,7 +179,7 @@ def parts_of(batch, rows):
     return [Batch(*(array[cut] for array in batch)) for cut in (slice(rows), slice(rows, None))]
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("normalization", ["tokens", "steps"])
 def test_an_accumulated_step_is_that_of_all_rows_at_once(normalization, backend):
     """Two batches of two rows and of one, with injected masks and clipped gradients, which each of them has others of."""
@@ -221,7 +221,7 @@ def test_options_that_a_trainer_has_not_are_refused(backend, backend32):
 
 
 @pytest.mark.two_bytes
-@pytest.mark.further
+@pytest.mark.long
 def test_products_in_bfloat16_are_not_the_usual_ones(backend32):
     """A matrix cell would pass an option that does nothing: it is held to an error, and there would be none."""
     if "bf16" not in backend32.trainer_class.precisions:

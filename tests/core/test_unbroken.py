@@ -68,11 +68,11 @@ def ended_at(number: int, ending: int, work, folder: Path) -> tuple[bool, bool]:
     return tracer.left <= 0, False
 
 
-FURTHER = [pytest.param(work, marks=pytest.mark.further) for work in (replaced_folder, file_with_parents)]
+LONG = [pytest.param(work, marks=pytest.mark.long) for work in (replaced_folder, file_with_parents)]
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("work", [lock, stage, *FURTHER])
+@pytest.mark.parametrize("work", [lock, stage, *LONG])
 def test_a_signal_at_any_line_leaves_nothing_hidden_and_is_not_lost(tmp_path, monkeypatch, work, ending):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # which takes nearly all of the time
     handlers = [signal.getsignal(one) for one in HEARD]

@@ -263,7 +263,7 @@ time.sleep(100)
 """
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_process_whose_end_waits_for_a_lost_one_is_ended(tmp_path):
     """As that of JAX does, when the other stands still in an exchange: here rank 1 never comes to it, and rank 0 sleeps."""
     port, since = free_port(), time.monotonic()

@@ -12,7 +12,7 @@ class OneProgram:
         assert other == other_whole == 0.0 and abs(one / whole - 1.0) > 1e-3
 
 
-@pytest.mark.further
+@pytest.mark.long
 class TestJAX(OneProgram, InBrief):
     backend = "jax"
 

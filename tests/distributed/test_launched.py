@@ -96,7 +96,7 @@ def launched(data, folder, **more):
     return start(["-c", LAUNCH, *arguments], environment(**more))
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("still", [0, 1])
 def test_a_training_ends_whichever_of_its_processes_was_stopped(data, tmp_path, still):
     process = launched(data, tmp_path / "model", TRANSFORMER_MB_TIMEOUT="4")
@@ -111,7 +111,7 @@ def test_a_training_ends_whichever_of_its_processes_was_stopped(data, tmp_path, 
     assert f"Rank {still} of 2 stood still, and was killed." in said
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_saves_a_training_of_which_a_process_was_stopped(data, tmp_path, number, status):
     process = launched(data, tmp_path / "model")
@@ -128,7 +128,7 @@ def test_a_signal_saves_a_training_of_which_a_process_was_stopped(data, tmp_path
     assert f"Interrupted after step {read_checkpoint(tmp_path / 'model').trainer['step']} " in error
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_signal_before_the_processes_have_met_ends_them(data, tmp_path):
     process = launched(data, tmp_path / "model")
     try:

@@ -9,6 +9,6 @@ class TestMXNet(InBrief):
     backend = "mxnet"
 
 
-@pytest.mark.further
+@pytest.mark.long
 class TestMXNetAtLength(TwoProcesses):
     backend = "mxnet"

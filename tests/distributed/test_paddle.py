@@ -5,6 +5,6 @@ import pytest
 from distributed.checks import TwoProcesses
 
 
-@pytest.mark.further
+@pytest.mark.long
 class TestPaddle(TwoProcesses):
     backend = "paddle"

@@ -72,7 +72,7 @@ class TestTorch(InBrief):
     backend, size = "torch", 2
 
 
-@pytest.mark.further
+@pytest.mark.long
 class TestTorchAtLength(Sharded):
     backend, size = "torch", 2
 
@@ -84,7 +84,7 @@ class TestTorchAtLength(Sharded):
         differ(results, "rows lost")
 
 
-@pytest.mark.further
+@pytest.mark.long
 class TestJAX(InBrief):
     backend, size = "jax", 1
 
@@ -116,21 +116,21 @@ def written(tmp_path_factory):
     return write
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("backend", ["numpy", "tensorflow", "paddle", "mxnet"])
 def test_other_backends_refuse(data, tmp_path, backend):
     said = done([*command(data, tmp_path / "model", backend=backend), "--shard"])
     assert said.returncode == 2 and "shard must be used with torch or jax, which keep weights in parts, got " in said.stderr
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_one_process_and_one_device_refuse(data, tmp_path):
     for backend, words in (("torch", "in several processes (--processes, --distributed), got one."), ("jax", "got cpu alone.")):
         said = done([*command(data, tmp_path / "model", backend=backend), "--shard"])
         assert said.returncode == 2 and words in said.stderr
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_jax_refuses_several_processes_without_gpus(data, tmp_path):
     said = done([*command(data, tmp_path / "model", backend="jax"), "--processes", 2, "--shard"])
     assert said.returncode == 2 and said.stderr.count("Error:") == 1

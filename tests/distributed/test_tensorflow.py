@@ -5,7 +5,7 @@ import pytest
 from distributed.checks import InBrief, TwoProcesses
 
 
-@pytest.mark.further
+@pytest.mark.long
 class TestTensorFlow(InBrief):
     backend = "tensorflow"
 

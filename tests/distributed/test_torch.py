@@ -9,6 +9,6 @@ class TestTorch(InBrief):
     backend = "torch"
 
 
-@pytest.mark.further
+@pytest.mark.long
 class TestTorchAtLength(TwoProcesses):
     backend = "torch"

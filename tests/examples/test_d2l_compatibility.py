@@ -10,7 +10,7 @@ from transformer_mb.built_in import BUILT_IN
 
 HERE = Path(__file__).parent
 pytestmark = [
-    pytest.mark.further,  # the package trains for seconds
+    pytest.mark.long,  # the package trains for seconds
     pytest.mark.skipif(
         importlib.util.find_spec("d2l") is None, reason="the d2l package is not installed (`make test` installs it)"
     ),

@@ -16,13 +16,13 @@ def test_two_processes_part_the_tests_by_files():
 
 
 def collected(marks):
-    """The cases of a test with the mark ``some(6)``."""
+    """The cases of a test with the mark ``long(but=6)``."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", marks, "tests/reference/test_model_gradients.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=TESTS.parent)
     return [line for line in done.stdout.splitlines() if "::test_model[" in line]
 
 
-def test_some_cases_are_run_now_and_the_others_by_test_all():
-    now, further, all_of_them = map(collected, ("not long and not further", "further and not long", "not long"))
-    assert len(now) == 6 < len(further) and sorted(now + further) == sorted(all_of_them)
+def test_some_cases_are_run_now_and_the_others_with_the_long_tests():
+    now, later, all_of_them = map(collected, ("not long", "long", ""))
+    assert len(now) == 6 < len(later) and sorted(now + later) == sorted(all_of_them)
     assert now[0] == all_of_them[0] and all_of_them.index(now[-1]) > len(all_of_them) * 3 // 4  # evenly spread

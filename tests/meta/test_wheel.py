@@ -58,7 +58,7 @@ assert module.BACKEND.name == {name!r}
     return Path(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_backend_imports_from_the_wheel(name, places, tmp_path):
     assert check_import(name, places["wheel"], tmp_path).is_relative_to(places["wheel"])

@@ -139,7 +139,7 @@ def test_the_books_usage():
     assert decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])[0].shape == (2, 100, 24)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_training_loop_of_the_book_runs_on_our_model():
     """D2L's conventions: net(enc_X, dec_X, valid_lens) gives (logits, state), and decoding feeds the state back."""
     model = tmb.get_backend("jax").build(tmb.presets.d2l(11, 13), seed=0)
@@ -166,7 +166,7 @@ def test_a_new_block_is_in_training_mode():
     assert jnp.abs(book(X, state)[0] - correct(X, state)[0]).max() > 1e-3
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_kept_attention_weights_are_in_nobodys_way():
     backend = tmb.get_backend("jax")
     model = backend.build(tmb.presets.d2l(11, 13), seed=0)
@@ -179,7 +179,7 @@ def test_kept_attention_weights_are_in_nobodys_way():
     assert backend.greedy(model, source, valid_lens, 4) == expected
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_preallocated_cache_decodes_in_a_compiled_loop():
     decoder = TransformerDecoder(13, 8, 8, 8, 8, [8], 8, 16, 2, 2, 0.0, cross_attention=False)
     decoder.eval()

@@ -56,20 +56,20 @@ def test_the_second_process_compiles_nothing(kept):
     assert (again, loaded, compiled_again) == (found, compiled, 0)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_the_switch(kept):
     home, found, _ = kept
     assert run(XDG_CACHE_HOME=home, TRANSFORMER_MB_COMPILATION_CACHE="off")[:4] == (found, 0, 0, None)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_the_users_own_folder_wins(kept, tmp_path):
     home, found, _ = kept
     again, loaded, _, folder, _ = run(XDG_CACHE_HOME=home, JAX_COMPILATION_CACHE_DIR=tmp_path)
     assert (again, loaded, folder) == (found, 0, str(tmp_path))
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_damaged_programs_are_compiled_anew(kept):
     home, found, compiled = kept
     files = list(home.rglob("*-cache"))

@@ -154,7 +154,7 @@ def test_a_decoding_step_lays_no_buffer_out_anew():
     assert all("parameter(" in line or "HloModule" in line for line in copied), copied
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_decoding_drops_nothing_of_a_model_in_training_mode():
     backend = tmb.get_backend("jax")
     model = backend.build(tmb.presets.d2l(11, 13, dropout=0.5), seed=0)
@@ -164,7 +164,7 @@ def test_decoding_drops_nothing_of_a_model_in_training_mode():
     assert [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)] == expected
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_a_training_step_is_compiled_once(optimizer):
     """What a step returns is placed as what the first step, or one from a loaded state, was given."""

@@ -71,12 +71,12 @@ TOOLS = {
 LONG = ("jax.export with sizes of any number", "nnx.jit", "jax.jit of a merged state", "jax.vmap")
 
 
-@pytest.mark.parametrize("tool", [pytest.param(tool, marks=pytest.mark.further if tool in LONG else ()) for tool in TOOLS])
+@pytest.mark.parametrize("tool", [pytest.param(tool, marks=pytest.mark.long if tool in LONG else ()) for tool in TOOLS])
 def test_what_the_page_says_of_a_tool_is_so(tool, model):
     check("jax", TOOLS, tool, model)
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["W_q", "W_k", "W_v", "W_o"])
 def test_flaxs_own_adapter_goes_around_a_projection(place, model):
     """Its second factor begins as zeros; with others it is part of the answer, in forward and in decoding."""

@@ -22,7 +22,7 @@ from transformer_mb.batch import Batch
 from transformer_mb.trainer import TrainerOptions
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("tied", [False, True])
 def test_bf16_rounds_products_alone(tied):
     backend = tmb.get_backend("jax")
@@ -74,7 +74,7 @@ def test_dropout_keeps_the_rate_and_no_pattern(rate):
     assert abs((masks[0] * masks[1]).mean()) < limit * rate * (1.0 - rate)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_layers_have_derivatives_in_both_modes():
     block = EncoderBlock(8, 8, 8, 8, [8], 8, 16, 2, 0.0, True)
     graphdef, parameters = nnx.split(block)

@@ -82,7 +82,7 @@ TOOLS = {
 LONG = ("paddle.jit.to_static(full_graph=True)", "paddle.jit.to_static(full_graph=False)")
 
 
-@pytest.mark.parametrize("tool", [pytest.param(tool, marks=pytest.mark.further if tool in LONG else ()) for tool in TOOLS])
+@pytest.mark.parametrize("tool", [pytest.param(tool, marks=pytest.mark.long if tool in LONG else ()) for tool in TOOLS])
 def test_what_the_page_says_of_a_tool_is_so(tool, model):
     check("paddle", TOOLS, tool, model)
 

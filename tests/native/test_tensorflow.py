@@ -163,7 +163,7 @@ def test_dtypes_are_those_of_keras():
     assert all(gradient.dtype == tf.float32 for gradient in tape.gradient(Y, mixed.trainable_weights))
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_whole_numbers_of_both_sizes(dtype):
     model = TensorFlowBackend().build(CONFIG)
@@ -200,7 +200,7 @@ def test_dropout_is_kerass_outside_the_trainer():
     np.testing.assert_array_equal([first, second], again)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_the_trainer_leaves_the_random_state_of_others_alone():
     model = TensorFlowBackend().build(CONFIG)
     states = [weight.numpy() for weight in model.non_trainable_variables]
@@ -213,7 +213,7 @@ def test_the_trainer_leaves_the_random_state_of_others_alone():
     assert states and all((a == b.numpy()).all() for a, b in zip(states, model.non_trainable_variables, strict=True))
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_parts_of_a_step_are_two_programs():
     """One for its last part and one for all others; a step of one batch adds nothing up."""
     model = TensorFlowBackend().build(CONFIG)
@@ -223,7 +223,7 @@ def test_parts_of_a_step_are_two_programs():
     assert trainer._compiled.experimental_get_tracing_count() == 2
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_what_is_compiled_anew():
     """Neither a step nor a learning rate; a second shape once, and then none."""
     model = TensorFlowBackend().build(CONFIG)
@@ -257,7 +257,7 @@ def test_decoding_does_not_keep_a_model_alive():
     assert alive() is None
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_keras_on_another_backend_is_refused():
     program = "import keras, transformer_mb.backends.tensorflow"
     run = subprocess.run([sys.executable, "-c", program], env={"KERAS_BACKEND": "numpy"}, capture_output=True, text=True)

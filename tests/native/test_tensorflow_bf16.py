@@ -34,7 +34,7 @@ def test_factors_and_product_are_rounded_and_the_sum_is_not():
     assert np.array_equal(dense.product(left, right), tf.matmul(left, right))
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_weights_moments_and_the_model_stay_float32():
     backend = tmb.get_backend("tensorflow")
     losses = {}
@@ -89,7 +89,7 @@ assert tape.gradient(Y, X).dtype == tf.bfloat16 and float(Y[0, 0]) == 1 + 4 / 51
 """
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("setting", ["TF_ENABLE_ONEDNN_OPTS=0", "ONEDNN_MAX_CPU_ISA=AVX2"])
 def test_so_it_is_where_tensorflow_cuts_off(setting):
     """Without kernels for AVX-512, as on a processor that has none: its own product is cut off, or ends the process."""

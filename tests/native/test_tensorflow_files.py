@@ -28,7 +28,7 @@ def seed():
 TIED = CONFIG.replace(source_vocab_size=13, share_embeddings=True, tie_output=True, padding_vector_zero=True)
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("config", [CONFIG, TIED], ids=["plain", "shared and tied"])
 def test_kerass_own_files(config, tmp_path):
     backend = TensorFlowBackend(dtype="float64")

@@ -44,7 +44,7 @@ def test_fit_is_the_trainers_step():
         np.testing.assert_allclose(theirs[name], weight, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_compiled_model_learns_and_goes_through_a_file(tmp_path):
     keras.utils.set_random_seed(3)
     model = EncoderDecoder.from_config(CONFIG.replace(num_hiddens=32))
@@ -78,7 +78,7 @@ def test_a_model_takes_all_inputs_in_one_argument():
             model(wrong)
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(("with_lens", "in_one"), [(True, False), (False, True)], ids=["lengths, one by one", "in one"])
 def test_a_model_within_a_functional_model_and_its_file(with_lens, in_one, tmp_path):
     inner = TensorFlowBackend().build(CONFIG, seed=1)

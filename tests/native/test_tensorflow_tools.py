@@ -92,7 +92,7 @@ CALLS = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_model_is_exported_after(call, backend, tmp_path):
     model = backend.build(CONFIG, seed=0)
@@ -131,7 +131,7 @@ PLACES = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.long(but=3)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_layer_around_one_of_ours_is_obeyed(place, backend):
     model = backend.build(CONFIG, seed=0)
@@ -191,7 +191,7 @@ TOOLS = {
 
 
 @pytest.mark.parametrize(
-    "tool", [pytest.param(tool, marks=pytest.mark.further if tool == "model.export" else ()) for tool in TOOLS]
+    "tool", [pytest.param(tool, marks=pytest.mark.long if tool == "model.export" else ()) for tool in TOOLS]
 )
 def test_what_the_page_says_of_a_tool_is_so(tool, backend, tmp_path):
     check("tensorflow", TOOLS, tool, backend.build(CONFIG, seed=0), tmp_path)

@@ -187,7 +187,7 @@ TOOLS = {
 LONG = ("torch.export with sizes of any number", "torch.compile(fullgraph=True)")
 
 
-@pytest.mark.parametrize("tool", [pytest.param(tool, marks=pytest.mark.further if tool in LONG else ()) for tool in TOOLS])
+@pytest.mark.parametrize("tool", [pytest.param(tool, marks=pytest.mark.long if tool in LONG else ()) for tool in TOOLS])
 def test_what_the_page_says_of_a_tool_is_so(tool, model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # traces warn of what they hold fixed, and torch of tools that are to move

@@ -51,7 +51,7 @@ def with_mistake(alter, ask):
     return lambda request: ask(alter(request))
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_missing_attention_scale_is_named(name, worker):
     """Without its scale, an attention is one whose W_q is sqrt(d) times as large."""
@@ -67,7 +67,7 @@ def test_a_missing_attention_scale_is_named(name, worker):
     assert after.strip().startswith(". ") and float(after.rpartition("inherited ")[2]) > 1e-3
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("case", ["pre-norm, final norm", "decoder alone", "shared and tied, padding"])
 def test_other_architectures_are_walked_too(case, torch):
     path = "decoder.blks.block0.ffn"

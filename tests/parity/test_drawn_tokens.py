@@ -50,7 +50,7 @@ def test_a_near_tie_is_within_the_error_alone():
     assert drawn_within(0.999, 0.999, LOGITS, EVERY | {"top_p": 0.65}, 0.001) == {3}
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(2))
 def test_numpy_draws_the_tokens_of_the_rule(dtype, seed):
@@ -91,14 +91,14 @@ RULES = {
 }
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("mistake", NUMBERS)
 def test_numbers_that_hang_together_fail(mistake, monkeypatch):
     monkeypatch.setattr(numpy_decoding, "uniforms", NUMBERS[mistake])
     assert found().status == FAILED
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("mistake", RULES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_another_rule_fails(mistake, dtype, monkeypatch):
@@ -120,7 +120,7 @@ def test_a_number_beside_the_boundary_is_a_near_tie():
     assert result.status == FAILED
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_planted_mistakes_of_the_row_are_caught(dtype):
     (experiment,) = drawing_experiments(dtype, 0)

@@ -102,7 +102,7 @@ def test_a_copy_that_crosses_zero_widens_no_limit(monkeypatch):
     assert not lifts_the_cap(LAYER_GRADIENTS, allowed) and widened.element > 1e4 * allowed.element
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_the_step_of_seed_0_that_another_order_of_sums_flips():
     case = next(each for each in stepwise_experiments(Recording(make_job(None, 0)), "float32") if each.case == "step 50")
     results = {begin: status(case, begin, "stepwise gradients") for begin in (0.0, -1e-6, -1e-4)}

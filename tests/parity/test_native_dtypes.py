@@ -26,7 +26,7 @@ from transformer_mb.registry import load_backend_class
 RETURNED = {"bfloat16": "float32", "float16": "float64", "float32": "bfloat16", "float64": "float32"}
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_layer_that_returns_another_dtype_is_refused_by_name(faulty_backends):
     """Wider than its model and narrower, though the arrays that come are float32 in most of them."""
     selection = Selection(cases="layer forward: ffn relu [*", dtypes=EVERY_DTYPE)

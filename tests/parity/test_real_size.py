@@ -70,17 +70,17 @@ def statuses(dtype="float64", seed=0, backend_class=BACKEND, rows=ROWS):
     return {result.row: result.status for result in results if result.row in rows}
 
 
-FURTHER = [pytest.param(seed, marks=pytest.mark.further) for seed in (1, 2)]
+LONG = [pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2)]
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numpy_is_right_in_real_size(dtype):
     rows = [row for row in ROWS if dtype == "float64" or row != "trained steps"]
     assert statuses(dtype) == dict.fromkeys(rows, PASSED)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_what_is_right_for_toys_alone_fails_every_row():
     assert statuses(backend_class=RightForToys) == dict.fromkeys(ROWS, FAILED)
 
@@ -88,13 +88,13 @@ def test_what_is_right_for_toys_alone_fails_every_row():
 MISTAKEN = {"greedy tokens": RightForToys, "beam tokens": WholeGroupsAlone, "trained steps": Clipping}
 
 
-@pytest.mark.parametrize("seed", [0, *FURTHER])
+@pytest.mark.parametrize("seed", [0, *LONG])
 @pytest.mark.parametrize("row", MISTAKEN)
 def test_a_mistake_behind_some_size_fails(row, seed):
     assert statuses(seed=seed, backend_class=MISTAKEN[row], rows=(row,)) == {row: FAILED}
 
 
-@pytest.mark.parametrize("seed", [0, *FURTHER])
+@pytest.mark.parametrize("seed", [0, *LONG])
 def test_the_last_word_is_decoded_and_others_too(seed):
     for search in real_size_experiments("float64", seed)[-2:]:
         tokens = search.request.arrays["target"]

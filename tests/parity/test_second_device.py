@@ -11,7 +11,7 @@ CASES = "layer gradients: encoder block [*|optimizer step: adam, clipped*|greedy
 TWO = "--xla_force_host_platform_device_count=2"
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_jax_on_the_second_of_two_devices(tmp_path):
     out = tmp_path / "parity.json"
     columns = ("--backends", "numpy,jax@second", "--device", "jax@second=cpu:1", "--dtype", "float32")

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 FOUND = ROOT / "build" / "parity" / "seeds"
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_another_seed():
     columns = [Column("numpy"), Column("torch")]
     outcome, _ = run_matrix(columns, replace(Selection(PLAIN_DTYPES, DRAWN), seed=12345))

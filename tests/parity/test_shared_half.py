@@ -103,7 +103,7 @@ def status(cell):
     return result.status
 
 
-@pytest.mark.some(4)
+@pytest.mark.long(but=4)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_what_backends_share_fails_a_cell(mistake, monkeypatch):
     *planted, cell = MISTAKES[mistake]

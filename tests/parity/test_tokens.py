@@ -15,7 +15,7 @@ from transformer_mb.rounding import rounded
 EVERY = {(each.row, each.case): each for each in token_experiments("float64", seed=0)}
 
 
-@pytest.mark.some(4)
+@pytest.mark.long(but=4)
 @pytest.mark.parametrize("decoding", EVERY.values(), ids=lambda one: one.cells("")[0].id)
 def test_hypotheses_end_and_hold_several_tokens(decoding):
     tokens, wanted = decoding.expected["tokens"], decoding.search.rows

@@ -72,7 +72,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.long(but=3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_fails_its_own_cells_and_the_rest_is_reported(fault, faulty_backends):
     outcome, _ = run_matrix([Column("numpy"), Column(fault)], LAYER_NORMS, timeout=8.0)

@@ -109,7 +109,7 @@ def test_a_state_that_leaves_them_open_is_left_out_and_says_why(name, saved):
     assert re.search(f"The optimizer's state was left out: .*{LEFT_OUT[name]}", notes)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_layer_wise_groups_arrive_in_the_model(saved):
     _, true, _ = read_moments(saved, "named groups")
     model = read_source(saved[0] / "named groups.pt", None, {"num_heads": 2}).model

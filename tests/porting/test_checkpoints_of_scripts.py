@@ -78,7 +78,7 @@ PADDLE = {
 }
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("name", PADDLE)
 def test_what_paddle_itself_saved_is_read_with_its_own_decay_rates(name, of_paddle):
     step, betas, words = PADDLE[name]
@@ -98,7 +98,7 @@ def of_flax(tmp_path_factory):
     return folder
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_what_flax_itself_saved_is_read_with_whole_numbers_as_names_and_with_every_kind_of_adam_told(of_flax):
     pure, adam, adamw, amsgrad = (
         read_source(of_flax / f"{name}.msgpack", None, HEADS).model for name in ("pure", "adam", "adamw", "amsgrad")

@@ -92,7 +92,7 @@ def small(tmp_path) -> Path:
     return tmp_path / "small"
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in CASES])
 def test_every_switch(name, tmp_path):
     model = made(CASES[name])

@@ -34,7 +34,7 @@ def check_on_numpy(folder, file, tmp_path):
     return place, expected
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("framework", ["torch", "mxnet"])
 def test_a_model_of_d2l_gives_its_own_logits(d2l_made, tmp_path, framework):
     check_on_numpy(d2l_made(framework), d2l_models.FILES[framework], tmp_path)

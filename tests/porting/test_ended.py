@@ -90,7 +90,7 @@ def test_a_port_that_is_asked_to_end_leaves_nothing(place, model, ending):
     wait_until(lambda: not place.workers(), 10)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_what_a_killed_port_leaves_the_next_one_removes(place, model):
     process = place.start(model, place.out / "m.params", "--to", "mxnet")
     wait_until(lambda: in_the_proof(place))

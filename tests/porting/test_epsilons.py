@@ -19,7 +19,7 @@ def our_own(model: PortedModel, format_name: str, path: Path) -> Path:
     return path
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(("format_name", "suffix"), [("keras", ".weights.h5"), ("flax", ".msgpack")])
 def test_our_own_files_come_back_with_our_own_epsilon(small, tmp_path, format_name, suffix):
     path = our_own(weights_of(small), format_name, tmp_path / f"m{suffix}")

@@ -40,7 +40,7 @@ def plant(monkeypatch, engine, change):
     monkeypatch.setattr(module, "write", lambda model, folder: true(replace(model, weights=change(model.weights)), folder))
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_weights_that_change_in_an_export_are_seen_twice(checkpoint, tmp_path, monkeypatch, engine, change):
@@ -75,7 +75,7 @@ KINDS = {
 }
 
 
-@pytest.mark.some(4)
+@pytest.mark.long(but=4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_weight_is_found_and_nothing_else(checkpoint, tmp_path, engine, kind):

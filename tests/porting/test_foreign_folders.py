@@ -117,7 +117,7 @@ def stand_in(tmp_path, monkeypatch):
     return log
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("family", MADE)
 def test_a_folder_that_names_code_runs_none(family, tmp_path, stand_in):
     folder = folder_of(family, tmp_path / "folder")
@@ -150,7 +150,7 @@ def test_what_runs_is_what_was_read(tmp_path, monkeypatch):
     assert (folder / "config.json").read_text() == "gone"
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_tensors_that_the_class_does_not_take_are_named(tmp_path):
     model = read_source(folder_of("bert", tmp_path / "folder"), None, {}).model
     arrays = {f"tensor.{name}": array for name, array in model.native.tensors.items()}
@@ -162,7 +162,7 @@ def test_tensors_that_the_class_does_not_take_are_named(tmp_path):
         worker.call("proof.reference_runs.hugging_face:run_bert", arrays, settings)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_model_of_seven_positions_is_ported(tmp_path):
     """Its probe leaves room for the one token more that ``generate`` takes."""
     small = small_marian()

@@ -155,7 +155,7 @@ def read_limited(path, kind, name, content, figures, seconds, megabytes):
 HOSTILE = hostile_files()
 
 
-@pytest.mark.some(12)
+@pytest.mark.long(but=12)
 @pytest.mark.parametrize(("kind", "name"), HOSTILE, ids=[f"{kind}: {name}" for kind, name in HOSTILE])
 def test_a_hostile_file_takes_seconds_and_little_memory(tmp_path, figures, kind, name):
     content = HOSTILE[kind, name]

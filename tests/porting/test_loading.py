@@ -91,7 +91,7 @@ def loaded(tmp_path_factory):
     return run
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_port_loads_by_the_lines_that_it_prints(program, loaded):
     for target, one in loaded(program).items():

@@ -66,7 +66,7 @@ def test_the_outputs_are_those_of_transformers(variant, references):
     assert (model.config.share_embeddings, model.config.tie_output) == TIED[variant]
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_backend(backend, published, on_backend, record_property):
     got = on_backend(backend)["published"]

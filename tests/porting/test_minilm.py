@@ -40,7 +40,7 @@ def test_the_batch_shows_what_it_should(minilm):
     assert np.abs(expected @ expected.T - np.eye(SENTENCES)).max() < 0.95
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sentence_embeddings(backend, minilm, on_backend, record_property):
     lens = minilm.batch["source_valid_lens"]

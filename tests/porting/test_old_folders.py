@@ -46,7 +46,7 @@ def test_sizes_alone_are_read_with_from_and_the_settings(old):
         read_source(old, "bert", {"norm_eps": 1e-12})
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_the_proof_runs_transformers_with_what_was_said(old, tmp_path):
     report = tmb.port(old, tmp_path / "out", to="canonical", from_="bert", config={"norm_eps": 1e-12, "pad_id": 0})
     assert report.proof.source_ran.startswith("transformers ")
@@ -98,7 +98,7 @@ def test_rows_without_a_token_get_names_that_nothing_gives_and_are_never_produce
     assert again.config == model.config and again.target_vocabulary == model.target_vocabulary
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_text_goes_through_here_and_through_ctranslate2(padded, tmp_path):
     folder, _ = padded
     assert tmb.port(folder, tmp_path / "ck", to="canonical").holds  # transformers is held to the same rule

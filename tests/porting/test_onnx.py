@@ -84,7 +84,7 @@ def held(got, model, batch):
     )
 
 
-@pytest.mark.some(5)
+@pytest.mark.long(but=5)
 @pytest.mark.parametrize("name", CASES)
 def test_every_switch(name, tmp_path):
     """Tokens come from the cached step, one at a time; logits from all steps at once."""

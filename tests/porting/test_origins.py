@@ -89,7 +89,7 @@ def test_what_is_assumed_is_the_default_unless_a_table_says_otherwise(format_nam
     assert got == config.replace(norm_eps=d2l.EPSILON.get(format_name, 1e-5))
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_every_container_carries_the_configuration(tmp_path, name):
     """canonical -> container -> canonical, without settings.
@@ -105,7 +105,7 @@ def test_every_container_carries_the_configuration(tmp_path, name):
     assert len(PRESETS) == 6
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_ports_there_and_back_need_no_settings(tmp_path):
     """With both proofs; these two differ most from what would be assumed."""
     for preset in FARTHEST:

@@ -113,7 +113,7 @@ torch.save({name: tensor.to(torch.bfloat16) for name, tensor in made.items()}, s
 """
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_one_note_for_all_tensors_of_bfloat16(model, tmp_path):
 
     write_target(read_source(model, None, {}).model, find_target("torch"), tmp_path / "m.pt", {})

@@ -24,7 +24,7 @@ def files(good, trained_on, tmp_path_factory):
     return found
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_every_good_file_is_recognized_as_its_own_format_alone(files):
     assert set(files) == set(FORMATS)
     for name, paths in files.items():

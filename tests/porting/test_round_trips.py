@@ -32,7 +32,7 @@ def same(got, expected):
     )
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize(("backend", "file", "with_adam"), NATIVE)
 def test_what_a_framework_saved_is_read_bit_for_bit(trained_on, backend, file, with_adam):
     checkpoint = read_checkpoint(trained_on(backend) / "canonical")
@@ -77,7 +77,7 @@ def test_the_table_names_what_carries_adam():
     assert len(WRITABLE) == 8 and len(PAIRS) == 56
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("backend", ["numpy", "torch", "paddle", "mxnet"])
 def test_pairs_of_formats(trained_on, tmp_path, backend):
     """Each pair once over the four; starting torch takes two seconds, so two of its pairs as the second are here."""

@@ -58,7 +58,7 @@ def compare(outputs, expected):
     return np.max(differences)
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(("framework", "name", "suffix", "settings"), MARKED)
 def test_the_same_outputs_and_the_same_file_back(made, tmp_path, framework, name, suffix, settings):
     source, expected = read(made(framework), name, suffix, settings)
@@ -136,7 +136,7 @@ def test_the_number_of_heads_must_be_given(made):
         read_source(made("paddle") / "transformer_post.pdparams", None, {})
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("framework", "file", "settings"),
     [

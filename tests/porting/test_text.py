@@ -93,7 +93,7 @@ def moved(read, place, write, destination):
     write.write(read.read(place, {}), destination)
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("count", [60, LONG])
 def test_transformers_translates_raw_text_alike(count, learned, tmp_path):
     """Out, and in again from a folder that transformers itself has saved."""
@@ -114,7 +114,7 @@ def test_transformers_translates_raw_text_alike(count, learned, tmp_path):
         assert translated(tmp_path / "from saved", lines) == texts
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("learned", OF_BYTES, indirect=True)
 @pytest.mark.parametrize("count", [60, LONG])
 def test_ctranslate2_translates_tokens_alike(count, learned, tmp_path):

@@ -168,10 +168,10 @@ def test_one_final_norm_of_two_and_two_encoders_are_refused(made, tmp_path):
 
 PROVED = [
     pytest.param("torch", "halves", BOTH, "torch_transformer", id="torch, no norms"),
-    pytest.param("torch", "language", LANGUAGE, "torch_transformer", marks=pytest.mark.further, id="torch, causal"),
-    pytest.param("torch", "blocks", BLOCKS, "canonical", marks=pytest.mark.further, id="torch, own list"),
-    pytest.param("paddle", "separate", BOTH, "paddle_transformer", marks=pytest.mark.further, id="paddle, no norms"),
-    pytest.param("paddle", "language", LANGUAGE, "paddle_transformer", marks=pytest.mark.further, id="paddle, causal"),
+    pytest.param("torch", "language", LANGUAGE, "torch_transformer", marks=pytest.mark.long, id="torch, causal"),
+    pytest.param("torch", "blocks", BLOCKS, "canonical", marks=pytest.mark.long, id="torch, own list"),
+    pytest.param("paddle", "separate", BOTH, "paddle_transformer", marks=pytest.mark.long, id="paddle, no norms"),
+    pytest.param("paddle", "language", LANGUAGE, "paddle_transformer", marks=pytest.mark.long, id="paddle, causal"),
 ]
 
 

@@ -40,7 +40,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(("said", "words"), REFUSED)
 @pytest.mark.parametrize("framework", ["mxnet", pytest.param("torch", marks=pytest.mark.long)])
 def test_what_d2l_never_computes_is_refused_for_its_files(d2l_made, tmp_path, framework, said, words):
@@ -50,7 +50,7 @@ def test_what_d2l_never_computes_is_refused_for_its_files(d2l_made, tmp_path, fr
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("heads", [2, 4, 1])
 def test_the_number_of_heads_is_all_that_is_taken_on_trust(d2l_made, tmp_path, heads):
     """No tensor shows it, and D2L's classes need to be told too."""
@@ -61,7 +61,7 @@ def test_the_number_of_heads_is_all_that_is_taken_on_trust(d2l_made, tmp_path, h
     assert f"the proof rests on what is {said}" in report.lines()
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_d2l_itself_shows_what_is_read_wrongly(d2l_made, tmp_path, monkeypatch):
     """The mapping of names is on trial too: here keys and values change places in our reading."""
     from transformer_mb.porting.families import d2l
@@ -79,7 +79,7 @@ def test_d2l_itself_shows_what_is_read_wrongly(d2l_made, tmp_path, monkeypatch):
         tmb.port(d2l_made("mxnet") / "model.params", tmp_path / "out", to="canonical", config=HEADS)
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_trained_by_is_an_explicit_word(d2l_made, tmp_path):
     file, said = d2l_made("mxnet") / "model.params", {**HEADS, "activation": "gelu"}
     report = tmb.port(file, tmp_path / "out", to="canonical", config={**said, "trained_by": "transformer_mb"})
@@ -88,7 +88,7 @@ def test_trained_by_is_an_explicit_word(d2l_made, tmp_path):
         tmb.port(file, tmp_path / "other", to="canonical", config={**said, "trained_by": "me"})
 
 
-@pytest.mark.further
+@pytest.mark.long
 def test_a_file_that_is_not_of_the_book_is_run_by_our_backend(tmp_path):
     """Its own tensors show it: nothing has to be said."""
     model = small("d2l", final_norm=True, norm_position="pre")
@@ -140,7 +140,7 @@ CASES = [
 ]
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize(("to", "suffix", "make", "arguments"), CASES)
 def test_the_source_is_never_opened_again(tmp_path, monkeypatch, to, suffix, make, arguments):
     """Another file is in its place when the proof begins; no runner is told where it was. (A file that only pickle would be

@@ -89,7 +89,7 @@ def model_gradients(fields, with_dropout):
     return config, got, expected
 
 
-@pytest.mark.some(6)
+@pytest.mark.long(but=6)
 @pytest.mark.parametrize("with_dropout", [False, True], ids=["evaluation", "dropout masks"])
 @pytest.mark.parametrize("name", MODELS)
 def test_model(name, with_dropout):

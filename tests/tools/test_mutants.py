@@ -132,7 +132,7 @@ def test_the_page_is_that_of_the_results():
     assert score_table(RUN) in (ROOT / "docs" / "PARITY.md").read_text(), "run `make mutants-results`"
 
 
-@pytest.mark.further
+@pytest.mark.long
 @pytest.mark.parametrize("backend", DRAWN)
 def test_mistakes_drawn_at_random_are_killed_as_published(backend, made):
     seed = time.time_ns()
@@ -155,7 +155,7 @@ def planting():
     engine.stop()
 
 
-@pytest.mark.some(2)
+@pytest.mark.long(but=2)
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda one: one.name)
 def test_what_was_planted_by_hand_is_caught(planted, planting):
     # What torch.compile compiles takes longer than a mistake is given, and being late is no proof.

@@ -16,7 +16,7 @@ from transformer_mb.parity.sweeping.unit import answered
 FAULTS = {"killed": ("was ended by SIGKILL", 600.0), "hanging": ("did not answer within 15 seconds", 15.0)}
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_column_that_crashes_or_hangs_has_failed_and_is_not_tried_again(fault, folder, units, faulty_backends):
     words, timeout = FAULTS[fault]
@@ -59,7 +59,7 @@ def test_a_node_with_other_code_or_other_data_is_refused(units, tmp_path):
 ENDINGS = {"kill -9": (signal.SIGKILL, -9), "Ctrl-C": (signal.SIGINT, 130), "SIGTERM": (signal.SIGTERM, 143)}
 
 
-@pytest.mark.some(1)
+@pytest.mark.long(but=1)
 @pytest.mark.parametrize("how", ["kill -9", "Ctrl-C", pytest.param("SIGTERM", marks=pytest.mark.long)])
 def test_what_was_ended_leaves_nobody_and_goes_on_where_it_was(how, folder):
     """The second of three runs is under way; afterwards the same command runs two."""

@@ -15,7 +15,7 @@ from transformer_mb.parity.sweeping.folder import SweepFolder
 from transformer_mb.parity.sweeping.on_ray import on_ray, same_handler
 from transformer_mb.parity.sweeping.sweep import collected, in_turn, run_missing
 
-pytestmark = pytest.mark.further  # a node takes seconds to start
+pytestmark = pytest.mark.long  # a node takes seconds to start
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0f" * 32}
 LOOPBACK_ONLY = {"RAY_worker_niceness": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
