@@ -19,7 +19,8 @@ from pathlib import Path
 
 from pages import fill
 
-BACKENDS = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
+from transformer_mb.built_in import BUILT_IN
+
 IMPORTS = {"mxnet": "import numpy; numpy.bool = bool; import mxnet", "jax": "import jax; from flax import nnx"}
 PAIRS = "go .\tva !\ni lost .\tj'ai perdu .\nhe's calm .\til est calme .\ni'm home .\tje suis chez moi .\n" * 16
 PROGRAM = [sys.executable, "-m", "transformer_mb"]
@@ -63,8 +64,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pairs.tsv").write_text(PAIRS)
     run([*PROGRAM, "train", "--data", folder / "pairs.tsv", "--out", folder / "model", "--epochs", "30", "--force"], "")
-    timed = {name: commands(name, folder) for name in BACKENDS}
-    measured = {name: {what: [] for what in timed[name]} for name in BACKENDS}
+    timed = {name: commands(name, folder) for name in BUILT_IN}
+    measured = {name: {what: [] for what in timed[name]} for name in BUILT_IN}
     for turn in range(options.times + 1):
         for name, own in timed.items():
             for what, (command, text) in own.items():

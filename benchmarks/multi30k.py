@@ -21,9 +21,10 @@ import sys
 import time
 from pathlib import Path
 
+from transformer_mb.built_in import BUILT_IN
+
 ROOT = Path(__file__).parents[1]
 CONFIG = ROOT / "examples" / "multi30k.toml"
-BACKENDS = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
 REFERENCE = "numpy float64"
 BEAM, LENGTH_PENALTY = 5, 1.0  # [decoding] of the configuration
 DRAWS = 400  # searches with perturbed log-probabilities, for each line that differs
@@ -241,7 +242,7 @@ def main():
     parser.add_argument("--work", type=Path)
     parser.add_argument("--directions", default="en-de,de-en,en-fr")
     parser.add_argument("--train", default="torch", help="the backend that trains")
-    parser.add_argument("--backends", default=",".join(BACKENDS), help="those that translate")
+    parser.add_argument("--backends", default=",".join(BUILT_IN), help="those that translate")
     parser.add_argument("--json", type=Path, help="directions that it holds and that are not asked for stay")
     parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()

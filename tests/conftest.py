@@ -228,6 +228,18 @@ def trained(tmp_path_factory, settings_file) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def translator(trained):
+    from transformer_mb import Translator
+
+    return Translator.load(trained)
+
+
+@pytest.fixture
+def lines(pairs) -> list[str]:
+    return [source for source, _ in pairs[:6]]
+
+
 @pytest.fixture
 def checkpoint(trained, tmp_path) -> Path:
     """A copy to damage or to train on."""

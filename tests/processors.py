@@ -13,8 +13,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from transformer_mb.built_in import BUILT_IN
+
 ROOT = Path(__file__).parents[1]
-ALL = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
+ALL = tuple(BUILT_IN)
 
 
 class Setting(NamedTuple):

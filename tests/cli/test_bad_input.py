@@ -102,12 +102,6 @@ def test_a_checkpoint_that_is_damaged(fails, checkpoint, damage, words):
         assert words in message and str(checkpoint) in message
 
 
-def test_a_checkpoint_without_vocabularies_cannot_read_text(fails, checkpoint):
-    for side in ("source", "target"):
-        (checkpoint / f"{side}_vocabulary.json").unlink()
-    assert "needs the vocabularies of both sides" in fails("translate", checkpoint)
-
-
 def test_no_checkpoint_at_all(fails, tmp_path):
     assert "got nothing" in fails("translate", tmp_path / "none")
     (tmp_path / "file").write_text("")
@@ -191,9 +185,7 @@ def test_an_error_does_not_move_the_cursor(fails, tmp_path):
     assert "\x1b" not in message and "\x07" not in message and r"\x1b[2J\x07name" in message
 
 
-def test_a_command_names_its_own_options(fails, trained, data, tmp_path):
-    message = fails("train", "--data", data, "--out", trained)
-    assert "resume=True (--resume) continues it, force=True (--force) replaces it." in message
+def test_the_option_of_fields_is_named(fails, tmp_path):
     lines = tmp_path / "pairs.jsonl"
     lines.write_text('{"a": "go .", "b": "va !"}\n')
     assert "--fields" in fails("train", "--data", lines, "--out", tmp_path / "model")
@@ -220,12 +212,6 @@ def test_a_backend_from_the_environment_says_so(fails, monkeypatch):
     monkeypatch.setenv(VARIABLE, "foo")
     assert "got 'foo' from the environment variable TRANSFORMER_MB_BACKEND." in fails("demo")
     assert VARIABLE not in fails("demo", "--backend", "foo")
-
-
-def test_a_line_that_is_no_utf8_can_be_dropped(fails, tmp_path):
-    path = tmp_path / "pairs.tsv"
-    path.write_bytes(b"go .\tva !\nd\xe9j\xe0\tvu\n")
-    assert "(--bad-lines drop) leaves such lines out." in fails("train", "--data", path, "--out", tmp_path / "model")
 
 
 @pytest.mark.parametrize("place", ["file", "/proc/logs"])
@@ -262,10 +248,3 @@ def test_errors_of_train_name_its_flags(fails, settings_file, tmp_path):
     assert "1 of 1 pair is too long. Remedies: num_steps (--num-steps 30), which cuts them" in message
     message = fails("train", settings_file, "--out", tmp_path / "model", "--clip-norm", "-1")
     assert "clip_norm must be positive, or None for no limit (0 in a flag or a file), got -1.0." in message
-
-
-def test_train_refuses_a_decoder_alone(fails, data, tmp_path):
-    path = tmp_path / "run.toml"
-    path.write_text('[model]\narchitecture = "decoder"\n')
-    message = fails("train", path, "--data", data, "--out", tmp_path / "model")
-    assert message == "Error: architecture must be encoder_decoder to be trained on sentence pairs, got 'decoder'."

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from interrupting import InterruptAt
+from trainings import TINY, InterruptAt, files
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import demo_pairs
@@ -26,7 +26,6 @@ FLAGS = (
 WITHOUT_CHANCE = FLAGS.replace("dropout 0.2", "dropout 0").replace("schedule linear --warmup-steps 5", "schedule constant")
 STARTS = 1.0  # seconds, in which a process takes its first steps at best
 SIZES = ("--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1, "--num-heads", 2, "--batch-size", 8)
-TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "backend": "numpy"}
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +92,6 @@ def survives(corpora, folder, backend, kills, steps, generator):
     assert [json.loads(line)["step"] for line in logs[0]] == [json.loads(line)["step"] for line in logs[1]]
 
 
-def files(folder) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "trainer.json"}
-
-
 @pytest.mark.long
 def test_three_kills_of_numpy_change_nothing(corpora, tmp_path):
     survives(corpora, tmp_path, "numpy", 3, 400, random.Random(0))
@@ -127,18 +122,19 @@ def test_a_training_goes_on_in_another_framework(corpora, tmp_path):
             np.testing.assert_allclose(other[name], one[name], rtol=1e-8, atol=1e-10, err_msg=name)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_training_that_is_ended_from_outside_is_saved_to_the_step(cli, data, tmp_path, number, status):
     parts, whole = tmp_path / "parts", tmp_path / "whole"
     train = ("train", "--data", data, *SIZES, "--backend", "numpy")
     command = [sys.executable, "-m", "transformer_mb", *map(str, train), "--epochs", "100000", "--out", str(parts)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     assert process.stderr.readline().startswith("epoch 1/100000")
-    process.send_signal(number)
-    process.send_signal(number)  # ``timeout`` and shells tell it twice
+    for _ in range(1 if number == signal.SIGINT else 2):  # ``timeout`` and shells tell it twice
+        process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == status and "Traceback" not in err
-    assert err.endswith(f"continues exactly there. Continue with: transformer-mb train --out {parts} --resume\n")
+    assert "Interrupted: this step is finished and saved first" in err
+    assert err.endswith(f"in {parts} continues exactly there. Continue with: transformer-mb train --out {parts} --resume\n")
     reached = json.loads((parts / "trainer.json").read_text())
     assert reached["step"] == reached["epoch"] * 5 + reached["batch"] > 0
     epochs = reached["epoch"] + 1

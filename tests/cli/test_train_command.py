@@ -1,4 +1,4 @@
-"""``train``: settings from file, flags and preset, resuming, and Ctrl-C."""
+"""``train``: settings from file, flags and preset, and a job that goes on."""
 
 from __future__ import annotations
 
@@ -121,16 +121,6 @@ def test_validation_is_scored(cli, settings_file, data, tmp_path):
     assert outcome.status == 0 and "BLEU " in outcome.out and "of 40 pairs" in outcome.out and "nrefs:1|" in outcome.out
 
 
-def test_resuming_needs_nothing_but_the_folder_and_gives_what_one_run_gives(cli, settings_file, tmp_path):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    assert cli("train", settings_file, "--epochs", 4, "--out", whole).status == 0
-    assert cli("train", settings_file, "--epochs", 2, "--out", parts).status == 0
-    assert cli("train", "--resume", "--epochs", 4, "--out", parts).status == 0
-    for name in ("model.safetensors", "optimizer.safetensors"):
-        assert (parts / name).read_bytes() == (whole / name).read_bytes()
-    assert [row["loss"] for row in trainer(parts)["history"]] == [row["loss"] for row in trainer(whole)["history"]]
-
-
 def test_a_checkpoint_is_not_overwritten_unless_forced(fails, cli, settings_file, checkpoint):
     before = (checkpoint / "model.safetensors").read_bytes()
     message = fails("train", settings_file, "--out", checkpoint)
@@ -178,25 +168,6 @@ def test_resume_stands_alone_or_is_auto(fails, settings_file, tmp_path):
     message = fails("train", settings_file, "--out", tmp_path / "model", "--resume=later")
     assert "--resume must stand alone or be auto, got 'later'." in message
     assert not (tmp_path / "model").exists()
-
-
-def test_ctrl_c_saves_and_the_resumed_training_is_the_uninterrupted_one(cli, settings_file, tmp_path):
-    folder = tmp_path / "model"
-    command = [sys.executable, "-m", "transformer_mb", "train", settings_file, "--epochs", "100000", "--out", folder]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    assert process.stderr.readline().startswith("epoch 1/100000")
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in err
-    assert "Interrupted: this step is finished and saved first" in err
-    assert f"the checkpoint in {folder} continues exactly there." in err
-    assert err.endswith(f"Continue with: transformer-mb train --out {folder} --resume\n")
-    reached = trainer(folder)
-    assert reached["step"] == reached["epoch"] * 3 + reached["batch"] > 0
-    epochs = reached["epoch"] + 2
-    assert cli("train", "--resume", "--epochs", epochs, "--out", folder).status == 0
-    assert cli("train", settings_file, "--epochs", epochs, "--out", tmp_path / "whole").status == 0
-    assert (folder / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("name", PRESETS)

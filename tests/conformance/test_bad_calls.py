@@ -3,12 +3,14 @@
 The calls are eager, on the framework's own tensors: what is compiled checks shapes and dtypes alone.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from conformance.native_calls import array, as_they_are, native, natively
 from transformer_mb.errors import ConfigError, DtypeError, ShapeError, TokenError
 from transformer_mb.presets import d2l
-from transformer_mb.trees import map_leaves
 
 BLOCK = (8, 8, 8, 8, [8], 8, 16, 2, 0.0)
 STACK = (9, *BLOCK[:-1], 1, 0.0)
@@ -23,11 +25,9 @@ CONFIG = d2l(9, 9)
 
 
 def called(backend, name, arguments, inputs, options):
-    """The layer, or the function, on native tensors and in evaluation mode; lists stay lists."""
+    """The layer, or the function, on native tensors; lists stay lists."""
     layer = backend.layer(name, *arguments) if arguments is not None else getattr(backend, name)
-    inputs, options = map_leaves(backend._tensor, (list(inputs), dict(options)))
-    with backend._running(layer):
-        return layer(*inputs, **options)
+    return natively(backend, layer, *inputs, **options)
 
 
 IDS_OF = "The input of TransformerEncoder must"
@@ -126,30 +126,14 @@ def refuses(backend, case, kind):
     assert str(raised.value) == sentence
 
 
-@cases(
-    {
-        **{f"rank, {name}": case for name, case in RANKS.items()},
-        **{f"width, {name}": case for name, case in WIDTHS.items()},
-        **BATCHES,
-    }
-)
-def test_a_wrong_shape_is_refused(case, backend):
-    refuses(backend, case, ShapeError)
+SHAPES = {f"{what}, {name}": case for what, table in (("rank", RANKS), ("width", WIDTHS)) for name, case in table.items()}
+REFUSED = {ShapeError: {**SHAPES, **BATCHES}, TokenError: {**VALUES, **DTYPES}, DtypeError: MASKS}
 
 
-@cases(VALUES)
-def test_a_wrong_number_is_refused(case, backend):
-    refuses(backend, case, TokenError)
-
-
-@cases(DTYPES)
-def test_numbers_that_are_not_whole_are_refused(case, backend):
-    refuses(backend, case, TokenError)
-
-
-@cases(MASKS)
-def test_a_mask_of_numbers_is_refused(case, backend):
-    refuses(backend, case, DtypeError)
+@cases({name: (kind, case) for kind, table in REFUSED.items() for name, case in table.items()})
+def test_a_malformed_call_is_refused(case, backend):
+    kind, case = case
+    refuses(backend, case, kind)
 
 
 LISTS = {
@@ -175,68 +159,49 @@ def test_lists_and_numpy_arrays_are_taken(case, backend):
                 return [given(part) for part in value]
             if not isinstance(value, np.ndarray):
                 return value
-            return whole(value) if value.dtype.kind in "ib" else backend._tensor(value)
+            return whole(value) if value.dtype.kind in "ib" else native(backend, value)
 
-        with backend._running(layer):
-            output = layer(*given(inputs), **{name: given(value) for name, value in options.items()})
-        return backend._numpy(output[0] if isinstance(output, tuple) else output)
+        output = as_they_are(backend, layer, *given(inputs), **{name: given(value) for name, value in options.items()})
+        return array(backend, output)
 
-    expected = answer(backend._tensor)
+    expected = answer(partial(native, backend))
     np.testing.assert_array_equal(answer(np.ndarray.tolist), expected)
     np.testing.assert_array_equal(answer(np.copy), expected)
 
 
 def test_a_model_takes_lists(backend):
     model = backend.build(CONFIG)
-    with backend._running(model):
-        logits, _ = model(IDS.tolist(), IDS.tolist(), LENS.tolist())
-    np.testing.assert_allclose(backend._numpy(logits), backend.logits(model, IDS, IDS, LENS), rtol=1e-12)
+    found = array(backend, as_they_are(backend, model, IDS.tolist(), IDS.tolist(), LENS.tolist()))
+    np.testing.assert_allclose(found, backend.logits(model, IDS, IDS, LENS), rtol=1e-12)
 
 
 def test_what_is_no_tensor_is_named(backend):
     encoder, model = backend.layer("TransformerEncoder", *STACK), backend.build(CONFIG)
     for given, got in ((None, "None"), ("go .", "a str")):
-        refuses(
-            backend,
-            ("TransformerEncoder", STACK, (given,), {}, f"{IDS_OF} be a tensor, an array or lists of numbers, got {got}."),
-            ShapeError,
-        )
+        sentence = f"{IDS_OF} be a tensor, an array or lists of numbers, got {got}."
+        refuses(backend, ("TransformerEncoder", STACK, (given,), {}, sentence), ShapeError)
     with pytest.raises(ShapeError, match="must be a tensor, or lists of equal lengths, got lists of unequal lengths"):
         encoder([[1, 2], [3]])
-    with (
-        pytest.raises(ShapeError, match="enc_X must be token ids .B, T. for a model with encoder, got None"),
-        backend._running(model),
-    ):
-        model(None, backend._tensor(IDS))
-    with (
-        pytest.raises(ShapeError, match="dec_X must be token ids .B, T. for a model with decoder, got None"),
-        backend._running(model),
-    ):
-        model(backend._tensor(IDS))
+    with pytest.raises(ShapeError, match="enc_X must be token ids .B, T. for a model with encoder, got None"):
+        natively(backend, model, None, IDS)
+    with pytest.raises(ShapeError, match="dec_X must be token ids .B, T. for a model with decoder, got None"):
+        natively(backend, model, IDS)
 
 
 def test_a_model_refuses_lengths_and_targets_of_another_batch(backend):
     """Lengths of another batch, targets of another batch."""
     model = backend.build(CONFIG)
-    with (
-        pytest.raises(ShapeError, match=r"^valid_lens must have shape \[2\] or \[2, 3\], got \[3\]\.$"),
-        backend._running(model),
-    ):
-        model(*map(backend._tensor, (IDS, IDS, np.array([1, 2, 3]))))
-    with (
-        pytest.raises(ShapeError, match="^X must have batch size 2 as the encoder's outputs have, got 1"),
-        backend._running(model),
-    ):
-        model(*map(backend._tensor, (IDS, IDS[:1], LENS)))
+    with pytest.raises(ShapeError, match=r"^valid_lens must have shape \[2\] or \[2, 3\], got \[3\]\.$"):
+        natively(backend, model, IDS, IDS, np.array([1, 2, 3]))
+    with pytest.raises(ShapeError, match="^X must have batch size 2 as the encoder's outputs have, got 1"):
+        natively(backend, model, IDS, IDS[:1], LENS)
 
 
 def test_token_types_need_their_table_and_fit_it(backend):
     sentence = "token_types must be None for an encoder without a table of token types, got some."
     refuses(backend, ("TransformerEncoder", STACK, (IDS,), {"token_types": IDS}, sentence), ConfigError)
     with pytest.raises(TokenError, match="token_types must hold token ids from 0 to 1, got 6"):
-        layer = backend.layer("TransformerEncoder", *STACK, token_types=2)
-        with backend._running(layer):
-            layer(backend._tensor(IDS), token_types=backend._tensor(IDS))
+        natively(backend, backend.layer("TransformerEncoder", *STACK, token_types=2), IDS, token_types=IDS)
 
 
 def test_the_name_of_a_preset_is_no_configuration(backend):
@@ -270,8 +235,7 @@ def test_logits_and_attention_take_the_models_arguments_in_its_order(backend):
     """backend.logits and backend.attention take what the model itself takes, in its order."""
     model = backend.build(CONFIG)
     inputs = (IDS, IDS[:, ::-1].copy(), LENS)
-    with backend._running(model):
-        expected = backend._numpy(model(*map(backend._tensor, inputs))[0])
+    expected = array(backend, natively(backend, model, *inputs))
     np.testing.assert_allclose(backend.logits(model, *inputs), expected, rtol=1e-12)
     assert [weights.shape for weights in backend.attention(model, IDS, IDS[:, :2], LENS)["decoder_cross"]] == [(2, 4, 2, 3)] * 2
     with pytest.raises(ShapeError, match=r"source_valid_lens must have shape \[2\], got \[2, 3\]"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from conformance.native_calls import array, as_they_are, native
 from conformance.test_bad_calls import BLOCK, IDS, LENS, STACK, X, called
 from transformer_mb.errors import TokenError
 
@@ -12,13 +13,10 @@ TOO_LONG = "A sequence must be at most max_steps = 2 tokens long, got 3."
 
 def fed(backend, decoder, pieces, max_steps):
     """The logits [B, T, V] of these pieces, natively and one after the other."""
-    tokens = np.split(IDS, np.cumsum(pieces)[:-1], axis=1)
-    with backend._running(decoder):
-        state = decoder.init_state(*map(backend._tensor, (X, LENS)), max_steps)
-        logits = []
-        for piece in tokens:
-            output, state = decoder(backend._tensor(piece), state)
-            logits.append(backend._numpy(output))
+    state, logits = decoder.init_state(*native(backend, (X, LENS)), max_steps), []
+    for piece in native(backend, np.split(IDS, np.cumsum(pieces)[:-1], axis=1)):
+        output, state = as_they_are(backend, decoder, piece, state)
+        logits.append(array(backend, output))
     return np.concatenate(logits, axis=1)
 
 

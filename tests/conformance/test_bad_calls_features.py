@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from conformance.native_calls import array, as_they_are, native, natively
 from conformance.test_bad_calls import ATTENTION, BLOCK, HEADS, IDS, LENS, LOGITS, STACK, START, X, called, cases
 from transformer_mb.errors import DtypeError, ShapeError, TokenError
-from transformer_mb.trees import map_leaves
 
 NONE = X[:0]
 EMPTY = {
@@ -85,14 +85,9 @@ def test_another_floating_dtype_is_cast_or_refused(case, backend, backend32):
     inputs = [part.astype(float) / 48 if part is WHOLE else part for part in inputs]
     layer = backend32.layer(name, *arguments)
 
-    def answer(tensor):
-        with backend32._running(layer):
-            output = layer(*map_leaves(tensor, inputs))
-        return backend._numpy(output[0] if isinstance(output, tuple) else output)
-
-    narrow = answer(backend32._tensor)
+    narrow = array(backend32, natively(backend32, layer, *inputs))
     try:
-        wide = answer(backend._tensor)
+        wide = array(backend, as_they_are(backend32, layer, *native(backend, inputs)))
     except DtypeError as error:
         assert str(error) == f"{refused} must have dtype float32 as the weights have, got float64."
     else:
@@ -102,11 +97,11 @@ def test_another_floating_dtype_is_cast_or_refused(case, backend, backend32):
 def test_attention_without_weights_wants_one_dtype(backend, backend32):
     layer = backend.layer("DotProductAttention", 0.0)
     try:
-        output = layer(backend._tensor(X), backend32._tensor(X), backend32._tensor(X))
+        output = layer(native(backend, X), native(backend32, X), native(backend32, X))
     except DtypeError as error:
         assert str(error) == "keys must have dtype float64 as the queries have, got float32."
     else:
-        np.testing.assert_allclose(backend._numpy(output), backend.apply(layer, X, X, X), rtol=1e-4)
+        np.testing.assert_allclose(array(backend, output), backend.apply(layer, X, X, X), rtol=1e-4)
 
 
 OUT_OF_RANGE = ([9, 2], [-1, 2], [2.5, 2.0], [np.nan, 2.0])

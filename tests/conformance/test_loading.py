@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from conformance.native_calls import array, native
 from transformer_mb.batch import Batch
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
 
@@ -18,8 +19,8 @@ def loaded(backend, tmp_path):
 
 def native_logits(backend, model):
     """As a program of one's own calls the model."""
-    source, target, lens = (backend._tensor(BATCH[name]) for name in ("source", "target_in", "source_valid_lens"))
-    return backend._numpy(model(source, target, lens)[0])
+    inputs = [BATCH[name] for name in ("source", "target_in", "source_valid_lens")]
+    return array(backend, model(*native(backend, inputs)))
 
 
 def test_a_loaded_model_drops_nothing(backend, loaded):

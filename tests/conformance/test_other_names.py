@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
+from conformance.native_calls import array, natively
 from conformance.test_bad_calls import ATTENTION, BLOCK, IDS, LENS, STACK, START, X, called
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.errors import ArgumentError, ConfigError
@@ -104,9 +105,8 @@ def test_a_users_own_layer_takes_what_it_says(backend):
 
     Own = type("Own", (base,), {call: own, "__init__": make, "__module__": "users"})
     layer = backend.make(Own, batch_first=True)
-    tensors = backend._tensor(X)
-    with backend._running(layer):
-        np.testing.assert_array_equal(backend._numpy(layer(tensors, attn_mask=None)), backend._numpy(layer(tensors)))
+    found, expected = (array(backend, natively(backend, layer, X, **given)) for given in ({"attn_mask": None}, {}))
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("method", ["apply", "gradients"])

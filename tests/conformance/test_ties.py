@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_mb.built_in import PLAIN_DTYPES
+from transformer_mb.built_in import BUILT_IN, PLAIN_DTYPES
 from transformer_mb.decoding.sampling import Sampling
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
 from transformer_mb.registry import get_backend
@@ -102,7 +102,7 @@ def test_tokens_are_drawn_from_the_lowest_of_equals(vocabulary, backend32, tied_
 
 def test_ties_in_products_of_whole_numbers(backend32, tied_model):
     """Where a backend has them: its output layer and its steps are then others."""
-    if getattr(backend32, "_to_int8", None) is not None:
+    if backend32.name in BUILT_IN and "int8" in BUILT_IN[backend32.name].on_cpu:
         model = backend32.quantized(tied_model(backend32, 13, bias=0.5))
         np.testing.assert_array_equal(first_step(backend32, model)[1], [[2, 3, 5, 6, 7]] * ROWS)
         for rows in (

@@ -1,15 +1,20 @@
-"""save and load with a native model: which backend it belongs to, and that it comes back as it was."""
+"""save and load with a native model: its backend, that it comes back as it was, and what it may replace."""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from trainings import TINY, contents
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.config import TransformerConfig
-from transformer_mb.errors import BackendError, CheckpointError, ConfigError, DtypeError
+from transformer_mb.data import Vocabulary
+from transformer_mb.errors import BackendError, CheckpointError, ConfigError, DataError, DtypeError
 from transformer_mb.registry import backend_of
+from transformer_mb.training import Progress
 
 CONFIG = TransformerConfig(
     source_vocab_size=9, target_vocab_size=9, num_hiddens=8, ffn_num_hiddens=8, share_embeddings=True, tie_output=True
@@ -115,3 +120,83 @@ def test_vocabularies_to_save_are_two(backend, tmp_path):
             tmb.save(model, tmp_path / "model", vocabularies=wrong)
     tmb.save(model, tmp_path / "model", vocabularies=[vocabulary, vocabulary])
     assert tmb.Translator.load(tmp_path / "model").target_vocabulary == vocabulary
+
+
+# A save or a training replaces no checkpoint that holds more, unless it is told to.
+
+ONE_LAYER = {"num_hiddens": 8, "ffn_num_hiddens": 8, "encoder_num_layers": 1, "decoder_num_layers": 1}
+
+
+def test_saving_a_model_loses_no_vocabularies_and_no_training(checkpoint):
+    model, before = tmb.load(checkpoint, backend="numpy"), contents(checkpoint)
+    with pytest.raises(CheckpointError, match=r"with vocabularies and the state of its training, which would be lost: nothing"):
+        tmb.save(model, checkpoint)
+    assert contents(checkpoint) == before
+    for name in ("optimizer.safetensors", "trainer.json"):
+        (checkpoint / name).unlink()
+    with pytest.raises(CheckpointError, match=r"holds a checkpoint with vocabularies, which would be lost"):
+        tmb.save(model, checkpoint)
+    tmb.save(model, checkpoint, force=True)
+    assert sorted(contents(checkpoint)) == ["config.json", "model.safetensors"]
+    tmb.save(model, checkpoint)  # the same kinds again
+
+
+def test_what_adds_to_a_checkpoint_needs_no_force(tmp_path):
+    """A bare model over a bare model, and one with vocabularies over it, need no force."""
+    model = tmb.get_backend("numpy").build(tmb.presets.d2l(4, 4, **ONE_LAYER))
+    vocabulary = Vocabulary.from_tokens([])
+    tmb.save(model, tmp_path / "model")
+    tmb.save(model, tmp_path / "model", vocabularies=(vocabulary, vocabulary))
+    tmb.save(model, tmp_path / "model", vocabularies=(vocabulary, vocabulary))
+
+
+def test_a_training_is_not_replaced_by_another_in_python(checkpoint):
+    before = contents(checkpoint)
+    words = r"holds a checkpoint already: resume=True \(--resume\) continues it, force=True \(--force\) replaces"
+    with pytest.raises(CheckpointError, match=words):
+        tmb.train([("a", "b")], checkpoint, epochs=1, backend="numpy", **ONE_LAYER)
+    assert contents(checkpoint) == before
+    tmb.train([("a", "b")], checkpoint, epochs=1, backend="numpy", force=True, **ONE_LAYER)
+    assert contents(checkpoint) != before
+
+
+@pytest.mark.parametrize("resume", [False, "auto"])
+def test_of_two_trainings_that_begin_together_the_later_one_replaces_nothing(tmp_path, resume, monkeypatch):
+    """Both have found a folder without a checkpoint, on a file system without locks: the second to save looks again."""
+    monkeypatch.setattr("transformer_mb.files.locks._attempt", lambda path, held: ("", False))
+    folder, kept = tmp_path / "model", {}
+    options = {"epochs": 2, "save_every": 1, "backend": "numpy", **ONE_LAYER}
+
+    class Meanwhile(Progress):
+        def epoch(self, record):
+            if not kept:
+                tmb.train([("a", "b")], folder, **options)
+                kept.update(contents(folder))
+
+    with pytest.raises(CheckpointError, match="another training has written there meanwhile: it stays as it is") as raised:
+        tmb.train([("a", "b")], folder, resume=resume, progress=Meanwhile(), **options)
+    assert str(folder) in str(raised.value) and contents(folder) == kept and os.listdir(tmp_path) == ["model"]
+
+
+# A training that goes on when its corpus has another place.
+
+PAIRS = [("go .", "va !"), ("hi .", "salut !")] * 4
+
+
+@pytest.mark.parametrize("moved", ["data", "validation"])
+def test_the_new_place_is_asked_for_and_taken(tmp_path, moved):
+    files = {name: tmp_path / f"{name}.tsv" for name in ("data", "validation")}
+    for file in files.values():
+        file.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
+    tmb.train(files["data"], tmp_path / "model", validation=files["validation"], epochs=1, **TINY)
+    now = files[moved].rename(tmp_path / "elsewhere.tsv")
+    with pytest.raises(DataError, match=rf"no file .*{moved}.tsv, which this training began with: {moved} \(--{moved}\)"):
+        tmb.train(None, tmp_path / "model", resume=True, epochs=2)
+    assert tmb.train(**{"data": None, moved: now}, folder=tmp_path / "model", resume=True, epochs=2).state.epoch == 2
+
+
+def test_pairs_take_the_place_of_a_file_that_has_gone(tmp_path):
+    (tmp_path / "data.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
+    tmb.train(tmp_path / "data.tsv", tmp_path / "model", epochs=1, **TINY)
+    (tmp_path / "data.tsv").unlink()
+    assert tmb.train(PAIRS, tmp_path / "model", resume=True, epochs=2).state.epoch == 2

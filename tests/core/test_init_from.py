@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from interrupting import InterruptAt
+from trainings import TINY, TRAINED_ON, InterruptAt
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import demo_pairs
 from transformer_mb.errors import CheckpointError, ConfigError
 from transformer_mb.training import TrainingInterrupted
 
-PAIRS, OTHERS = demo_pairs()[0][:24], demo_pairs()[0][100:124]
-SIZES = {"num_hiddens": 8, "ffn_num_hiddens": 12, "num_layers": 1, "num_heads": 2}
+OTHERS = demo_pairs()[0][100:124]
 OPTIONS = {"backend": "numpy", "batch_size": 8, "learning_rate": 0.02}
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     folder = tmp_path_factory.mktemp("base") / "model"
-    tmb.train(PAIRS, folder, epochs=4, dropout=0.1, **SIZES, **OPTIONS)
+    tmb.train(TRAINED_ON, folder, **{**TINY, **OPTIONS}, epochs=4, dropout=0.1)
     return folder
 
 
@@ -76,7 +75,7 @@ def test_what_differs_is_said(base, tmp_path, capsys):
     assert f"note: {base} was trained with learning_rate 0.02, epochs 4 and min_freq 1\n" in told
     assert "note: min_freq has no effect with the vocabularies of init_from\n" in told
     assert f"from the model of {base} with a new optimizer\n" in told and "on the same pairs" not in told
-    tmb.train(PAIRS, tmp_path / "two", **options, preset="d2l", num_steps=None, normalization="tokens")
+    tmb.train(TRAINED_ON, tmp_path / "two", **options, preset="d2l", num_steps=None, normalization="tokens")
     told = capsys.readouterr().out
     assert f"note: of preset d2l the recipe is taken, and the model is that of {base}\n" in told
     assert "was trained on the same pairs: --resume would go on with its optimizer too\n" in told

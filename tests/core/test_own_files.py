@@ -8,17 +8,15 @@ import sys
 
 import pytest
 
+import trainings
 import transformer_mb as tmb
-from transformer_mb.data import demo_pairs
+from trainings import TINY, UNSEEN
 from transformer_mb.errors import CheckpointError, DestinationError
 from transformer_mb.training import Progress
 
-PAIRS, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch
-TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "backend": "numpy"}
-
 
 def train(*arguments, **options):
-    return tmb.train(PAIRS, *arguments, **{**TINY, "epochs": 2, **options})
+    return trainings.train(*arguments, **{"epochs": 2, **options})
 
 
 class Killed(Progress):

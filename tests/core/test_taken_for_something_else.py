@@ -226,9 +226,7 @@ tried(read_lines, sys.argv[1])
 """
 
 
-@pytest.mark.parametrize(
-    "name", ["a.tsv", *(pytest.param(name, marks=pytest.mark.long) for name in ("a.tsv.gz", "a.jsonl"))]
-)
+@pytest.mark.parametrize("name", ["a.tsv", *(pytest.param(name, marks=pytest.mark.long) for name in ("a.tsv.gz", "a.jsonl"))])
 def test_a_line_without_an_end_takes_little_memory(tmp_path, name):
     """Of 256 MB, under a ceiling of 150 MB; after it the reading goes on."""
     path, good = tmp_path / name, b'{"source": "a", "target": "b"}\n' if name.endswith("l") else b"a\tb\n"

@@ -11,21 +11,22 @@ from contextlib import suppress
 
 import pytest
 
+import trainings
 import transformer_mb as tmb
-from interrupting import InterruptAt
-from transformer_mb.data import demo_pairs
+from trainings import TINY, TRAINED_ON, UNSEEN, InterruptAt
 from transformer_mb.errors import ConfigError
 from transformer_mb.training import EpochRecord, TrainingInterrupted, logs, printed_progress
 from transformer_mb.training.logs import LogPlaces
 from transformer_mb.training.printed_progress import Lines
 
-TINY = {"num_hiddens": 8, "ffn_num_hiddens": 8, "num_layers": 1, "num_heads": 2, "batch_size": 8, "learning_rate": 0.02}
-TRAINED_ON, UNSEEN = demo_pairs()[0][:24], demo_pairs()[0][20:30]  # three steps an epoch
-
 
 def train(*arguments, **options):
-    given = {**TINY, "backend": "numpy", "schedule": "linear", "warmup_steps": 3, "epochs": 4, **options}
-    return tmb.train(TRAINED_ON, *arguments, **{"validation": UNSEEN, **given})
+    given = {"schedule": "linear", "warmup_steps": 3, "epochs": 4, "learning_rate": 0.02, **options}
+    return trainings.train(*arguments, **{"validation": UNSEEN, **given})
+
+
+def told(**options):
+    return trainings.train(validation=UNSEEN, verbose=True, learning_rate=0.02, **options)
 
 
 def lines(path) -> list[dict]:
@@ -55,7 +56,7 @@ def test_each_line_is_a_reading_or_a_validation(tmp_path):
 def test_a_long_epoch_is_read_every_32_steps(tmp_path):
     train(log=tmp_path / "run.jsonl", batch_size=1, epochs=2, validation=None)
     assert [line["step"] for line in lines(tmp_path / "run.jsonl")] == [24, 48]
-    tmb.train(TRAINED_ON * 2, log=tmp_path / "long.jsonl", backend="numpy", **{**TINY, "batch_size": 1}, epochs=1)
+    tmb.train(TRAINED_ON * 2, log=tmp_path / "long.jsonl", **{**TINY, "batch_size": 1}, epochs=1)
     assert [line["step"] for line in lines(tmp_path / "long.jsonl")] == [32, 48]
 
 
@@ -85,8 +86,6 @@ def scalars(folder) -> dict[str, list[tuple]]:
     """As TensorBoard's own reader sees them, in a process of its own since it imports TensorFlow where that is there."""
     program = f"""
 import json
-import os
-import pty
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 events = EventAccumulator({str(folder)!r}).Reload()
 tags = events.Tags()["scalars"]
@@ -119,9 +118,6 @@ def test_tensorboard_reads_the_figures_and_no_step_twice(tmp_path):
 def test_writing_for_tensorboard_imports_no_framework(tmp_path):
     code = f"""
 import sys
-import termios
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from transformer_mb.training.logs import opened_logs
 from transformer_mb.training.whereabouts import LogPlaces
 with opened_logs(LogPlaces(tensorboard={str(tmp_path)!r}), 0) as (writer,):
@@ -147,7 +143,7 @@ def test_a_terminal_gets_a_bar_with_the_speed_and_the_time_left(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "160")
-    trained = tmb.train(TRAINED_ON, validation=UNSEEN, epochs=2, backend="numpy", verbose=True, **TINY)
+    trained = told(epochs=2)
     shown = terminal.getvalue()
     assert f"epoch 2/2  loss {trained.history[-1].loss:.4f}  {trained.validations[-1].described()}" in shown
     assert "tokens/s" in shown.split("saved")[0] and "━" in shown and "0:00:0" in shown
@@ -172,7 +168,7 @@ def test_the_lines_of_all_epochs_stay_in_a_terminal_of_any_width(monkeypatch, co
     with ThreadPoolExecutor(1) as pool, open(theirs, "w") as terminal:
         reading = pool.submit(all_shown, ours)
         monkeypatch.setattr(sys, "stderr", terminal)
-        trained = tmb.train(TRAINED_ON, validation=UNSEEN, epochs=3, backend="numpy", verbose=True, **TINY)
+        trained = told(epochs=3)
         terminal.close()
         shown = reading.result()
     for record, measured in zip(trained.history, trained.validations, strict=True):
@@ -182,15 +178,14 @@ def test_the_lines_of_all_epochs_stay_in_a_terminal_of_any_width(monkeypatch, co
 
 
 def test_a_pipe_gets_a_line_for_each_validation_within_epochs(capsys):
-    tmb.train(TRAINED_ON, validation=UNSEEN, epochs=2, backend="numpy", verbose=True, validate_every_steps=2,
-              validation_lines=2, **TINY)  # fmt: skip
-    told = capsys.readouterr().err.splitlines()
-    assert [line.split("  ")[0] for line in told] == ["step 2", "epoch 1/2", "step 4", "step 6", "epoch 2/2"]
-    assert "perplexity" in told[0] and "BLEU" in told[0] and "chrF" in told[0] and "validation" not in told[1]
+    told(epochs=2, validate_every_steps=2, validation_lines=2)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["step 2", "epoch 1/2", "step 4", "step 6", "epoch 2/2"]
+    assert "perplexity" in lines[0] and "BLEU" in lines[0] and "chrF" in lines[0] and "validation" not in lines[1]
 
 
 def test_lines_of_epochs_show_the_scores(capsys):
-    tmb.train(TRAINED_ON, validation=UNSEEN, epochs=1, backend="numpy", verbose=True, validation_lines=2, **TINY)
+    told(epochs=1, validation_lines=2)
     assert ", BLEU " in capsys.readouterr().err
     assert printed_progress.LINES
 

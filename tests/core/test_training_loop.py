@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from interrupting import InterruptAt
+from trainings import InterruptAt, files
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_ids
@@ -38,10 +38,6 @@ def run(backend, recipe=RECIPE, progress=None, **options):
     model = backend.build(CONFIG, seed=recipe.seed)
     job = Job(backend, batches(recipe), recipe, vocabularies=VOCABULARIES, **options)
     return train_model(job, model, progress), model
-
-
-def files(folder) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "trainer.json"}
 
 
 def losses(state) -> list[tuple[float, int]]:

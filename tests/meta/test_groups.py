@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-FILES = {"tests/core/test_text.py", "tests/core/test_presets.py"}
+FILES = {"tests/core/test_bad_lines.py", "tests/core/test_presets.py"}
 
 
 def test_two_processes_part_the_tests_by_files():

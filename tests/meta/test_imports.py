@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from transformer_mb.built_in import BUILT_IN
+
 ROOT = Path(__file__).parents[2]
-FRAMEWORKS = ("torch", "tensorflow", "keras", "paddle", "mxnet", "jax", "flax")
+FRAMEWORKS = {package for entry in BUILT_IN.values() for package in entry.requires} - {"numpy"}
 
 
 def imported_by(code):
@@ -170,7 +172,7 @@ FRAMEWORK_FILES += [path for path in OURS if BUILT_INS in path.parent.parents]
 @pytest.mark.parametrize("path", FRAMEWORK_FILES, ids=str)
 def test_a_frameworks_file_imports_that_framework_only(path):
     name = path.parts[1] if path.parts[0] == "backends" else path.parts[3]
-    own = {"tensorflow": {"tensorflow", "keras"}, "jax": {"jax", "flax"}}.get(name, {name})
-    named = {name.split(".")[0] for name in imports_of(path)} & set(FRAMEWORKS)
-    assert named <= own
+    assert {name.split(".")[0] for name in imports_of(path)} & FRAMEWORKS <= set(
+        BUILT_IN[name].requires if name in BUILT_IN else ()
+    )
     assert not [name for name in imports_of(path) if name.startswith(("transformer_mb.training", "transformer_mb.cli"))]

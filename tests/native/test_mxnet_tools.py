@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 from tools_page import check
 
-import transformer_mb as tmb
+from transformer_mb.backends import mxnet as layers  # first: it makes MXNet importable
+
+# isort: split
+from mxnet import np as mnp
+
 from transformer_mb.presets import d2l
 
 SIZES = {"num_hiddens": 16, "ffn_num_hiddens": 24, "encoder_num_layers": 1, "decoder_num_layers": 1}
@@ -16,12 +20,15 @@ INPUTS = [[5, 6, 7], [8, 9, 3]], [[2, 4, 5], [2, 6, 7]], [3, 2]
 
 @pytest.fixture
 def model():
-    return tmb.get_backend("mxnet").build(d2l(23, 29, **SIZES), seed=0)
+    return layers.BACKEND().build(d2l(23, 29, **SIZES), seed=0)
+
+
+def tensors():
+    return [mnp.array(each, dtype="int64") for each in INPUTS]
 
 
 def logits(model):
-    backend = tmb.get_backend("mxnet")
-    return model(*(backend._tensor(np.array(each)) for each in INPUTS))[0].asnumpy()
+    return model(*tensors())[0].asnumpy()
 
 
 def equal(model, other):
@@ -54,7 +61,7 @@ TOOLS = {
     "pickle": lambda model: equal(model, pickle.loads(pickle.dumps(model))),
     "register_forward_hook on every block": hooks,
     "hybridize": hybridized,
-    "summary": lambda model: model.summary(*(tmb.get_backend("mxnet")._tensor(np.array(each)) for each in INPUTS)),
+    "summary": lambda model: model.summary(*tensors()),
     "export": lambda model: model.export("program"),
 }
 

@@ -1,7 +1,7 @@
 """What all backends share is not shared with the reference: a mistake planted there fails a cell of NumPy in float64.
 
 What no cell computes has its mistakes seen elsewhere: a schedule by ``core/test_training_loop.py``, averaged weights by
-``core/test_average.py``, the rows of several processes by ``test_rows_that_fill_up_a_share_do_not_count`` here and by
+``core/test_best_models.py``, the rows of several processes by ``test_rows_that_fill_up_a_share_do_not_count`` here and by
 ``distributed``, the seed of what is dropped by ``reference/test_dropout.py`` and ``conformance/test_dropout.py``.
 """
 

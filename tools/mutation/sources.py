@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from transformer_mb.built_in import BUILT_IN
+
 ROOT = Path(__file__).parents[2]
-BACKENDS = ("numpy", "torch", "tensorflow", "paddle", "mxnet", "jax")
+BACKENDS = tuple(BUILT_IN)
 # What all backends share and compute with, judged by NumPy's cells: the reference has code of its own for it.
 SHARED = "shared"
 PARTS = (*BACKENDS, SHARED)
@@ -23,7 +25,7 @@ FILES_LEFT_OUT = {
     "shared/decoding/ensemble.py": "of several models, which no cell has; tests/conformance/test_rows_apart.py holds it",
     "shared/decoding/inputs.py": "refuses what a caller gives wrongly; tests/conformance/test_bad_*.py hold it",
     "shared/training/schedules.py": "no cell has a schedule; tests/core/test_training_loop.py holds it",
-    "shared/checkpoint/averaging.py": "no cell averages; tests/core/test_average.py holds it",
+    "shared/checkpoint/averaging.py": "no cell averages; tests/core/test_best_models.py holds it",
 }
 UNASKED = ("training/schedules.py", "checkpoint/averaging.py")  # what all share too, and no cell asks for
 FUNCTIONS_LEFT_OUT = {
