@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from conformance.small_models import ONE_LAYER
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.divergences import DIVERGENCES
-from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.registry import get_backend, requested_name
 
 
@@ -44,7 +44,7 @@ def reference():
 @pytest.fixture(scope="session")
 def model(backend):
     """For all tests that leave its weights as they are: what a backend compiles for a model is compiled once."""
-    return backend.build(CONFIGS["d2l"], seed=11)
+    return backend.build(ONE_LAYER, seed=11)
 
 
 @pytest.fixture(scope="session")

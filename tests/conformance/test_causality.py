@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
+from conformance.small_models import ONE_LAYER
+from transformer_mb.parity.rows.model_cases import BATCH, DECODER
 from transformer_mb.parity.verdict.measure import error
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
@@ -12,7 +13,7 @@ INPUTS = (SOURCE, BATCH["target_in"], LENS)
 
 @pytest.fixture(scope="module")
 def model(backend):
-    return backend.build(CONFIGS["d2l"], seed=2)
+    return backend.build(ONE_LAYER, seed=2)
 
 
 def with_last_token_changed():
@@ -23,7 +24,7 @@ def with_last_token_changed():
 
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
 def test_the_future_is_not_seen(training, backend):
-    model = backend.build(CONFIGS["d2l"].replace(dropout=0.0), seed=2)
+    model = backend.build(ONE_LAYER.replace(dropout=0.0), seed=2)
     target = with_last_token_changed()
     before = backend.apply(model, BATCH["source"], BATCH["target_in"], BATCH["source_valid_lens"], training=training)[0]
     after = backend.apply(model, BATCH["source"], target, BATCH["source_valid_lens"], training=training)[0]
@@ -69,7 +70,7 @@ def test_true_positions(model, backend):
 
 def test_d2l_compatibility_in_evaluation(backend):
     """The book's code: no causal mask in evaluation, and the last token then changes the first logits."""
-    model = backend.build(CONFIGS["d2l"].replace(compat_decode="d2l"), seed=2)
+    model = backend.build(ONE_LAYER.replace(compat_decode="d2l"), seed=2)
     before = backend.logits(model, *INPUTS)
     after = backend.logits(model, SOURCE, with_last_token_changed(), LENS)
     assert error(after[:, 0], before[:, 0]) > 1e-4
@@ -77,8 +78,8 @@ def test_d2l_compatibility_in_evaluation(backend):
 
 @pytest.mark.long
 def test_d2l_compatibility_does_not_touch_training(backend, model):
-    compatible = backend.build(CONFIGS["d2l"].replace(compat_decode="d2l", dropout=0.0), seed=2)
-    correct = backend.build(CONFIGS["d2l"].replace(dropout=0.0), seed=2)
+    compatible = backend.build(ONE_LAYER.replace(compat_decode="d2l", dropout=0.0), seed=2)
+    correct = backend.build(ONE_LAYER.replace(dropout=0.0), seed=2)
     arguments = (BATCH["source"], BATCH["target_in"], BATCH["source_valid_lens"])
     got, expected = (backend.apply(m, *arguments, training=True)[0] for m in (compatible, correct))
     np.testing.assert_array_equal(got, expected)

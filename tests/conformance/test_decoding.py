@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from conformance.small_models import ONE_LAYER
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.errors import ConfigError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
@@ -23,7 +24,7 @@ def fed_in_pieces(backend, decoder, state, target, cuts):
 
 
 def test_products_of_whole_numbers_are_there_or_refused(backend32):
-    model = backend32.build(CONFIGS["d2l"], seed=3)
+    model = backend32.build(ONE_LAYER, seed=3)
     try:
         narrow = backend32.quantized(model)
     except ConfigError as refusal:
@@ -97,7 +98,7 @@ def test_greedy_never_produces_suppressed_tokens(model, backend, in_reference):
 
 def test_greedy_stops_at_eos(backend):
     """With an output bias that favours eos, nothing is generated; with one against it, every step is."""
-    model = backend.build(CONFIGS["d2l"], seed=11)
+    model = backend.build(ONE_LAYER, seed=11)
     weights = backend.get_weights(model)
     weights["decoder.dense.bias"][3] = 1e3
     backend.set_weights(model, weights)
@@ -130,7 +131,7 @@ def test_beam_of_one_is_greedy(model, backend):
 
 def test_a_wide_beam_finds_the_best_sequence(backend, in_reference):
     """Three steps over a small vocabulary: every sequence is scored by hand, none scores higher."""
-    model = backend.build(CONFIGS["d2l"].replace(target_vocab_size=5, suppress_ids=(0, 1)), seed=5)
+    model = backend.build(ONE_LAYER.replace(target_vocab_size=5, suppress_ids=(0, 1)), seed=5)
     sequences = [list(tokens) for length in range(4) for tokens in product((2, 4), repeat=length)]
     got = backend.beam(model, SOURCE, LENS, 3, beam=8, length_penalty=0.6)
     for row in range(3):

@@ -5,10 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from conformance.small_models import ONE_LAYER
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
-from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.parity.verdict.measure import error
 
 
@@ -24,8 +24,8 @@ def test_rate_and_scale(backend32):
 
 
 def test_evaluation_drops_nothing(backend):
-    model = backend.build(CONFIGS["d2l"].replace(dropout=0.5), seed=1)
-    plain = backend.build(CONFIGS["d2l"].replace(dropout=0.0), seed=1)
+    model = backend.build(ONE_LAYER.replace(dropout=0.5), seed=1)
+    plain = backend.build(ONE_LAYER.replace(dropout=0.0), seed=1)
     inputs = np.array([[4, 5, 6]]), np.array([[2, 5]]), np.array([3])
     np.testing.assert_array_equal(backend.logits(model, *inputs), backend.logits(plain, *inputs))
 
@@ -125,7 +125,7 @@ def test_what_a_training_keeps_is_scaled(backend, reference):
 @pytest.mark.parametrize("rate", [0.0, 0.5])
 def test_each_head_of_a_training_is_dropped_by_itself(rate, backend):
     """Two heads of equal weights learn the same, unless other attention weights of theirs are dropped."""
-    config = CONFIGS["d2l"].replace(dropout=0.0, attention_dropout=rate)
+    config = ONE_LAYER.replace(dropout=0.0, attention_dropout=rate)
     heads, half = config.encoder_num_heads, config.num_hiddens // config.encoder_num_heads
     model = backend.build(config, seed=1)
 

@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from transformer_mb.batch import Batch
+from conformance.small_models import ONE_LAYER, THE_BATCH
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.config import CHOICES
 from transformer_mb.errors import BackendError, ConfigError, DeviceError, DtypeError, ShapeError, TokenError, WeightsError
 from transformer_mb.ownership import built_in_of
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
+from transformer_mb.parity.rows.model_cases import BATCH, DECODER, ENCODER
 from transformer_mb.registry import load_backend_class
 
 SOURCE, LENS, TARGET = BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"]
@@ -18,7 +18,7 @@ SOURCE, LENS, TARGET = BATCH["source"], BATCH["source_valid_lens"], BATCH["targe
 
 @pytest.fixture(scope="module")
 def model(backend):
-    return backend.build(CONFIGS["d2l"], seed=0)
+    return backend.build(ONE_LAYER, seed=0)
 
 
 def changed(array, value):
@@ -45,13 +45,13 @@ CALLS = {
 class OfAnother:
     """What is read of a model before its framework's tensors meet another's."""
 
-    config = CONFIGS["d2l"]
+    config = ONE_LAYER
 
 
 WITH_A_MODEL = {
     "encode": (SOURCE, LENS),
     **dict.fromkeys(("logits", "attention"), (SOURCE, TARGET, LENS)),
-    **dict.fromkeys(("losses", "loss_and_gradients"), (Batch(**BATCH),)),
+    **dict.fromkeys(("losses", "loss_and_gradients"), (THE_BATCH,)),
     **dict.fromkeys(("greedy", "sample", "beam", "hypotheses"), (SOURCE, LENS)),
     **dict.fromkeys(("trainer", "get_weights", "parameter_shapes"), ()),
     "set_weights": ({},),

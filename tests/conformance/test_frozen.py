@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from transformer_mb.batch import Batch
+from conformance.small_models import ONE_LAYER, THE_BATCH
 from transformer_mb.errors import ConfigError
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
 
-THE_BATCH = Batch(**BATCH)
-CONFIG = CONFIGS["d2l"].replace(encoder_num_layers=1, decoder_num_layers=1)
 ADAMW = {"optimizer": "adamw", "learning_rate": 0.005, "weight_decay": 0.25}
 
 
@@ -35,7 +32,7 @@ def flags(backend_name):
 
 
 def built(backend, freeze=lambda layer: None):
-    model = backend.build(CONFIG, seed=0)
+    model = backend.build(ONE_LAYER, seed=0)
     freeze(model.encoder)
     return model
 

@@ -5,10 +5,10 @@ import pytest
 
 import transformer_mb as tmb
 from conformance.native_calls import array, native
-from transformer_mb.batch import Batch
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
+from conformance.small_models import ONE_LAYER, THE_BATCH
+from transformer_mb.parity.rows.model_cases import BATCH
 
-CONFIG = CONFIGS["d2l"].replace(dropout=0.5, encoder_num_layers=1, decoder_num_layers=1)
+CONFIG = ONE_LAYER.replace(dropout=0.5)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_loaded_model_drops_nothing(backend, loaded):
 
 @pytest.mark.long
 def test_a_trainer_of_a_loaded_model_drops_again(backend, loaded):
-    batch = Batch(**BATCH)
+    batch = THE_BATCH
     whole, _ = backend.loss_and_gradients(loaded, batch)
     losses = [float(backend.trainer(loaded, learning_rate=1e-12, seed=seed).step(batch)) for seed in (0, 1)]
     assert all(abs(loss - whole) > 1e-3 * whole for loss in (*losses, losses[0] - losses[1] + whole))

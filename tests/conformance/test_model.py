@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_mb.batch import Batch
+from conformance.small_models import ONE_LAYER, THE_BATCH
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, ENCODER
 from transformer_mb.parity.rows.weights import model_weights, random_weights
@@ -40,12 +40,11 @@ def aligned(array):
 
 def test_weights_are_copied_to_the_model_and_from_it(backend):
     """What either side does with them afterwards is its own business."""
-    config = CONFIGS["d2l"]
-    model, before = backend.create_empty(config), model_weights(config)
+    model, before = backend.create_empty(ONE_LAYER), model_weights(ONE_LAYER)
     given = {name: aligned(array) for name, array in before.items()}
     backend.set_weights(model, given)
     taken = backend.get_weights(model)
-    backend.trainer(model, optimizer="adam", learning_rate=0.1).step(Batch(**BATCH))
+    backend.trainer(model, optimizer="adam", learning_rate=0.1).step(THE_BATCH)
     for name, array in before.items():
         np.testing.assert_array_equal(given[name], array)
         np.testing.assert_array_equal(taken[name], array)
@@ -58,7 +57,7 @@ def test_weights_are_copied_to_the_model_and_from_it(backend):
 
 def test_the_pad_row_gets_no_gradient(backend):
     config = CONFIGS["shared and tied, padding"].replace(tie_output=False)
-    _, gradients = backend.loss_and_gradients(with_weights(config, backend), Batch(**BATCH))
+    _, gradients = backend.loss_and_gradients(with_weights(config, backend), THE_BATCH)
     gradient = gradients["encoder.embedding.weight"]
     np.testing.assert_array_equal(gradient[config.pad_id], 0.0)
     assert np.abs(gradient).max() > 0.0
@@ -89,7 +88,7 @@ def test_the_same_seed_gives_the_same_model(backend, reference):
 
 def test_the_arrays_given_stay_the_callers(backend):
     """No backend writes into what it is given, nor keeps its memory, nor gives its own away."""
-    model = backend.build(CONFIGS["d2l"], seed=1)
+    model = backend.build(ONE_LAYER, seed=1)
     given = {name: np.array(BATCH[name]) for name in ("source", "target_in", "source_valid_lens")}
     X, valid_lens = np.ones((2, 3, 6)), np.array([2, 3])
     logits = backend.logits(model, *given.values())

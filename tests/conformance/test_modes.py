@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
-from transformer_mb.batch import Batch
+from conformance.small_models import ONE_LAYER, THE_BATCH
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import TransformerMBError
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
+from transformer_mb.parity.rows.model_cases import BATCH
 
 SOURCE, LENS, TARGET = BATCH["source"], BATCH["source_valid_lens"], BATCH["target_in"]
 SAMPLING = tmb.Sampling()
@@ -15,8 +15,8 @@ CALLS = {
     "encode": lambda backend, model: backend.encode(model, SOURCE, LENS),
     "logits": lambda backend, model: backend.logits(model, SOURCE, TARGET, LENS),
     "attention": lambda backend, model: backend.attention(model, SOURCE, TARGET, LENS)["decoder_cross"],
-    "losses": lambda backend, model: backend.losses(model, Batch(**BATCH)),
-    "gradients": lambda backend, model: backend.loss_and_gradients(model, Batch(**BATCH))[0],
+    "losses": lambda backend, model: backend.losses(model, THE_BATCH),
+    "gradients": lambda backend, model: backend.loss_and_gradients(model, THE_BATCH)[0],
     "greedy": lambda backend, model: backend.greedy(model, SOURCE, LENS, 3),
     "sample": lambda backend, model: backend.sample(model, SOURCE, LENS, 3, SAMPLING),
     "beam": lambda backend, model: backend.beam(model, SOURCE, LENS, 3, beam=2),
@@ -43,7 +43,7 @@ def modes(model):
 @pytest.fixture(scope="module")
 def training(backend):
     """A model in training, one part of which is not: nothing is to learn there, and nothing is to be dropped."""
-    model = backend.build(CONFIGS["d2l"].replace(dropout=0.5), seed=11)
+    model = backend.build(ONE_LAYER.replace(dropout=0.5), seed=11)
     if not hasattr(model, "train"):
         pytest.skip("models of this framework keep no mode: each call says whether it trains")
     model.train()
@@ -64,7 +64,7 @@ def test_a_call_evaluates_and_leaves_every_part_in_its_mode(call, training, back
 def test_training_with_masks_leaves_every_part_in_its_mode(training, backend):
     before = modes(training)
     masks = dropout_masks(training.config, 0, 0, len(SOURCE), SOURCE.shape[1], TARGET.shape[1])
-    backend.loss_and_gradients(training, Batch(**BATCH), dropout_masks=masks)
+    backend.loss_and_gradients(training, THE_BATCH, dropout_masks=masks)
     assert modes(training) == before
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conformance.small_models import ONE_LAYER
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.compare.training_runs.attribution import own_switches
 from transformer_mb.compare.training_runs.job import built_in_job
@@ -15,9 +16,7 @@ from transformer_mb.compare.training_runs.runner import Runner
 from transformer_mb.errors import ConfigError
 from transformer_mb.initialization import initial_weights
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.model_cases import CONFIGS
 
-CONFIG = CONFIGS["d2l"]
 EPSILON = {"tensorflow": 1e-3, "jax": 1e-6}
 
 
@@ -43,21 +42,21 @@ def own(backend_name):
 
 def test_initial_weights_follow_the_seed(own, backend32):
     make = own("initial_weights")
-    first, again, other = (make(backend32, CONFIG, seed) for seed in (0, 0, 1))
-    assert {name: value.shape for name, value in first.items()} == parameter_shapes(CONFIG)
+    first, again, other = (make(backend32, ONE_LAYER, seed) for seed in (0, 0, 1))
+    assert {name: value.shape for name, value in first.items()} == parameter_shapes(ONE_LAYER)
     name = "encoder.blks.block0.attention.W_q.weight"
     assert np.array_equal(first[name], again[name]) and not np.array_equal(first[name], other[name])
-    assert not np.allclose(first[name], initial_weights(CONFIG, 0)[name])
+    assert not np.allclose(first[name], initial_weights(ONE_LAYER, 0)[name])
     assert 0.01 < first[name].std() < 1.0 and (first["encoder.blks.block0.addnorm1.ln.weight"] == 1.0).all()
 
 
 def test_the_frameworks_own_adam_has_its_own_defaults(own, backend32):
     """Ours takes steps of a hundredth with this epsilon; whatever its place is, 1e-8 makes the first step the learning rate."""
-    model = backend32.build(CONFIG, seed=0)
+    model = backend32.build(ONE_LAYER, seed=0)
     trainer = backend32.trainer(model, learning_rate=1.0, eps=100.0)
     own("use_own_adam")(trainer)
     rng = np.random.default_rng(0)
-    gradients = {name: np.sign(rng.standard_normal(shape)) for name, shape in parameter_shapes(CONFIG).items()}
+    gradients = {name: np.sign(rng.standard_normal(shape)) for name, shape in parameter_shapes(ONE_LAYER).items()}
     for rate in (0.125, 0.0625):
         before = backend32.get_weights(model)
         trainer.learning_rate = rate
@@ -74,7 +73,7 @@ def test_the_norms_own_epsilon(own, backend_name):
 
 def test_adams_epsilon_can_be_planted_or_says_why_not(backend32, backend_name):
     """Steps of a hundredth once epsilon is a hundred times the gradient."""
-    model = backend32.build(CONFIG, seed=0)
+    model = backend32.build(ONE_LAYER, seed=0)
     trainer = backend32.trainer(model, learning_rate=1.0)
     if backend_name == "tensorflow":
         with pytest.raises(ConfigError, match="The compiled step holds epsilon as a constant"):

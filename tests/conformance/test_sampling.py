@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from conformance.small_models import ONE_LAYER
 from transformer_mb.decoding.sampling import Sampling
 from transformer_mb.errors import ConfigError, ShapeError
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
+from transformer_mb.parity.rows.model_cases import BATCH, DECODER
 from transformer_mb.registry import get_backend
 
 SOURCE, LENS, STEPS = BATCH["source"], BATCH["source_valid_lens"], 7
@@ -17,7 +18,7 @@ UNLIKELY = 1e-4  # the seeds below are fixed: a right draw passes for ever
 
 @pytest.fixture(scope="module")
 def model(backend):
-    return backend.build(CONFIGS["d2l"].replace(suppress_ids=SUPPRESSED), seed=11)
+    return backend.build(ONE_LAYER.replace(suppress_ids=SUPPRESSED), seed=11)
 
 
 def probabilities(backend, model, prefix=()):
@@ -84,7 +85,7 @@ def test_another_distribution_is_noticed(model, backend, in_reference):
 def test_what_leaves_one_token_is_greedy(backend, backend_name):
     for dtype in ("float32", "float64"):
         chosen = get_backend(backend_name, dtype=dtype)
-        model = chosen.build(CONFIGS["d2l"], seed=11)
+        model = chosen.build(ONE_LAYER, seed=11)
         expected = chosen.greedy(model, SOURCE, LENS, STEPS)
         for options in ({"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-3}, {"top_k": 1, "temperature": 1000.0}):
             assert chosen.sample(model, SOURCE, LENS, STEPS, Sampling(**options)) == expected
@@ -92,7 +93,7 @@ def test_what_leaves_one_token_is_greedy(backend, backend_name):
 
 @pytest.mark.long
 def test_of_equal_logits_the_lowest_ids_are_kept(backend):
-    model = backend.build(CONFIGS["d2l"].replace(suppress_ids=(0, 1, 2)), seed=0)
+    model = backend.build(ONE_LAYER.replace(suppress_ids=(0, 1, 2)), seed=0)
     weights = backend.get_weights(model)
     for name in ("decoder.dense.weight", "decoder.dense.bias"):
         weights[name] = np.zeros_like(weights[name])
@@ -107,7 +108,7 @@ def test_of_equal_logits_the_lowest_ids_are_kept(backend):
 def test_in_two_bytes_a_share_of_many_tokens_is_summed_in_more(dtype, backend_in):
     """Of 5,000 nearly equal parts bfloat16 itself adds up no more than 256, and float16 2,048; half of them is 2,500."""
     narrow, vocab = backend_in(dtype), 5000
-    model = narrow.build(CONFIGS["d2l"].replace(target_vocab_size=vocab, suppress_ids=()), seed=0)
+    model = narrow.build(ONE_LAYER.replace(target_vocab_size=vocab, suppress_ids=()), seed=0)
     weights = narrow.get_weights(model)
     weights["decoder.dense.weight"] = np.zeros_like(weights["decoder.dense.weight"])
     # The likeliest half comes last.

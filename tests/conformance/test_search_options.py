@@ -5,8 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from conformance.small_models import ONE_LAYER
 from transformer_mb.errors import ConfigError, ShapeError, TokenError
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
+from transformer_mb.parity.rows.model_cases import BATCH, DECODER
 
 from .test_decoding import STEPS, log_probabilities
 
@@ -18,8 +19,7 @@ BEST = 3  # steps of the searches over every sequence
 @pytest.fixture(scope="module")
 def small(backend):
     """Three tokens and the end. Larger cross-attention weights, so that hypotheses differ in what they cover."""
-    one_block = CONFIGS["d2l"].replace(encoder_num_layers=1, decoder_num_layers=1)
-    model = backend.build(one_block.replace(target_vocab_size=6, suppress_ids=(0, 1)), seed=5)
+    model = backend.build(ONE_LAYER.replace(target_vocab_size=6, suppress_ids=(0, 1)), seed=5)
     weights = backend.get_weights(model)
     for name in weights:
         if "attention2.W_q" in name or "attention2.W_k" in name:

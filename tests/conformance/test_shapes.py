@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from conformance.native_calls import natively
 from transformer_mb.parity.rows.weights import random_weights
 
 
@@ -36,12 +37,22 @@ def test_decoder_block(backend32, rng):
     Y, state = backend32.apply(block, X, [rng.standard_normal((2, 100, 24)), valid_lens, [None]])
     assert Y.shape == (2, 100, 24) and normalized(Y)
     assert len(state) == 3 and state[2][0] is not None
+    begun = [X, valid_lens, [None]]
+    natively(backend32, block, X, begun, need_weights=True)
+    for attention in (block.attention1, block.attention2):
+        assert tuple(attention.attention_weights.shape) == (2, 8, 100, 100)
+    assert begun[2] == [None]
 
 
 def test_encoder_and_its_attention_weights(backend32, rng):
     encoder = backend32.layer("TransformerEncoder", 200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
-    Y = backend32.apply(encoder, np.ones((2, 100), np.int64), np.array([3, 2]))
+    tokens, lens = np.ones((2, 100), np.int64), np.array([3, 2])
+    Y = backend32.apply(encoder, tokens, lens)
     assert Y.shape == (2, 100, 24) and normalized(Y)
+    natively(backend32, encoder, tokens, lens, need_weights=True)
+    assert [tuple(weights.shape) for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
+    natively(backend32, encoder, tokens, lens)
+    assert encoder.attention_weights == [None, None]
 
 
 def test_attention_weights(backend, rng):

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from conformance.small_models import ONE_LAYER
 from transformer_mb.built_in import BUILT_IN, PLAIN_DTYPES
 from transformer_mb.decoding.sampling import Sampling
-from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS
+from transformer_mb.parity.rows.model_cases import BATCH
 from transformer_mb.registry import get_backend
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
@@ -13,7 +14,7 @@ SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 ROWS, BEAM, STEPS = len(SOURCE), 4, 2
 COUNT = BEAM + 1
 SUPPRESSED = (0, 1, 4)
-CONFIG = CONFIGS["d2l"].replace(suppress_ids=SUPPRESSED, encoder_num_layers=1, decoder_num_layers=1)
+CONFIG = ONE_LAYER.replace(suppress_ids=SUPPRESSED)
 WIDTH = CONFIG.num_hiddens
 
 

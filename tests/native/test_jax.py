@@ -21,7 +21,6 @@ from transformer_mb.backends.jax import (
     MultiHeadAttention,
     PositionWiseFFN,
     TransformerDecoder,
-    TransformerEncoder,
 )
 from transformer_mb.backends.jax.weights import held_by
 from transformer_mb.batch import Batch
@@ -115,44 +114,6 @@ def test_a_module_from_outside_works_under_jax_transformations():
     np.testing.assert_allclose(jax.jit(layer)(X), plain, atol=1e-5)
     np.testing.assert_allclose(jax.vmap(layer)(X[None])[0], plain, atol=1e-5)
     assert np.isfinite(jax.grad(lambda X: layer(X).sum())(X)).all()
-
-
-def test_the_books_usage():
-    X, valid_lens = jnp.ones((2, 100, 24)), jnp.array([3, 2])
-    output = PositionWiseFFN(4, 4, 8)(jnp.ones((2, 3, 4)))
-    assert output.shape == (2, 3, 8)
-    np.testing.assert_array_equal(output, jnp.broadcast_to(output[0, 0], output.shape))
-    add_norm = AddNorm([3, 4], 0.5)
-    add_norm.eval()
-    assert add_norm(jnp.ones((2, 3, 4)), jnp.ones((2, 3, 4))).shape == (2, 3, 4)
-    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
-    encoder_block.eval()
-    assert encoder_block(X, valid_lens).shape == (2, 100, 24)
-    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
-    encoder.eval()
-    assert encoder(jnp.ones((2, 100), int), valid_lens, need_weights=True).shape == (2, 100, 24)
-    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
-    encoder(jnp.ones((2, 100), int), valid_lens)
-    assert encoder.attention_weights == [None, None]
-    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0)
-    decoder_block.eval()
-    assert decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])[0].shape == (2, 100, 24)
-
-
-@pytest.mark.long
-def test_a_training_loop_of_the_book_runs_on_our_model():
-    """D2L's conventions: net(enc_X, dec_X, valid_lens) gives (logits, state), and decoding feeds the state back."""
-    model = tmb.get_backend("jax").build(tmb.presets.d2l(11, 13), seed=0)
-    model.eval()
-    source, valid_lens = jnp.array([[4, 9, 6, 7, 10]]), jnp.array([4])
-    state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens)
-    token, tokens = jnp.array([[2]]), [2]
-    for _ in range(4):
-        logits, state = model.decoder(token, state)
-        token = logits.argmax(axis=2)
-        tokens.append(int(token[0, 0]))
-    whole, _ = model(source, jnp.array([tokens[:-1]]), valid_lens)
-    assert whole.argmax(axis=2)[0].tolist() == tokens[1:]
 
 
 def test_a_new_block_is_in_training_mode():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_mb.backends.numpy import DecoderBlock, EncoderBlock, MultiHeadAttention, PositionWiseFFN, TransformerEncoder
+from transformer_mb.backends.numpy import MultiHeadAttention, PositionWiseFFN
 from transformer_mb.backends.numpy.decoding import _top
 from transformer_mb.backends.numpy.rounding import product, rounded_products
 
@@ -21,18 +21,6 @@ def test_attention_learns_by_gradient_descent():
         for _, parameter in layer.named_parameters():
             parameter.value -= 2.0 * parameter.gradient
     assert losses[-1] < 0.8 * losses[0]  # 0.03 to 0.13 of it with twenty seeds
-
-
-def test_the_books_usage():
-    X, valid_lens = np.ones((2, 100, 24), np.float32), np.array([3, 2])
-    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5).eval()
-    assert encoder_block(X, valid_lens).shape == (2, 100, 24)
-    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5).eval()
-    assert encoder(np.ones((2, 100), np.int64), valid_lens, need_weights=True).shape == (2, 100, 24)
-    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
-    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0).eval()
-    Y, _ = decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])
-    assert Y.shape == (2, 100, 24)
 
 
 def test_a_linear_layer_starts_uniform_within_glorots_limit():

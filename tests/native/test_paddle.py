@@ -10,13 +10,10 @@ import pytest
 from paddle import nn
 
 from transformer_mb.backends.paddle import (
-    AddNorm,
-    DecoderBlock,
     EncoderBlock,
     MaskedSoftmaxCELoss,
     MultiHeadAttention,
     PaddleBackend,
-    PositionWiseFFN,
     TransformerEncoder,
 )
 from transformer_mb.backends.paddle.distributed import PaddleProcesses
@@ -74,30 +71,6 @@ def test_encoder_blocks_train_in_a_sequential():
     X = paddle.randint(0, 7, [8, 5])
     losses = train(model, (X,), paddle.flip(X, axis=[1]), 120)
     assert losses[-1] < 0.3 * losses[0]  # 0.05 to 0.14 of it with ten seeds
-
-
-def test_the_books_examples():
-    rows = PositionWiseFFN(4, 4, 8)(paddle.ones([2, 3, 4]))
-    assert rows.shape == [2, 3, 8] and bool((rows == rows[0, 0]).all())
-    add_norm = AddNorm([3, 4], 0.5)
-    add_norm.eval()
-    assert add_norm(paddle.ones([2, 3, 4]), paddle.ones([2, 3, 4])).shape == [2, 3, 4]
-
-    X, valid_lens = paddle.ones([2, 100, 24]), paddle.to_tensor([3, 2])
-    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
-    encoder_block.eval()
-    assert encoder_block(X, valid_lens).shape == [2, 100, 24]
-    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0)
-    decoder_block.eval()
-    state = [encoder_block(X, valid_lens), valid_lens, [None]]
-    assert decoder_block(X, state)[0].shape == [2, 100, 24] and state[2] == [None]
-
-    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
-    encoder.eval()
-    tokens = paddle.ones([2, 100], dtype=paddle.int64)
-    assert encoder(tokens, valid_lens).shape == [2, 100, 24] and encoder.attention_weights == [None, None]
-    encoder(tokens, valid_lens, need_weights=True)
-    assert [weights.shape for weights in encoder.attention_weights] == [[2, 8, 100, 100]] * 2
 
 
 @pytest.mark.parametrize("dtype", [paddle.int32, paddle.int64])
@@ -161,18 +134,8 @@ def test_the_process_stays_as_it_was():
     model = backend.build(CONFIG)
     assert model.decoder.dense.weight.dtype == paddle.float64
     assert paddle.get_default_dtype() == before == "float32"
-
     tokens, lens = np.array([[4, 5, 6]]), np.array([3])
-    trainer = backend.trainer(model)
-    paddle.seed(8)
-    expected = paddle.rand([4]).numpy()
-    for work in (
-        lambda: trainer.step(Batch(tokens, lens, tokens, tokens, lens)),
-        lambda: backend.sample(model, tokens, lens, 3),
-    ):
-        paddle.seed(8)
-        work()
-        np.testing.assert_array_equal(paddle.rand([4]).numpy(), expected)
+    backend.trainer(model).step(Batch(tokens, lens, tokens, tokens, lens))
     assert all(parameter.grad is None for parameter in model.parameters())
 
 

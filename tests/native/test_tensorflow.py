@@ -11,15 +11,11 @@ import pytest
 import tensorflow as tf
 
 from transformer_mb.backends.tensorflow import (
-    AddNorm,
-    DecoderBlock,
     EncoderBlock,
     LayerNorm,
     MaskedSoftmaxCELoss,
     MultiHeadAttention,
-    PositionWiseFFN,
     TensorFlowBackend,
-    TransformerEncoder,
     decoding,
 )
 from transformer_mb.batch import Batch
@@ -82,25 +78,6 @@ def test_attention_in_a_subclassed_model_and_a_loop_of_ones_own():
 
     losses = [float(step()) for _ in range(60)]
     assert losses[-1] < 0.2 * losses[0]  # less than 0.001 of it with five seeds
-
-
-def test_the_books_examples():
-    rows = PositionWiseFFN(4, 4, 8)(tf.ones((2, 3, 4)))
-    assert rows.shape == (2, 3, 8) and bool(tf.reduce_all(rows == rows[0, 0]))
-    assert AddNorm([3, 4], 0.5)(tf.ones((2, 3, 4)), tf.ones((2, 3, 4)), training=False).shape == (2, 3, 4)
-
-    X, valid_lens = tf.ones((2, 100, 24)), tf.constant([3, 2])
-    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5)
-    assert encoder_block(X, valid_lens, training=False).shape == (2, 100, 24)
-    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0)
-    state = [encoder_block(X, valid_lens), valid_lens, [None]]
-    assert decoder_block(X, state, training=False)[0].shape == (2, 100, 24) and state[2] == [None]
-
-    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5)
-    tokens = tf.ones((2, 100), tf.int64)
-    assert encoder(tokens, valid_lens, training=False).shape == (2, 100, 24) and encoder.attention_weights == [None, None]
-    encoder(tokens, valid_lens, need_weights=True)
-    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
 
 
 @pytest.mark.parametrize("eps", [1e-6, 0.5])
@@ -198,19 +175,6 @@ def test_dropout_is_kerass_outside_the_trainer():
     (first, second), again = dropped(), dropped()
     assert (first != second).any()
     np.testing.assert_array_equal([first, second], again)
-
-
-@pytest.mark.long
-def test_the_trainer_leaves_the_random_state_of_others_alone():
-    model = TensorFlowBackend().build(CONFIG)
-    states = [weight.numpy() for weight in model.non_trainable_variables]
-    trainer = TensorFlowBackend().trainer(model)
-    tf.random.set_seed(1)
-    expected = tf.random.uniform((3,)).numpy()
-    tf.random.set_seed(1)
-    trainer.step(BATCH)
-    np.testing.assert_array_equal(tf.random.uniform((3,)), expected)
-    assert states and all((a == b.numpy()).all() for a, b in zip(states, model.non_trainable_variables, strict=True))
 
 
 @pytest.mark.long

@@ -10,14 +10,10 @@ from torch._dynamo.utils import counters
 
 import transformer_mb as tmb
 from transformer_mb.backends.torch import (
-    AddNorm,
-    DecoderBlock,
     EncoderBlock,
     LayerNorm,
     MaskedSoftmaxCELoss,
     MultiHeadAttention,
-    PositionWiseFFN,
-    TransformerEncoder,
 )
 from transformer_mb.backends.torch.dropout import _drawn_masks
 from transformer_mb.backends.torch.trainer import _without_full_lengths
@@ -103,20 +99,6 @@ def test_rms_norm_is_that_of_torch(eps):
     np.testing.assert_allclose(reference.weight.gradient, theirs.weight.grad.numpy(), rtol=1e-13)
 
 
-def test_the_books_usage():
-    X, valid_lens = torch.ones(2, 100, 24), torch.tensor([3, 2])
-    output = PositionWiseFFN(4, 4, 8).eval()(torch.ones(2, 3, 4))
-    assert output.shape == (2, 3, 8) and torch.equal(output, output[:1, :1].expand_as(output))
-    assert AddNorm([3, 4], 0.5).eval()(torch.ones(2, 3, 4), torch.ones(2, 3, 4)).shape == (2, 3, 4)
-    encoder_block = EncoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5).eval()
-    assert encoder_block(X, valid_lens).shape == (2, 100, 24)
-    encoder = TransformerEncoder(200, 24, 24, 24, 24, [100, 24], 24, 48, 8, 2, 0.5).eval()
-    assert encoder(torch.ones(2, 100, dtype=torch.long), valid_lens, need_weights=True).shape == (2, 100, 24)
-    assert [weights.shape for weights in encoder.attention_weights] == [(2, 8, 100, 100)] * 2
-    decoder_block = DecoderBlock(24, 24, 24, 24, [100, 24], 24, 48, 8, 0.5, 0).eval()
-    assert decoder_block(X, [encoder_block(X, valid_lens), valid_lens, [None]])[0].shape == (2, 100, 24)
-
-
 def test_adamw_of_every_backend_is_that_of_torch():
     """The reference of the matrix is NumPy's, which is held here by torch's own loop over single tensors."""
     backend = tmb.get_backend("numpy", dtype="float64")
@@ -135,33 +117,6 @@ def test_adamw_of_every_backend_is_that_of_torch():
         adamw.step()
     for name, weight in backend.get_weights(model).items():
         np.testing.assert_allclose(weight, theirs[name].detach().numpy(), rtol=1e-13, atol=1e-15)
-
-
-def test_the_trainer_leaves_the_callers_random_numbers_alone():
-    backend = tmb.get_backend("torch")
-    trainer = backend.trainer(backend.build(tmb.presets.d2l(9, 9)))
-    from transformer_mb.batch import Batch
-
-    ids, lens = torch.full((2, 3), 5).numpy(), torch.tensor([3, 2]).numpy()
-    torch.manual_seed(7)
-    expected = torch.rand(3)
-    torch.manual_seed(7)
-    trainer.step(Batch(ids, lens, ids, ids, lens))
-    assert torch.equal(torch.rand(3), expected)
-
-
-def test_a_scripted_training_loop_of_the_book_runs_on_our_model():
-    """D2L's conventions: net(enc_X, dec_X, valid_lens) gives (logits, state), and decoding feeds the state back."""
-    model = tmb.get_backend("torch").build(tmb.presets.d2l(11, 13), seed=0).eval()
-    source, valid_lens = torch.randint(4, 11, (1, 5)), torch.tensor([4])
-    state = model.decoder.init_state(model.encoder(source, valid_lens), valid_lens)
-    token, tokens = torch.tensor([[2]]), [2]
-    for _ in range(4):
-        logits, state = model.decoder(token, state)
-        token = logits.argmax(dim=2)
-        tokens.append(token.item())
-    whole, _ = model(source, torch.tensor([tokens[:-1]]), valid_lens)
-    assert whole.argmax(dim=2)[0].tolist() == tokens[1:]
 
 
 def test_autocast_casts_by_itself():
