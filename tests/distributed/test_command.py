@@ -3,83 +3,14 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from distributed.group import QUICKLY, ended, free_port, start, variables
+from distributed.group import ended, free_port, start, variables
+from distributed.running import ENDS_WITHIN, alive, apart, command, done, endless, environment, running
 from transformer_mb.checkpoint import read_checkpoint
-from transformer_mb.data import demo_pairs
-from transformer_mb.parity.verdict.measure import worst
-
-SMALL = "--epochs 3 --batch-size 15 --num-hiddens 8 --ffn-num-hiddens 12 --num-heads 2 --num-layers 1 --dropout 0"
-ENDLESS = SMALL.replace("--epochs 3", "--epochs 1000000 --save-every 1000000 --save-every-steps 20")
-ENDS_WITHIN = 60  # seconds
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data") / "pairs.tsv"
-    path.write_text("".join(f"{source}\t{target}\n" for source, target in demo_pairs()[0][:40]), encoding="utf-8")
-    return path
-
-
-def command(data, out, options=SMALL, backend="numpy"):
-    return ["-m", "transformer_mb", "train", "--data", data, "--out", out, "--backend", backend, *options.split()]
-
-
-def environment(**more):
-    clean = {
-        name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-    }
-    return {"XLA_FLAGS": QUICKLY, **clean, "OMP_NUM_THREADS": "1", **more}
-
-
-def done(arguments, **more):
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)], env=environment(**more), capture_output=True, text=True, timeout=600
-    )
-
-
-def apart(folder, other):
-    one, two = read_checkpoint(folder), read_checkpoint(other)
-    tensors = {**one.weights, **one.optimizer}
-    others = {**two.weights, **two.optimizer}
-    assert tensors.keys() == others.keys()
-    scales = {key: np.abs(tensor).max(initial=1e-30) for key, tensor in tensors.items()}
-    return worst(float(np.abs(tensors[key] - others[key]).max() / scales[key]) for key in tensors)
-
-
-def children(process):
-    return [int(child) for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
-
-
-def rank_of(child):
-    pairs = dict(pair.split(b"=", 1) for pair in Path(f"/proc/{child}/environ").read_bytes().split(b"\0") if b"=" in pair)
-    return int(pairs[b"RANK"])
-
-
-def saved(folder, process, patience=600):
-    """Wait for the first checkpoint of a training that runs."""
-    end = time.monotonic() + patience
-    while not (folder / "trainer.json").is_file():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def alive(numbers):
-    def running(number):
-        try:
-            return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except OSError:
-            return False
-
-    return [number for number in numbers if running(number)]
 
 
 def test_two_processes_train_and_say_what_one_does(data, tmp_path):
@@ -102,18 +33,11 @@ def test_a_wrong_call_is_told_once(data, tmp_path):
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_process_ends_the_others_and_leaves_a_whole_checkpoint(data, tmp_path, killed):
     folder = tmp_path / "model"
-    process = start([*command(data, folder, ENDLESS), "--processes", 2], environment())
-    try:
-        saved(folder, process)
-        ranks = {rank_of(child): child for child in children(process)}
-        assert sorted(ranks) == [0, 1]
-        os.kill(ranks[killed], signal.SIGKILL)
-        since = time.monotonic()
-        (_, error), *_ = ended([process], ENDS_WITHIN)
-    finally:
-        ended([process], 0.1)
-    assert process.returncode == 1 and time.monotonic() - since < ENDS_WITHIN
-    assert f"Rank {killed} of 2 was ended by SIGKILL" in error and not alive(ranks.values())
+    with running(folder, endless(data, folder)) as training:
+        assert sorted(training.ranks) == [0, 1]
+        os.kill(training.ranks[killed], signal.SIGKILL)
+        status, _, error = training.ended()
+    assert status == 1 and f"Rank {killed} of 2 was ended by SIGKILL" in error
     checkpoint = read_checkpoint(folder)
     assert checkpoint.trainer["step"] % 20 == 0 and int(checkpoint.optimizer["step"]) == checkpoint.trainer["step"]
 
@@ -121,30 +45,23 @@ def test_a_killed_process_ends_the_others_and_leaves_a_whole_checkpoint(data, tm
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_one_checkpoint(data, tmp_path, number, status):
     folder = tmp_path / "model"
-    process = start([*command(data, folder, ENDLESS), "--processes", 2], environment())
-    try:
-        saved(folder, process)
-        ranks = children(process)
-        process.send_signal(number)
-        (_, error), *_ = ended([process], ENDS_WITHIN)
-    finally:
-        ended([process], 0.1)
-    assert process.returncode == status, error
+    with running(folder, endless(data, folder)) as training:
+        training.process.send_signal(number)
+        found, _, error = training.ended()
+    assert found == status, error
     step = read_checkpoint(folder).trainer["step"]
     assert f"Interrupted after step {step} " in error and error.count("continues exactly there") == 1
-    assert "Error" not in error and not alive(ranks) and os.listdir(tmp_path) == ["model"]
+    assert "Error" not in error and os.listdir(tmp_path) == ["model"]
 
 
 def test_a_launcher_that_is_killed_leaves_no_process(data, tmp_path):
-    process = start([*command(data, tmp_path / "model", ENDLESS), "--processes", 2], environment())
-    saved(tmp_path / "model", process)
-    ranks = children(process)
-    process.kill()
-    process.wait()
-    end = time.monotonic() + 10
-    while alive(ranks) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert len(ranks) == 2 and not alive(ranks)
+    with running(tmp_path / "model", endless(data, tmp_path / "model")) as training:
+        training.process.kill()
+        training.process.wait()
+        end, ranks = time.monotonic() + 10, training.ranks.values()
+        while alive(ranks) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert len(ranks) == 2 and not alive(ranks)
 
 
 def test_two_shells_with_plain_variables(data, tmp_path):
@@ -234,15 +151,12 @@ LOOPBACK, LISTENING = {"0100007F", "0000000000000000FFFF00000100007F"}, "0A"
 
 def sockets(data, folder, backend):
     """The own address and the state of every TCP socket of two processes that train."""
-    process = start([*command(data, folder, ENDLESS, backend), "--processes", 2], environment())
-    try:
-        saved(folder, process)
-        inodes = {os.readlink(link) for child in children(process) for link in Path(f"/proc/{child}/fd").iterdir()}
+    with running(folder, endless(data, folder, backend)) as training:
+        links = [link for child in training.ranks.values() for link in Path(f"/proc/{child}/fd").iterdir()]
+        inodes = {os.readlink(link) for link in links}
         tables = [Path(f"/proc/net/{table}").read_text().splitlines()[1:] for table in ("tcp", "tcp6")]
         lines = [line.split() for table in tables for line in table]
         return [(line[1].rpartition(":")[0], line[3]) for line in lines if f"socket:[{line[9]}]" in inodes]
-    finally:
-        ended([process], 0.1)
 
 
 WAITS = """

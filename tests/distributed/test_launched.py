@@ -10,11 +10,10 @@ import time
 import pytest
 
 from distributed.group import ended, start
-from distributed.test_command import ENDLESS, alive, children, command, data, environment, rank_of, saved
+from distributed.running import ENDLESS, alive, children, command, environment, running
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.training import launch
 
-__all__ = ["data"]
 SLEEPS, FAILS, DONE = "import time; time.sleep(600)", "raise SystemExit(1)", ""
 DEAF = f"import signal; [signal.signal(one, signal.SIG_IGN) for one in (2, 15)]; print(flush=True); {SLEEPS}"
 
@@ -91,46 +90,38 @@ raise SystemExit(status)
 """
 
 
-def launched(data, folder, **more):
+def launch_of(data, folder):
     _, _, *arguments = command(data, folder, ENDLESS)
-    return start(["-c", LAUNCH, *arguments], environment(**more))
+    return ["-c", LAUNCH, *arguments]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("still", [0, 1])
 def test_a_training_ends_whichever_of_its_processes_was_stopped(data, tmp_path, still):
-    process = launched(data, tmp_path / "model", TRANSFORMER_MB_TIMEOUT="4")
-    try:
-        saved(tmp_path / "model", process)
-        numbers = {rank_of(child): child for child in children(process)}
-        os.kill(numbers[still], signal.SIGSTOP)
-        ((said, _),) = ended([process], 60)
-    finally:
-        ended([process], 0.1)
-    assert process.returncode == 1 and not alive(numbers.values())
+    folder = tmp_path / "model"
+    with running(folder, launch_of(data, folder), TRANSFORMER_MB_TIMEOUT="4") as training:
+        os.kill(training.ranks[still], signal.SIGSTOP)
+        status, said, _ = training.ended()
+    assert status == 1
     assert f"Rank {still} of 2 stood still, and was killed." in said
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_saves_a_training_of_which_a_process_was_stopped(data, tmp_path, number, status):
-    process = launched(data, tmp_path / "model")
-    try:
-        saved(tmp_path / "model", process)
-        numbers = {rank_of(child): child for child in children(process)}
-        os.kill(numbers[0], signal.SIGSTOP)
+    folder = tmp_path / "model"
+    with running(folder, launch_of(data, folder)) as training:
+        os.kill(training.ranks[0], signal.SIGSTOP)
         time.sleep(0.2)
-        process.send_signal(number)
-        ((_, error),) = ended([process], 60)
-    finally:
-        ended([process], 0.1)
-    assert process.returncode == status and not alive(numbers.values()), error
-    assert f"Interrupted after step {read_checkpoint(tmp_path / 'model').trainer['step']} " in error
+        training.process.send_signal(number)
+        found, _, error = training.ended()
+    assert found == status, error
+    assert f"Interrupted after step {read_checkpoint(folder).trainer['step']} " in error
 
 
 @pytest.mark.long
 def test_a_signal_before_the_processes_have_met_ends_them(data, tmp_path):
-    process = launched(data, tmp_path / "model")
+    process = start(launch_of(data, tmp_path / "model"), environment())
     try:
         while len(children(process)) < 2:
             time.sleep(0.001)

@@ -8,11 +8,9 @@ import pytest
 
 from distributed.checks import CASES, TRAININGS, agree, comparing, differ
 from distributed.group import QUICKLY, run
-from distributed.test_command import command, data, done
+from distributed.running import command, done
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.parity.verdict.measure import worst
-
-__all__ = ["data"]
 
 TWO_DEVICES = "--xla_force_host_platform_device_count=2"
 TASKS = {"files": TRAININGS["files"], "parts": ["parts", {}]}

@@ -9,44 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from distributed.group import ended, run, start
-from distributed.test_command import (
-    ENDLESS,
-    ENDS_WITHIN,
-    LISTENING,
-    LOOPBACK,
-    SMALL,
-    alive,
-    children,
-    command,
-    data,
-    done,
-    environment,
-    rank_of,
-    saved,
-    sockets,
-)
+from distributed.group import run
+from distributed.running import SMALL, command, done, endless, environment, running
+from distributed.test_command import LISTENING, LOOPBACK, sockets
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.parity.verdict.measure import worst
-
-__all__ = ["data"]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", ["torch", "jax", "paddle", "tensorflow", "mxnet"])
 def test_a_killed_process_ends_the_others(data, tmp_path, backend):
     folder = tmp_path / "model"
-    process = start([*command(data, folder, ENDLESS, backend), "--processes", 2], environment())
-    try:
-        saved(folder, process)
-        ranks = {rank_of(child): child for child in children(process)}
-        os.kill(ranks[1], signal.SIGKILL)
+    with running(folder, endless(data, folder, backend)) as training:
+        os.kill(training.ranks[1], signal.SIGKILL)
         since = time.monotonic()
-        (_, error), *_ = ended([process], ENDS_WITHIN)
-    finally:
-        ended([process], 0.1)
+        status, _, error = training.ended()
     print(f"{backend}: {time.monotonic() - since:.1f} seconds")
-    assert process.returncode == 1 and "Rank 1 of 2 was ended by SIGKILL" in error and not alive(ranks.values()), error
+    assert status == 1 and "Rank 1 of 2 was ended by SIGKILL" in error, error
     assert read_checkpoint(folder).trainer["step"] % 20 == 0
 
 
@@ -66,16 +45,10 @@ def test_tensorflow_may_find_a_process_that_stands_still_by_itself(data, tmp_pat
 
 def stopped(data, folder, backend, timeout):
     """What a training says whose rank 1 is stopped; it must end, and leave no process and a whole checkpoint."""
-    arguments = [*command(data, folder, ENDLESS, backend), "--processes", 2]
-    process = start(arguments, environment(TRANSFORMER_MB_TIMEOUT=str(timeout)))
-    try:
-        saved(folder, process)
-        ranks = {rank_of(child): child for child in children(process)}
-        os.kill(ranks[1], signal.SIGSTOP)
-        (_, error), *_ = ended([process], ENDS_WITHIN)
-    finally:
-        ended([process], 0.1)
-    assert process.returncode == 1 and not alive(ranks.values()), error
+    with running(folder, endless(data, folder, backend), TRANSFORMER_MB_TIMEOUT=str(timeout)) as training:
+        os.kill(training.ranks[1], signal.SIGSTOP)
+        status, _, error = training.ended()
+    assert status == 1, error
     assert "unexpected" not in error and "Rank 1 of 2 stood still, and was killed." in error, error
     assert read_checkpoint(folder).trainer["step"] % 20 == 0
     return error
