@@ -149,12 +149,12 @@ def test_closed_standard_input_is_one_paragraph(trained):
 
 
 def test_what_frameworks_say_is_kept_away_and_shown_for_debugging():
-    def shell(*words):
+    def said(*words):
         return subprocess.run([sys.executable, "-c", TALKS, *words], capture_output=True, text=True)
 
-    assert shell().stderr == "ours\n"
-    assert all(word in shell("--debug").stderr for word in ("native\n", "warned", "logged", "ours\n"))
-    assert "Fatal Python error: Aborted" in shell("crash").stderr
+    assert said().stderr == "ours\n"
+    assert all(word in said("--debug").stderr for word in ("native\n", "warned", "logged", "ours\n"))
+    assert "Fatal Python error: Aborted" in said("crash").stderr
 
 
 # A result that cannot be written, for a disk is full, keeps none of the others back, and hides nothing that was found.

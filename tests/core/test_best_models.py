@@ -212,7 +212,7 @@ def test_the_mean_of_what_was_kept(tmp_path, cli, fails):
     assert all(np.array_equal(two[name], array) for name, array in mean_by_hand(*paths[1:]).items())
     out = ("--out", tmp_path / "three")
     assert "last must be from 1 to 3, the number of weights" in fails("average", tmp_path / "model", "--last", 4, *out)
-    assert "it keeps none beside its model: train_measured with keep_best = N" in fails("average", tmp_path / "mean", *out)
+    assert "it keeps none beside its model: train with keep_best = N" in fails("average", tmp_path / "mean", *out)
     assert "holds a checkpoint already" in fails("average", tmp_path / "model", "--out", tmp_path / "two")
     assert "which is one of those it is taken of" in fails(
         "average", tmp_path / "model", "--out", tmp_path / "model", "--force"

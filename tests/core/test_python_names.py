@@ -165,7 +165,7 @@ def test_pairs_given_in_python_are_checked():
         tmb.train(TRAINED_ON, epoch=3)
 
 
-# What is said of a training and could not be used: refusal, or told, before anything of a folder is looked at.
+# What is said of a training and could not be used: refused, or told, before anything of a folder is looked at.
 
 PAIRS = [("a b", "x y"), ("b a", "y x")]
 ONE_HEAD: dict[str, Any] = {
