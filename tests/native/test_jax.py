@@ -12,6 +12,7 @@ import pytest
 from flax import nnx
 
 import transformer_mb as tmb
+from native.small import ONE_LAYER
 from transformer_mb.backends.jax import (
     AddNorm,
     DecoderBlock,
@@ -70,7 +71,7 @@ def test_other_random_streams_give_other_weights():
     assert (kernels[0] == kernels[1]).all() and (kernels[0] != kernels[2]).any()
 
 
-CONFIG = tmb.TransformerConfig(source_vocab_size=10, target_vocab_size=11)
+CONFIG = tmb.TransformerConfig(source_vocab_size=10, target_vocab_size=11, **ONE_LAYER)
 LAYERS = [
     lambda **given: AddNorm([8], 0.0, **given),
     lambda **given: DotProductAttention(0.0, **given),
@@ -130,7 +131,7 @@ def test_a_new_block_is_in_training_mode():
 @pytest.mark.long
 def test_kept_attention_weights_are_in_nobodys_way():
     backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
+    model = backend.build(tmb.presets.d2l(11, 13, **ONE_LAYER), seed=0)
     source, valid_lens = np.array([[4, 9, 6, 7, 10]]), np.array([4])
     expected = backend.greedy(model, source, valid_lens, 4)
     model.eval()
@@ -164,7 +165,7 @@ def test_a_preallocated_cache_decodes_in_a_compiled_loop():
 
 def test_the_models_variables_follow_the_trainer_and_the_trainer_them():
     backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(9, 9, dropout=0.0))
+    model = backend.build(tmb.presets.d2l(9, 9, dropout=0.0, **ONE_LAYER))
     trainer = backend.trainer(model, optimizer="sgd", learning_rate=0.1)
     ids, lens = np.full((2, 3), 5), np.array([3, 2])
     batch = Batch(ids, lens, ids, ids, lens)
@@ -173,7 +174,7 @@ def test_the_models_variables_follow_the_trainer_and_the_trainer_them():
     assert (np.asarray(model.decoder.dense.kernel[...]) != before).any()
     np.testing.assert_array_equal(model.decoder.dense.kernel[...].T, backend.get_weights(model)["decoder.dense.weight"])
     assert float(trainer.step(batch)) < first
-    backend.set_weights(model, tmb.get_backend("jax").get_weights(backend.build(tmb.presets.d2l(9, 9, dropout=0.0))))
+    backend.set_weights(model, backend.get_weights(backend.build(tmb.presets.d2l(9, 9, dropout=0.0, **ONE_LAYER))))
     assert float(trainer.step(batch)) == first
 
 
@@ -213,7 +214,7 @@ assert not jax.config.jax_enable_x64
 
 def test_adamw_is_that_of_optax():
     backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(9, 9), seed=0)
+    model = backend.build(tmb.presets.d2l(9, 9, **ONE_LAYER), seed=0)
     ours, weights = backend.trainer(model, optimizer="adamw", weight_decay=0.3, learning_rate=0.01), backend.get_weights(model)
     theirs = optax.adamw(0.01, weight_decay=0.3)
     state, random = theirs.init(weights), np.random.default_rng(0)

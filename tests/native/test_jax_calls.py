@@ -6,6 +6,7 @@ import pytest
 from flax import nnx
 
 import transformer_mb as tmb
+from native.small import ONE_LAYER
 from transformer_mb.backends.jax import LayerNorm
 from transformer_mb.backends.jax.weights import named_layers
 from transformer_mb.errors import ShapeError
@@ -53,7 +54,8 @@ def test_a_subclass_without_a_constructor_of_its_own_is_made():
 def test_a_compiled_decoder_gives_nan_beyond_the_last_step(limit, position):
     """There the number of steps is traced, and JAX has no errors; a slice beyond the end would begin earlier."""
     sizes = {"max_len": 60, "max_steps": 60, limit: 3}
-    decoder = tmb.get_backend("jax").build(tmb.presets.d2l(9, 9, max_len=sizes["max_len"], position=position)).decoder
+    config = tmb.presets.d2l(9, 9, max_len=sizes["max_len"], position=position, **ONE_LAYER)
+    decoder = tmb.get_backend("jax").build(config).decoder
     decoder.eval()
     state = decoder.init_state(jnp.zeros((2, 3, 32)), None, sizes["max_steps"])
     step, token = nnx.jit(lambda decoder, token, state: decoder(token, state)), jnp.array([[5], [6]])

@@ -9,6 +9,7 @@ import pytest
 from flax import nnx
 
 import transformer_mb as tmb
+from native.small import ONE_LAYER
 from transformer_mb.backends.jax import DotProductAttention, compilation, compiled, decoding, linear, trainer
 from transformer_mb.backends.jax.settings import SETTINGS
 from transformer_mb.batch import Batch
@@ -71,8 +72,7 @@ def test_what_is_asked_of_all_programs_is_asked_of_each(without_flags, told):
 def test_what_evaluates_a_small_model_is_compiled_quickly(vocabulary, options, without_flags, told):
     compilation._compiled.cache_clear()
     backend = tmb.get_backend("jax")
-    small = {"num_hiddens": 32, "encoder_num_layers": 1, "decoder_num_layers": 1}
-    model = backend.build(tmb.presets.d2l(vocabulary, 13, **small), seed=0)
+    model = backend.build(tmb.presets.d2l(vocabulary, 13, **ONE_LAYER), seed=0)
     backend.encode(model, np.array([[4, 9, 6]]), np.array([3]))
     assert [one for one in told if one] == [options]
 
@@ -82,8 +82,7 @@ def test_what_evaluates_a_small_model_is_compiled_quickly(vocabulary, options, w
     [("float32", 11, False), ("float64", 11, True), ("bfloat16", 11, True), ("float16", 11, True), ("float64", 1 << 15, False)],
 )
 def test_only_a_small_model_of_another_dtype_than_float32_runs_seldom(dtype, vocabulary, quickly):
-    small = {"num_hiddens": 32, "encoder_num_layers": 1, "decoder_num_layers": 1}
-    model = tmb.get_backend("jax", dtype=dtype).build(tmb.presets.d2l(vocabulary, 13, **small), seed=0)
+    model = tmb.get_backend("jax", dtype=dtype).build(tmb.presets.d2l(vocabulary, 13, **ONE_LAYER), seed=0)
     assert compiled.split(model)[0].seldom_on == ("cpu" if quickly else "")
 
 
@@ -111,7 +110,8 @@ def test_each_search_is_compiled_as_what_decodes():
 
 def test_a_changed_attribute_is_seen():
     backend = tmb.get_backend("jax")
-    model, book = (backend.build(tmb.presets.d2l(11, 13, compat_decode=compat), seed=0) for compat in ("correct", "d2l"))
+    configs = (tmb.presets.d2l(11, 13, compat_decode=compat, **ONE_LAYER) for compat in ("correct", "d2l"))
+    model, book = (backend.build(config, seed=0) for config in configs)
     inputs = np.array([[4, 9, 6]]), np.array([[2, 5, 7]]), np.array([3])
     correct = backend.logits(model, *inputs)
     for block in model.decoder.blks:
@@ -123,7 +123,7 @@ def test_a_changed_attribute_is_seen():
 
 def test_a_changed_array_is_seen_and_a_hook_obeyed():
     backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
+    model = backend.build(tmb.presets.d2l(11, 13, **ONE_LAYER), seed=0)
     kernel, ones = model.decoder.dense.kernel, np.ones((32, 13), np.float32)
     for array in (kernel[...], jax.numpy.asarray(ones)):
         kernel[...] = array
@@ -157,7 +157,7 @@ def test_a_decoding_step_lays_no_buffer_out_anew():
 @pytest.mark.long
 def test_decoding_drops_nothing_of_a_model_in_training_mode():
     backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(11, 13, dropout=0.5), seed=0)
+    model = backend.build(tmb.presets.d2l(11, 13, dropout=0.5, **ONE_LAYER), seed=0)
     source, valid_lens = np.array([[4, 9, 6, 7, 10], [5, 4, 8, 3, 1]]), np.array([5, 4])
     expected = [search(model, source, valid_lens, 8) for search in (backend.greedy, backend.beam)]
     model.train()
@@ -169,7 +169,7 @@ def test_decoding_drops_nothing_of_a_model_in_training_mode():
 def test_a_training_step_is_compiled_once(optimizer):
     """What a step returns is placed as what the first step, or one from a loaded state, was given."""
     backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(11, 13), seed=0)
+    model = backend.build(tmb.presets.d2l(11, 13, **ONE_LAYER), seed=0)
     ids, lens = np.array([[4, 9, 6]]), np.array([3])
     batch, before = Batch(ids, lens, ids, ids, lens), trainer._step.thorough._cache_size()
     ours = backend.trainer(model, optimizer=optimizer, momentum=0.9)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from native.small import BATCH, CONFIG
 from transformer_mb.backends.tensorflow import (
     EncoderBlock,
     LayerNorm,
@@ -19,11 +20,7 @@ from transformer_mb.backends.tensorflow import (
     decoding,
 )
 from transformer_mb.batch import Batch
-from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding.inputs import DecodingInputs
-
-CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
-BATCH = Batch(np.array([[4, 5, 6]]), np.array([3]), np.array([[2, 7]]), np.array([[7, 3]]), np.array([2]))
 
 
 @pytest.fixture(autouse=True)

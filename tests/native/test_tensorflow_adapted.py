@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import transformer_mb as tmb
+from native import small
 from transformer_mb.batch import Batch
-from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import CheckpointError
 
-CONFIG = TransformerConfig(source_vocab_size=13, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
+CONFIG = small.CONFIG.replace(source_vocab_size=13)
 SOURCE, TARGET, LENS = np.array([[4, 5, 6], [5, 6, 7]]), np.array([[2, 5], [2, 6]]), np.array([3, 2])
 BATCH = Batch(SOURCE, LENS, TARGET, np.array([[5, 3], [6, 3]]), np.array([2, 2]))
 

@@ -10,13 +10,12 @@ import pytest
 import tensorflow as tf
 
 import transformer_mb as tmb
+from native import small
+from native.small import BATCH
 from transformer_mb.backends.tensorflow import dense
-from transformer_mb.batch import Batch
-from transformer_mb.config import TransformerConfig
 
 pytestmark = pytest.mark.two_bytes
-CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=32, ffn_num_hiddens=64, tie_output=True)
-BATCH = Batch(np.array([[4, 5, 6]]), np.array([3]), np.array([[2, 7]]), np.array([[7, 3]]), np.array([2]))
+CONFIG = small.CONFIG.replace(num_hiddens=32, ffn_num_hiddens=64, source_vocab_size=13, tie_output=True)
 
 
 def rounded(array):

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from native.small import BATCH, CONFIG
 from transformer_mb.backends.tensorflow import (
     DecoderBlock,
     EncoderBlock,
@@ -13,11 +14,7 @@ from transformer_mb.backends.tensorflow import (
     TransformerDecoder,
     TransformerEncoder,
 )
-from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
-
-CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16)
-BATCH = Batch(np.array([[4, 5, 6]]), np.array([3]), np.array([[2, 7]]), np.array([[7, 3]]), np.array([2]))
 
 
 @pytest.fixture(autouse=True)

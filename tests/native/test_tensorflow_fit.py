@@ -4,13 +4,16 @@ import keras
 import numpy as np
 import pytest
 
+from native import small
 from transformer_mb.backends.tensorflow import EncoderDecoder, TensorFlowBackend
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError, TokenError
 
-CONFIG = TransformerConfig(source_vocab_size=12, target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16, dropout=0.0)
-DECODER = TransformerConfig(architecture="decoder", target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16, dropout=0.0)
+CONFIG = small.CONFIG.replace(dropout=0.0)
+DECODER = TransformerConfig(
+    architecture="decoder", target_vocab_size=13, num_hiddens=8, ffn_num_hiddens=16, dropout=0.0, decoder_num_layers=1
+)
 random = np.random.default_rng(0)
 BATCH = Batch(
     random.integers(4, 12, (6, 4)),
