@@ -12,20 +12,18 @@ another checkout: what a change made faster or slower.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import sys
 import tomllib
 from pathlib import Path
 
 import environment_making
-from pages import fill
 from speed.jobs import made
 from speed.limits import has, limits
 from speed.table import table
 from speed.turns import PAUSE, race
+
+from program import fill, keep, machine, program
 
 TABLES = Path(__file__).parent / "speed"
 
@@ -33,13 +31,12 @@ NEEDED = ("execnet", "rich", "sacrebleu", "safetensors", "scipy", "typer")  # wh
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__)
     parser.add_argument("data", nargs="?", help="a file of English, tab, French; default: the built-in corpus")
     parser.add_argument("--only", default="", help="rows whose job, side or peer holds this text")
     parser.add_argument("--device", default="cpu", help="cpu, or cuda, as PyTorch and JAX both name it")
     parser.add_argument("--seconds", type=float, help="of rounds in a row; default: 10, on another device than the CPU 2")
     parser.add_argument("--folder", type=Path, default=TABLES.parents[1] / "build" / "speed")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--before", type=Path, help="a checkout of an earlier commit, which is then the peer of each row")
     parser.add_argument("--page", type=Path, help="a page with the comments speed, on a GPU speed-gpu, to fill in")
     options = parser.parse_args()
@@ -54,8 +51,6 @@ def main():
     # Where another device computes, no thread of a processor spins on after its work, and a row that hangs is not waited for.
     seconds, *rest = (10.0, PAUSE, None) if options.device == "cpu" else (2.0, 0.0, 240.0)
     timing = options.seconds or seconds, *rest
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
     reached = limits(options.device)
     measured = {"machine": {**machine(), **reached}, "rows": []}
     for job in work:
@@ -81,8 +76,7 @@ def main():
                 told["errors"] = {path.name: path.read_text()[-3000:] for path in errors}
             measured["rows"].append(told)
             print(*table([told], heading=len(measured["rows"]) == 1), sep="\n", flush=True)
-            if options.json:  # after each row: the whole takes long
-                options.json.write_text(json.dumps(measured, indent=1) + "\n")
+            keep(options.json, measured)  # after each row: the whole takes long
     if options.page:
         fill(options.page, "speed" if options.device == "cpu" else "speed-gpu", "\n".join([*table(measured["rows"]), ""]))
     sys.exit(any("failed" in row for row in measured["rows"]))
@@ -101,12 +95,6 @@ def share(row, folder, reached):
     flop = json.loads((folder / "job.json").read_text())["flop_per_token"]
     rate = reached["bfloat16_GFLOP_per_s" if "precision=bf16" in row["ours"] else "float32_GFLOP_per_s"]
     return {"share": round(row["ours_measured"]["tokens_per_s"][0] * flop / (rate * 1e9), 3)}
-
-
-def machine():
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    name = next((line.partition(":")[2].strip() for line in lines if "model name" in line), platform.machine())
-    return {"processor": name, "processors": os.cpu_count(), "python": platform.python_version()}
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ of the ratios is above 1 whichever of the two is divided. One percent to either 
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import statistics
-from pathlib import Path
 
-from bench import machine
 from scipy.stats import t
 
 import transformer_mb as tmb
+from program import keep, machine, program
 from transformer_mb.cli.commands.demo import MODEL, RECIPE
 from transformer_mb.data import Pairs, demo_pairs
 from transformer_mb.training.job import Given, prepare
@@ -46,10 +43,9 @@ def summary(losses):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__)
     parser.add_argument("--backend", default="torch")
     parser.add_argument("--seeds", type=int, default=220)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     backend, (pairs, _) = tmb.get_backend(options.backend), demo_pairs()
     losses = {"full": [], "bf16": []}
@@ -59,8 +55,7 @@ def main():
         print(f"seed {seed}: " + ", ".join(f"{name} {found[-1]:.5f}" for name, found in losses.items()), flush=True)
     measured = {"machine": machine(), "backend": options.backend, "steps": 50 * EPOCHS, "losses": losses, **summary(losses)}
     print({name: round(value, 4) for name, value in summary(losses).items()})
-    if options.json:
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+    keep(options.json, measured)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ import argparse
 import itertools
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+
+from program import keep, machine, program
 
 ROOT = Path(__file__).parents[1]
 WORDS, SHORTEST, LONGEST, TRAINED = 30_000, 4, 40, 1_000_000
@@ -122,10 +123,9 @@ def measured(count, folder, in_memory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__)
     parser.add_argument("--pairs", default="1000000,5000000")
     parser.add_argument("--folder", type=Path, help="where the corpora are written; else a temporary one")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -136,11 +136,8 @@ def main():
     for count in map(int, options.pairs.split(",")):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             results[str(count)] = measured(count, Path(folder), count <= TRAINED)
-    if options.json:
-        machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-        job = {"words": WORDS, "lengths": [SHORTEST, LONGEST], "batch_tokens": TOKENS, "batches": BATCHES}
-        content = {"job": job, "machine": machine, "results": results}
-        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    job = {"words": WORDS, "lengths": [SHORTEST, LONGEST], "batch_tokens": TOKENS, "batches": BATCHES}
+    keep(options.json, {"job": job, "machine": machine(), "results": results})
 
 
 if __name__ == "__main__":

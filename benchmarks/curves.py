@@ -7,7 +7,6 @@ The points are those of speed/curves.toml, each measured in a process of its own
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -15,9 +14,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from bench import machine
-from pages import fill
 from speed.limits import limits
+
+from program import fill, keep, machine, program
 
 HERE = Path(__file__).parent
 WORK = ("training", "decoding")
@@ -115,8 +114,7 @@ def memory(one):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
+    parser = program(__doc__)
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--page", type=Path, help="a page with the comments curves, to fill in")
     options = parser.parse_args()
@@ -128,8 +126,7 @@ def main():
             one = {"backend": backend, "work": work, "axis": axis, "value": value, **measured(backend, work, point)}
             found["results"].append(one)
             print(one.get("failed") or f"{work}, {axis} {value}: {backend} {cost(one):.1f} µs a token", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(found, indent=1) + "\n")
+        keep(options.json, found)
     if options.picture:
         draw(found["results"], settings, options.picture)
     if options.page:

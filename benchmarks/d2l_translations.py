@@ -8,8 +8,7 @@ position 0 and may answer with <unk>, which is in no target; ours is shown with 
 
 from __future__ import annotations
 
-import argparse
-import json
+from program import keep, program
 
 VARIANTS = {
     "ours": {"suppress_ids": (0, 1, 2)},
@@ -48,11 +47,10 @@ def ours(name, pairs, epochs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__)
     parser.add_argument("data")
     parser.add_argument("--backends", default="numpy,torch")
     parser.add_argument("--epochs", type=int, default=200)
-    parser.add_argument("--json")
     options = parser.parse_args()
     from transformer_mb.data import preprocess_nmt, read_pairs
 
@@ -69,9 +67,7 @@ def main():
             results[name] = {"loss": round(float(loss), 4), "listed": round(share, 4), "sources": len(targets)}
             results[name].update({source: answers[source] for source in ("go .", "i lost .") if source in answers})
             print(f"{name:45} {results[name]}", flush=True)
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"job": "d2l", "epochs": options.epochs, "results": results}, file, indent=2, ensure_ascii=False)
+    keep(options.json, {"job": "d2l", "epochs": options.epochs, "results": results})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Exit status: that of the run.
 
 from __future__ import annotations
 
-import argparse
 import fnmatch
 import json
 import os
@@ -19,8 +18,8 @@ import sys
 from pathlib import Path
 
 from environment_making import answer, install, interpreter, made, rows
-from pages import fill
 
+from program import fill, keep, program
 from transformer_mb.printable import table_cell
 
 ROOT = Path(__file__).parents[1]
@@ -138,10 +137,9 @@ def warnings_table(environments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__, "keep a summary")
     parser.add_argument("--only", default="*", help="columns, such as 'torch@*'")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "environments")
-    parser.add_argument("--json", type=Path, help="keep a summary")
     parser.add_argument("--page", type=Path, help="a page with the comments environments and warnings, to fill in")
     options = parser.parse_args()
     folder = options.folder.resolve()
@@ -156,9 +154,7 @@ def main():
     warnings = warned(folder / "warnings.txt")
     environments = {column: summary(row, pythons[column], run, warnings) for column, row in asked.items()}
     print(*table(environments), "", *warnings_table(environments), sep="\n")
-    if options.json:
-        kept = {name: run[name] for name in KEPT}
-        options.json.write_text(json.dumps({**kept, "environments": environments}, indent=1) + "\n")
+    keep(options.json, {**{name: run[name] for name in KEPT}, "environments": environments})
     if options.page:
         fill(options.page, "environments", "\n".join([*table(environments), ""]))
         fill(options.page, "warnings", "\n".join([*warnings_table(environments), ""]))

@@ -8,8 +8,6 @@ before it is timed. The commands take turns, so that a machine whose speed drift
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -17,8 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from pages import fill
-
+from program import fill, keep, program
 from transformer_mb.built_in import BUILT_IN
 
 IMPORTS = {"mxnet": "import numpy; numpy.bool = bool; import mxnet", "jax": "import jax; from flax import nnx"}
@@ -54,10 +51,9 @@ def table(measured):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__)
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=Path(__file__).parents[1] / "build" / "first_answer")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--page", type=Path, help="a page with the comments first-answer, to fill in")
     options = parser.parse_args()
     folder = options.folder.resolve()
@@ -73,8 +69,7 @@ def main():
                 if turn:
                     measured[name][what].append(round(seconds, 3))
     print(*table(measured), sep="\n")
-    if options.json:
-        options.json.write_text(json.dumps({"times": options.times, "seconds": measured}, indent=1) + "\n")
+    keep(options.json, {"times": options.times, "seconds": measured})
     if options.page:
         fill(options.page, "first-answer", "\n".join([*table(measured), ""]))
 

@@ -14,13 +14,13 @@ import argparse
 import gzip
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from program import keep, machine, program
 from transformer_mb.built_in import BUILT_IN
 
 ROOT = Path(__file__).parents[1]
@@ -237,13 +237,12 @@ def told(name, result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__, "directions that it holds and that are not asked for stay")
     parser.add_argument("data", type=Path)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--directions", default="en-de,de-en,en-fr")
     parser.add_argument("--train", default="torch", help="the backend that trains")
     parser.add_argument("--backends", default=",".join(BUILT_IN), help="those that translate")
-    parser.add_argument("--json", type=Path, help="directions that it holds and that are not asked for stay")
     parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -251,8 +250,8 @@ def main():
         sources, references = json.loads((options.data / "test.json").read_text(encoding="utf-8"))
         worker(Path(model), backend, dtype, sources, references, Path(out))
         return
-    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-    content = {"job": {"beam": BEAM, "length_penalty": LENGTH_PENALTY, "draws": DRAWS}, "machine": machine, "directions": {}}
+    job = {"beam": BEAM, "length_penalty": LENGTH_PENALTY, "draws": DRAWS}
+    content = {"job": job, "machine": machine(), "directions": {}}
     if options.json and options.json.exists():
         content["directions"] = json.loads(options.json.read_text(encoding="utf-8"))["directions"]
     for name in options.directions.split(","):
@@ -260,8 +259,7 @@ def main():
         result = direction(options.data, folder, *name.split("-"), options.train, options.backends.split(","))
         content["directions"][name] = result
         print(*told(name, result), sep="\n", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        keep(options.json, content)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ schedule from its beginning to its end, and again with the middle third in anoth
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import statistics
@@ -19,6 +18,8 @@ import time
 from pathlib import Path
 
 from multi30k import KEEP_MEMORY, command, environment, logged, training
+
+from program import keep, program
 
 SOURCE, TARGET = "en", "de"
 TENTH = 4  # of the configuration's forty epochs, each of which ends with a validation
@@ -86,7 +87,7 @@ def change(data, work, others, seeds, epochs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program(__doc__, "what it holds of the other stays")
     parser.add_argument("data", type=Path)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("what", choices=("follow", "change"))
@@ -94,7 +95,6 @@ def main():
     parser.add_argument("--others", default="jax", help="of `change`: each is visited once, in the middle")
     parser.add_argument("--seeds", default="1,2,3", help="of `change`")
     parser.add_argument("--epochs", type=int, default=3, help="of `change`")
-    parser.add_argument("--json", type=Path, help="what it holds of the other stays")
     options = parser.parse_args()
     if options.what == "follow":
         result = follow(options.data, options.work, options.backends.split(","))
@@ -102,8 +102,7 @@ def main():
         result = change(options.data, options.work, options.others.split(","), options.seeds.split(","), options.epochs)
     if options.json:
         content = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else {}
-        content[options.what] = {**content.get(options.what, {}), **result}
-        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        keep(options.json, {**content, options.what: {**content.get(options.what, {}), **result}})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import statistics
 from pathlib import Path
 
-from pages import fill
+from program import fill
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

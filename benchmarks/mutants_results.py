@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from mutation.report import page, score_table  # noqa: E402
-from pages import fill  # noqa: E402
+
+from program import fill  # noqa: E402
 
 
 def main(source: str) -> None:

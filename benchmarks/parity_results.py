@@ -13,9 +13,9 @@ import json
 import sys
 from pathlib import Path
 
-from pages import fill
 from parity_picture import draw
 
+from program import fill
 from transformer_mb.parity.report import counts, figures, markdown, summary
 
 ROOT = Path(__file__).parents[1]

@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pages import fill
-
+from program import fill, keep
 from transformer_mb.parity.widest import as_markdown, widest
 
 ROOT = Path(__file__).parents[1]
@@ -102,7 +101,7 @@ def page_part(found: dict[str, Any]) -> str:
 
 def main(folder: str) -> None:
     found = gathered(Path(folder), json.loads(RESULTS.read_text(encoding="utf-8")))
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    keep(RESULTS, found)
     fill(ROOT / "docs" / "PARITY.md", "seeds", page_part(found))
 
 

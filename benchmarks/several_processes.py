@@ -12,10 +12,8 @@ compiled step does it amid other work (JAX, TensorFlow).
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
-import platform
 import socket
 import statistics
 import subprocess
@@ -23,6 +21,8 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+
+from program import keep, machine, program
 
 ROOT = Path(__file__).parents[1]
 ROWS, LENGTH, WORDS, STEPS, WARM_UP, SUMS = 64, 32, 4000, 5, 3, 20
@@ -188,12 +188,13 @@ def of_backend(name, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--backends", default="numpy,torch,tensorflow,paddle,mxnet,jax")
+    from transformer_mb.built_in import BUILT_IN  # not in a worker, whose source may be older
+
+    parser = program(__doc__)
+    parser.add_argument("--backends", default=",".join(BUILT_IN))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", metavar="CHECKOUT")
-    parser.add_argument("--json")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -203,12 +204,8 @@ def main():
     for name in options.backends.split(","):
         results[name] = of_backend(name, options)
         print(f"{name:12} {results[name]}", flush=True)
-    if options.json:
-        machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-        job = {"rows": ROWS, "length": LENGTH, "rounds": options.rounds, "processes": options.processes}
-        Path(options.json).write_text(
-            json.dumps({"job": job, "machine": machine, "results": results}, indent=2), encoding="utf-8"
-        )
+    job = {"rows": ROWS, "length": LENGTH, "rounds": options.rounds, "processes": options.processes}
+    keep(options.json, {"job": job, "machine": machine(), "results": results})
 
 
 if __name__ == "__main__":
