@@ -138,6 +138,19 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
+@pytest.fixture
+def interpreter(tmp_path):
+    """A function: the path of a shell script that stands for a Python which a framework, or an installation, ruins."""
+
+    def made(script: str) -> str:
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return made
+
+
 # A small trained checkpoint, and ways to run the command line. What they take is imported after the lines above.
 
 
@@ -209,6 +222,11 @@ def data(tmp_path_factory, pairs) -> Path:
     path = tmp_path_factory.mktemp("data") / "pairs.tsv"
     path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def own_data(tmp_path, data) -> Path:
+    return Path(shutil.copy(data, tmp_path / "own.tsv"))
 
 
 @pytest.fixture(scope="session")

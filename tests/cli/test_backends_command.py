@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.commands import backends
-
-
-def interpreter(folder: Path, script: str) -> str:
-    """Stands for a Python that a framework ruins."""
-    path = folder / "python"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return str(path)
 
 
 def test_numpy_is_usable():
@@ -55,8 +46,8 @@ def test_an_unknown_one_says_why():
         ("sleep 20", "did not answer within 0.2 seconds and was ended."),
     ],
 )
-def test_a_process_that_goes_wrong_becomes_a_reason(tmp_path, monkeypatch, script, words):
-    monkeypatch.setattr(sys, "executable", interpreter(tmp_path, script))
+def test_a_process_that_goes_wrong_becomes_a_reason(interpreter, monkeypatch, script, words):
+    monkeypatch.setattr(sys, "executable", interpreter(script))
     monkeypatch.setattr(backends, "IMPORT_TIMEOUT", 0.2 if "sleep" in script else 60)
     answer = backends.examine("torch")
     assert answer["usable"] is False and answer["reason"].endswith(words)
@@ -67,9 +58,9 @@ def test_a_python_that_is_not_there_is_a_reason(tmp_path, monkeypatch):
     assert "The process of torch could not be started" in backends.examine("torch")["reason"]
 
 
-def test_the_framework_may_talk_before_the_answer(tmp_path, monkeypatch):
+def test_the_framework_may_talk_before_the_answer(interpreter, monkeypatch):
     script = f'echo WARNING: something; echo more >&2; exec {sys.executable} "$@"'
-    monkeypatch.setattr(sys, "executable", interpreter(tmp_path, script))
+    monkeypatch.setattr(sys, "executable", interpreter(script))
     assert backends.examine("numpy")["usable"] is True
 
 

@@ -2,23 +2,13 @@
 
 import json
 import os
-import shutil
-from pathlib import Path
 
 import pytest
 
+from trainings import contents
 from transformer_mb.files.tensors import read_tensors, write_tensors
 
 NOT_EVEN_FORCE = "not even --force replaces that"
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.fixture
-def own_data(tmp_path, data) -> Path:
-    return Path(shutil.copy(data, tmp_path / "own.tsv"))
 
 
 @pytest.mark.parametrize("command", ["inspect", "presets", "port", "backends"])

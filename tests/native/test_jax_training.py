@@ -111,7 +111,7 @@ def test_numbers_that_are_inputs_give_the_bits_of_constants(options):
 
 def test_trainers_of_other_numbers_share_a_program():
     backend = tmb.get_backend("jax")
-    model = backend.build(tmb.presets.d2l(11, 13, **ONE_LAYER), seed=0)
+    model = backend.build(tmb.presets.d2l(10, 14, **ONE_LAYER), seed=0)
     ids, lens = np.array([[4, 9, 6]]), np.array([3])
     before = trainer._step.thorough._cache_size()
     for numbers in (

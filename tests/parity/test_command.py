@@ -2,10 +2,8 @@
 
 import importlib.abc
 import json
-import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 
@@ -39,11 +37,6 @@ def without(monkeypatch):
         monkeypatch.setattr(sys, "meta_path", [missing, *sys.meta_path])
 
     return hide
-
-
-@pytest.fixture
-def own_data(tmp_path, data) -> Path:
-    return Path(shutil.copy(data, tmp_path / "own.tsv"))
 
 
 def test_an_id_as_it_is_printed_selects_its_cell(cli):

@@ -27,31 +27,24 @@ SCRIPTS = {
 }
 
 
-def interpreter(folder, script):
-    path = folder / "python"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
 @pytest.mark.parametrize("kind", SCRIPTS)
-def test_an_interpreter_that_is_none_is_told_with_what_it_said(kind, tmp_path):
+def test_an_interpreter_that_is_none_is_told_with_what_it_said(kind, interpreter, tmp_path):
     script, words = SCRIPTS[kind]
     before = set(family(os.getpid()))
     with pytest.raises(WorkerError) as caught:
-        Worker(Column("numpy@x", interpreter(tmp_path, script)), tmp_path / "w", timeout=1.0)
+        Worker(Column("numpy@x", interpreter(script)), tmp_path / "w", timeout=1.0)
     assert any(word in str(caught.value) for word in words.split("|"))
     assert str(caught.value).startswith("The worker of numpy@x ")
     assert not alive(set(family(os.getpid())) - before)
 
 
-def test_an_interpreter_that_does_not_start_is_ended_with_the_run(tmp_path):
+def test_an_interpreter_that_does_not_start_is_ended_with_the_run(interpreter, tmp_path):
     """Whoever is told of the process may end it long before the timeout; what it has started ends too."""
     started, said = [], []
 
     def attempt_it():
         try:
-            Worker(Column("numpy@x", interpreter(tmp_path, "sleep 600; echo")), tmp_path / "w", 600.0, started.append)
+            Worker(Column("numpy@x", interpreter("sleep 600; echo")), tmp_path / "w", 600.0, started.append)
         except WorkerError as error:
             said.append(str(error))
 

@@ -103,12 +103,10 @@ def test_another_interpreter_runs_a_column_of_its_own():
     assert outcome.holds and set(outcome.backends) == {"numpy", "numpy@other"}
 
 
-def test_an_interpreter_without_this_library_says_how_to_install_it(worker, tmp_path):
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: without site-packages
-    python.chmod(0o755)
+def test_an_interpreter_without_this_library_says_how_to_install_it(worker, interpreter):
+    python = interpreter(f'exec {sys.executable} -S "$@"')  # -S: without site-packages
     with pytest.raises(WorkerError, match=r"No module named 'transformer_mb'; install it with .*pip install --editable"):
-        worker("numpy@bare", python=str(python))
+        worker("numpy@bare", python=python)
 
 
 def test_an_interpreter_that_is_not_there(worker, tmp_path):
