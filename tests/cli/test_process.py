@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_mb.cli.reporting import each_written, write_report
+from transformer_mb.reports.output import Output, each_written
 
 PROGRAM = """
 import gc, sys
@@ -207,7 +207,7 @@ def test_an_interrupted_training_whose_curve_is_not_drawn_says_how_it_goes_on(se
 
 def test_the_page_for_people_is_written_where_that_for_programs_is_not(tmp_path):
     with pytest.raises(OSError, match=FULL) as error:
-        write_report(Path("/dev/full"), {"found": 1}, tmp_path / "page.md", lambda: "found 1")
+        Output(Path("/dev/full"), tmp_path / "page.md").write({"found": 1}, lambda: "found 1")
     assert str(error.value.filename) == "/dev/full" and (tmp_path / "page.md").read_text() == "found 1"
 
 

@@ -9,14 +9,13 @@ import pytest
 from transformer_mb import get_backend
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.cli.main import main
-from transformer_mb.compare.effects import EFFECTS, effects
-from transformer_mb.compare.effects.intervals import moved
-from transformer_mb.compare.effects.page import page
-from transformer_mb.compare.effects.records import read_study, record
-from transformer_mb.compare.effects.switches import CONTROL, DEFAULT, Arm
-from transformer_mb.compare.effects.training import corpus, kept, moved_logits, order, trained
 from transformer_mb.compare.expectations import expected
 from transformer_mb.compare.probes import PROBES
+from transformer_mb.compare.training.arms import corpus, kept, moved_logits, order, trained
+from transformer_mb.compare.training.effects import effects, read_study, record
+from transformer_mb.compare.training.effects_page import page
+from transformer_mb.compare.training.statistics import moved
+from transformer_mb.compare.training.swaps import CONTROL, DEFAULT, EFFECTS, Arm
 from transformer_mb.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]

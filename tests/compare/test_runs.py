@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from transformer_mb.compare import runs
-from transformer_mb.compare.training_runs import attribution
-from transformer_mb.compare.training_runs.comparing import compared
-from transformer_mb.compare.training_runs.job import TrainingJob, built_in_job, split_job
-from transformer_mb.compare.training_runs.planted import PLANTED
-from transformer_mb.compare.training_runs.prepared import PreparedJob
-from transformer_mb.compare.training_runs.run import Asked, Run
-from transformer_mb.compare.training_runs.runner import Runner
+from transformer_mb.compare.training import attribution
+from transformer_mb.compare.training.job import PreparedJob, TrainingJob, built_in_job, split_job
+from transformer_mb.compare.training.runner import Asked, Run, Runner
+from transformer_mb.compare.training.runs import compared
+from transformer_mb.compare.training.switches import PLANTED
 from transformer_mb.errors import ConfigError, DataError
 from transformer_mb.initialization import initial_weights
 from transformer_mb.registry import get_backend

@@ -8,11 +8,11 @@ import pytest
 
 from transformer_mb.cli.commands.compare.runs import parsed_seeds, show
 from transformer_mb.cli.main import main
-from transformer_mb.cli.tables import WIDEST
-from transformer_mb.compare.training_runs import job
-from transformer_mb.compare.training_runs.document import document
-from transformer_mb.compare.training_runs.records import read_comparison
+from transformer_mb.compare.training import job
+from transformer_mb.compare.training.comparison import read_comparison
+from transformer_mb.compare.training.runs_page import document
 from transformer_mb.errors import ConfigError
+from transformer_mb.reports.table import WIDEST
 
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "runs.json"
 SMALL = {"num_hiddens": 8, "num_layers": 1, "steps": 12, "warmup_steps": 2}

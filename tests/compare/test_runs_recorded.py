@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from transformer_mb.built_in import BUILT_IN
-from transformer_mb.compare.training_runs.document import document
-from transformer_mb.compare.training_runs.records import read_comparison
-from transformer_mb.compare.training_runs.run import METRICS
-from transformer_mb.compare.training_runs.self_control import self_control
-from transformer_mb.compare.training_runs.verdicts import lines
+from transformer_mb.compare.training.comparison import read_comparison
+from transformer_mb.compare.training.runner import METRICS
+from transformer_mb.compare.training.runs_page import document
+from transformer_mb.compare.training.verdicts import lines, self_control
 from transformer_mb.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]

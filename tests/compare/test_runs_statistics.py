@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from transformer_mb.compare.training_runs.self_control import false_alarms
-from transformer_mb.compare.training_runs.statistics import holm, paired, sign_flip
-from transformer_mb.compare.training_runs.verdicts import lines, verdict
+from transformer_mb.compare.training.statistics import holm, paired, sign_flip
+from transformer_mb.compare.training.verdicts import false_alarms, lines, verdict
 
 REFERENCE = [0.0, 1.0, 2.0, 3.0, 4.0]  # deviation sqrt(2.5)
 NORMAL = np.random.default_rng(7).normal(size=12)

@@ -9,11 +9,9 @@ import pytest
 from transformer_mb.cli.main import main
 from transformer_mb.columns.column import Column
 from transformer_mb.compare.facts import Fact
-from transformer_mb.compare.versions import tables
 from transformer_mb.compare.versions.causes import CAUSES
-from transformer_mb.compare.versions.measuring import Comparison, Version, check_columns
-from transformer_mb.compare.versions.page import page
-from transformer_mb.compare.versions.records import read_comparison
+from transformer_mb.compare.versions.measuring import Comparison, Version, check_columns, read_comparison
+from transformer_mb.compare.versions.page import behaviours, page, summary
 from transformer_mb.compare.versions.speed import FIGURES
 from transformer_mb.errors import ConfigError
 
@@ -41,14 +39,14 @@ def test_what_differs_comes_first_and_refusals_after_it():
         }
     )
     assert list(found.different()) == ["relu of NaN", "Adam weight decay", "gelu function"]
-    assert tables.summary(found) == "6 probes of a@old, a: 3 differ, 3 are the same"
-    assert tables.behaviours(found)[0] == ("relu of NaN", "NaN", "zero")
-    assert tables.behaviours(found)[1] == ("Adam weight decay", "has none", "into the gradient")
+    assert summary(found) == "6 probes of a@old, a: 3 differ, 3 are the same"
+    assert behaviours(found)[0] == ("relu of NaN", "NaN", "zero")
+    assert behaviours(found)[1] == ("Adam weight decay", "has none", "into the gradient")
 
 
 def test_probes_with_the_same_answers_share_a_row():
     found = comparison(**{"relu of NaN": ("NaN", "zero"), "dropout of all": ("NaN", "zero")})
-    assert tables.behaviours(found) == [("relu of NaN; dropout of all", "NaN", "zero")]
+    assert behaviours(found) == [("relu of NaN; dropout of all", "NaN", "zero")]
 
 
 def test_columns_are_two_of_one_framework():

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from transformer_mb.cli.commands.compare.behaviours import show
-from transformer_mb.cli.tables import WIDEST, table_console
 from transformer_mb.compare.expectations import standings
 from transformer_mb.compare.records import read_facts
+from transformer_mb.reports.table import WIDEST, table_console
 
 
 @pytest.mark.parametrize(("columns", "width"), [(60, 60), (100, 100), (240, WIDEST)])

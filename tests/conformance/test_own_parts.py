@@ -7,12 +7,10 @@ import pytest
 
 from conformance.small_models import ONE_LAYER
 from transformer_mb.built_in import BUILT_IN
-from transformer_mb.compare.training_runs.attribution import own_switches
-from transformer_mb.compare.training_runs.job import built_in_job
-from transformer_mb.compare.training_runs.own_parts import own_part, without
-from transformer_mb.compare.training_runs.prepared import PreparedJob
-from transformer_mb.compare.training_runs.run import Asked
-from transformer_mb.compare.training_runs.runner import Runner
+from transformer_mb.compare.training.attribution import own_switches
+from transformer_mb.compare.training.job import PreparedJob, built_in_job
+from transformer_mb.compare.training.runner import Asked, Runner
+from transformer_mb.compare.training.switches import own_part, without
 from transformer_mb.errors import ConfigError
 from transformer_mb.initialization import initial_weights
 from transformer_mb.parameters import parameter_shapes

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from transformer_mb.cli.reporting import describe, guarded
+from transformer_mb.cli.reporting import guarded
 from transformer_mb.columns.environment import SETTINGS
 from transformer_mb.machine.compilation_cache import VARIABLE, compilation_cache
 from transformer_mb.machine.out_of_memory import without_memory
 from transformer_mb.machine.processor import described, is_of_another_maker, slowed_down
+from transformer_mb.reports.output import describe
 
 TELL = """
 import sys

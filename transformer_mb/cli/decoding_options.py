@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from .reporting import tell
+from ..reports.output import tell
 
 if TYPE_CHECKING:
     from ..decoding.sampling import Sampling

@@ -1,20 +1,16 @@
-"""What the user gets to read when something goes wrong, and the files that commands write for programs."""
+"""The user's side of a command: errors in words with their exit status, and lines on the standard streams."""
 
 from __future__ import annotations
 
 import functools
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import ITEM
-from ..printable import printable
+from ..reports.output import describe, tell
 from .standard_output import STANDARD_OUTPUT, give_up, naming
 
 if TYPE_CHECKING:
@@ -55,26 +51,6 @@ def exit_status(error: Exception) -> int:
     return getattr(error, "exit_status", 2 if isinstance(error, OSError) else 1)
 
 
-def describe(error: Exception) -> str:
-    """An error in words: our own as they are, those of files with the file, and a bug as what it is."""
-    from ..errors import TransformerMBError
-    from ..machine.out_of_memory import without_memory
-
-    if isinstance(error, TransformerMBError):
-        return str(error)
-    if isinstance(error, OSError) and error.strerror:  # before the words of memory, which a file's name may hold
-        return f"{error.filename or 'The system'}: {error.strerror}."
-    if (words := without_memory(error)) is not None:
-        return words
-    return f"{type(error).__name__}: {error} (unexpected; `transformer-mb --debug ...` shows where)"
-
-
-def tell(text: str) -> None:
-    """One paragraph on standard error, and what it lists below it, an item per line."""
-    for number, part in enumerate(text.split(ITEM)):
-        print(printable(("- " if number else "") + " ".join(part.split())), file=sys.stderr)
-
-
 def tell_bad_lines(found: BadLines) -> None:
     """A line for each kind of lines that were no proper text, blank ones aside."""
     from ..data.bad_lines import described
@@ -104,49 +80,6 @@ def say(*lines: str) -> None:
         print(*lines, sep="\n", flush=True)
     except BrokenPipeError:
         give_up()
-
-
-def write_json(path: Path | None, content: Any) -> None:
-    """Write a result for programs to read; None writes nothing."""
-    if path is not None:
-        from ..files.whole_file import write_whole
-
-        write_whole(path, json.dumps(content, indent=2) + "\n")
-
-
-@contextmanager
-def each_written() -> Iterator[Callable[[Callable[[], object]], None]]:
-    """Gives what calls a function that writes a result: one that cannot be written keeps none of the others back.
-
-    Raises the last error of the system at the end, after those before it were told; an error of the body comes first.
-    """
-    errors: list[OSError] = []
-    last: OSError | None = None
-
-    def attempt(write: Callable[[], object]) -> None:
-        try:
-            write()
-        except OSError as error:
-            errors.append(error)
-
-    try:
-        yield attempt
-        last = errors.pop() if errors else None
-    finally:
-        for error in errors:
-            tell(f"Error: {describe(error)}")
-    if last is not None:
-        raise last
-
-
-def write_report(json_file: Path | None, content: Any, markdown: Path | None, page: Callable[[], str]) -> None:
-    """Write a result for programs and one for people, each where there is a path for it."""
-    from ..files.whole_file import write_whole
-
-    with each_written() as attempt:
-        attempt(lambda: write_json(json_file, content))
-        if markdown is not None:
-            attempt(lambda: write_whole(markdown, page()))
 
 
 def open_standard_streams() -> None:

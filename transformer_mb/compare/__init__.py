@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .facts import Fact, Probe
 from .survey import behaviours
-from .training_runs.comparing import runs
-from .training_runs.comparison import Comparison
-from .training_runs.job import TrainingJob
+from .training.comparison import Comparison
+from .training.job import TrainingJob
+from .training.runs import runs
 
 __all__ = ["Comparison", "Fact", "Probe", "TrainingJob", "behaviours", "runs"]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict
 
-from ..errors import ConfigError
-from ..files.regular import read_regular_text
-from ..files.typed_record import check_record, loaded
+from ..files.typed_record import check_record
+from ..reports.record import read_record
 from .facts import Fact
-
-Record = TypeVar("Record")
 
 
 def record(facts: Sequence[Fact]) -> dict[str, Any]:
@@ -38,19 +35,3 @@ def facts_of(content: Any) -> list[Fact]:
 
 def read_facts(path: Path) -> list[Fact]:
     return read_record(path, "behaviours", facts_of)
-
-
-def read_record(path: Path, command: str, make: Callable[[Any], Record]) -> Record:
-    """What ``compare COMMAND --json`` wrote, made of its content.
-
-    Raises ConfigError for a file that holds no such record, OSError for none that can be read.
-    """
-    must = f"{path} must be what `compare {command} --json` writes, got"
-    try:
-        content = loaded(read_regular_text(path, "facts"))
-    except ValueError as error:
-        raise ConfigError(f"{must} no JSON: {error}.") from None
-    try:
-        return make(content)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{must} other JSON, in which this is missing or wrong: {error}.") from None

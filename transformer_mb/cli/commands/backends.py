@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from ...columns.ending import IMPORT_TIMEOUT
+from ...reports.output import Output
 from .. import options
-from ..reporting import write_json
 
 NAME = "backends"
 
@@ -16,14 +16,14 @@ def command(json_file: options.JsonFile = None, force: options.Force = False) ->
     """List the backends: versions, devices, dtypes, and why one is not usable."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from ...files.whole_file import check_result_file
     from ...registry import entries
 
-    check_result_file(json_file, force)
+    output = Output(json_file, force=force)
+    output.check()
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         answers = list(pool.map(examine, entries()))
     _show(answers)
-    write_json(json_file, answers)
+    output.write(answers)
 
 
 def examine(name: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import typer
 
 from ...counted import counted
 from ...printable import printable
+from ...reports.output import Output
 from .. import options
-from ..reporting import write_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,12 +45,12 @@ def command(
 ) -> None:
     """Train on the built-in corpus, translate unseen sentences and show the attention."""
     from ...data import demo_pairs
-    from ...files.whole_file import check_result_file
     from ...registry import get_backend
     from ...training.destination import check_folder
     from .evaluate import score
 
-    check_result_file(json_file, force, never=(out,))
+    output = Output(json_file, force=force)
+    output.check(out)
     framework = get_backend(backend, device, dtype)
     check_folder(out, False, force)
     pairs, unseen = demo_pairs()
@@ -72,7 +72,7 @@ def command(
         "exact_match": result.exact_match,
         "bleu": result.bleu.value,
     }
-    write_json(json_file, measured)
+    output.write(measured)
 
 
 def learn(

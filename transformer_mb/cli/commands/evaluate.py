@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...counted import counted, skipped_lines
+from ...reports.output import Output, each_written, tell
 from .. import decoding_options, options
 from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_unended
-from ..reporting import each_written, tell, tell_bad_lines, write_json
+from ..reporting import tell_bad_lines
 from ..streams import rows_to
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def command(
         tell_bad_lines(pairs.bad_lines)
         if vocabularies is not None and (swapped := swapped_note(pairs, vocabularies)):
             tell(f"Note: {swapped}.")
-        attempt(lambda: write_json(json_file, result.to_dict()))
+        attempt(lambda: Output(json_file).write(result.to_dict()))
 
 
 def _write(output: Path, rows: Iterable[str]) -> None:

@@ -9,8 +9,8 @@ import typer
 
 from ...counted import counted
 from ...printable import printable
+from ...reports.output import Output
 from .. import options
-from ..reporting import write_json
 
 NAME = "inspect"
 
@@ -25,7 +25,6 @@ def command(
     """List tensors, shapes, dtypes, the family, and what is odd, of every format that can be ported."""
     from dataclasses import asdict
 
-    from ...files.whole_file import check_result_file
     from ...porting.files.parts import inputs
     from ...porting.inspection import inspect
     from ...porting.origins import origin_lines
@@ -33,7 +32,8 @@ def command(
     from ..termination import ended_cleanly
 
     settings = read_settings(config)
-    check_result_file(json_file, force, never=(*inputs(path, settings), config))
+    output = Output(json_file, force=force)
+    output.check(*inputs(path, settings), config)
     with ended_cleanly():
         inspection = inspect(path, from_, settings)
     width = max((len(name) for name, _, _ in inspection.tensors), default=0)
@@ -46,4 +46,4 @@ def command(
         print(printable(line))
     for sentence in inspection.odd:
         print(f"note: {printable(sentence)}")
-    write_json(json_file, {**asdict(inspection), "path": str(inspection.path)})
+    output.write({**asdict(inspection), "path": str(inspection.path)})

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
+from ...reports.output import Output
 from .. import options
-from ..reporting import write_json
 
 NAME = "presets"
 WIDTH = 110  # characters of a line
@@ -25,15 +25,15 @@ SIZES = (
 
 def command(json_file: options.JsonFile = None, force: options.Force = False) -> None:
     """List the published variants that `train --preset` takes: their sizes and their documents' training recipes."""
-    from ...files.whole_file import check_result_file
 
-    check_result_file(json_file, force)
+    output = Output(json_file, force=force)
+    output.check()
     listed = [described(name) for name in names()]
     for one in listed:
         print(f"{one['name']}: {one['document']}")
         for table in ("model", "training"):
             print(fill(f"[{table}] {_fields(one[table])}", WIDTH, initial_indent="  ", subsequent_indent="    "))
-    write_json(json_file, listed)
+    output.write(listed)
 
 
 def names() -> list[str]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...reports.output import tell
 from .. import decoding_options, options
 from ..decoding_options import as_one
-from ..reporting import tell, tell_bad_lines, write_rows
+from ..reporting import tell_bad_lines, write_rows
 from ..streams import CHUNK, STANDARD_INPUT, answered, chunk_size, numbered_chunks, standard_input
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...reports.output import tell
 from .. import decoding_options, options
 from ..decoding_options import (
     as_one,
@@ -19,7 +20,7 @@ from ..decoding_options import (
     tell_long_lines,
     tell_unended,
 )
-from ..reporting import tell, tell_bad_lines
+from ..reporting import tell_bad_lines
 from ..streams import chunk_size, input_lines, numbered_chunks, rows_to
 
 if TYPE_CHECKING:

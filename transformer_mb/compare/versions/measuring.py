@@ -1,11 +1,11 @@
-"""Measures several installed versions of one framework, each in a process with its own interpreter."""
+"""Versions of one framework, measured: what their built-ins do, how fast they are, which cells hold; and the file."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,11 @@ from ...parity.closest import closest
 from ...parity.matrix import run_matrix
 from ...parity.outcome import Outcome
 from ...parity.selection import Selection
+from ...reports.record import read_record
 from ..facts import Fact, same
 from ..probes import PROBES
+from ..records import facts_of
+from ..records import record as facts_record
 from ..survey import behaviours, chosen
 from ..words import by_probe
 from . import speed
@@ -125,3 +128,15 @@ def _version(column: Column, packages: Mapping[str, str], figures: Mapping[str, 
     failed = [result for result in results if result.status in (FAILED, SURPRISING)]
     reason = f"{failed[0].cell.id}: {failed[0].reason}" if failed else ""
     return Version(column.label, packages, figures, cells, nearest and nearest.share, reason)
+
+
+def record(comparison: Comparison) -> dict[str, Any]:
+    return {"versions": [asdict(one) for one in comparison.versions], **facts_record(comparison.facts)}
+
+
+def read_comparison(path: Path) -> Comparison:
+    return read_record(path, "versions", lambda content: Comparison(_versions(content), tuple(facts_of(content))))
+
+
+def _versions(content: Any) -> tuple[Version, ...]:
+    return tuple(Version(**one) for one in content["versions"])

@@ -1,13 +1,84 @@
-"""docs/VERSIONS.md: what differs between installed versions, from the JSON of runs."""
+"""A comparison of versions as rows of words, what differs first; and docs/VERSIONS.md, from the JSON of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import tables
+from ...counted import counted
+from ...parity.cells import PASSED
+from ...reports.table import Row, Table, bullets
+from ..facts import Fact
+from ..words import value_text
 from .causes import CAUSES
-from .measuring import Comparison
-from .speed import BATCH, STEPS, TIMES
+from .measuring import Comparison, Version
+from .speed import BATCH, FIGURES, STEPS, TIMES
+
+
+def packages(comparison: Comparison) -> list[Row]:
+    """Those whose versions differ, and the interpreters."""
+    names = dict.fromkeys(name for one in comparison.versions for name in one.packages)
+    rows = [(name, *(one.packages.get(name, "none") for one in comparison.versions)) for name in names]
+    return [row for row in rows if len(set(row[1:])) > 1]
+
+
+def behaviours(comparison: Comparison) -> list[Row]:
+    """The facts that are not the same; probes with the same answers share a row."""
+    labels = [one.label for one in comparison.versions]
+    rows: dict[Row, list[str]] = {}
+    for name, facts in comparison.different().items():
+        by_label = {fact.framework: fact for fact in facts}
+        rows.setdefault(tuple(_answer(by_label[label]) for label in labels), []).append(name)
+    return [("; ".join(names), *answers) for answers, names in rows.items()]
+
+
+def _answer(fact: Fact) -> str:
+    text = value_text(fact.value)
+    return f"{text}: {fact.reason}" if fact.reason and text.startswith("raises") else text
+
+
+def speed(comparison: Comparison) -> list[Row]:
+    """Empty where none was measured."""
+    if not any(one.speed for one in comparison.versions):
+        return []
+    return [(f"{name}, ms", *(_milliseconds(one.speed.get(name, "none")) for one in comparison.versions)) for name in FIGURES]
+
+
+def _milliseconds(figure: float | str) -> str:
+    return figure if isinstance(figure, str) else f"{figure:.3g}"
+
+
+def cells(comparison: Comparison) -> list[Row]:
+    """Empty where none was asked for."""
+    measured = comparison.versions
+    if not any(one.cells for one in measured):
+        return []
+    rows: list[Row] = [
+        ("cells passed", *map(_passed, measured)),
+        ("largest share of a limit", *("none" if one.closest is None else f"{one.closest:.2g}" for one in measured)),
+    ]
+    failed: Row = ("first that failed", *(one.reason or "none" for one in measured))
+    return [*rows, failed] if any(one.reason for one in measured) else rows
+
+
+def _passed(one: Version) -> str:
+    others = ", ".join(f"{count} {status}" for status, count in one.cells.items() if status != PASSED)
+    passed = f"{one.cells.get(PASSED, 0)} of {sum(one.cells.values())}"
+    return f"{passed}, {others}" if others else passed
+
+
+def table(comparison: Comparison, rows: Sequence[Row] | None = None) -> Table:
+    """Return some rows under the columns' labels; by default all of them, what differs first."""
+    every = (behaviours, packages, speed, cells)
+    rows = [row for part in every for row in (*part(comparison), ())] if rows is None else rows
+    return Table(("", *(one.label for one in comparison.versions)), rows)
+
+
+def summary(comparison: Comparison) -> str:
+    different = len(comparison.different())
+    columns: Sequence[str] = [one.label for one in comparison.versions]
+    differ, same = counted(different, "differs", "differ"), counted(comparison.probes - different, "is", "are")
+    return f"{counted(comparison.probes, 'probe')} of {', '.join(columns)}: {differ}, {same} the same"
+
 
 HEAD = f"""# What changed between versions
 
@@ -24,23 +95,18 @@ def page(comparisons: Sequence[Comparison]) -> str:
 
 def _section(comparison: Comparison) -> str:
     framework = comparison.versions[0].label.partition("@")[0]
-    parts = [f"## {framework}\n", f"{tables.summary(comparison)}.\n"]
-    if not tables.speed(comparison) or not tables.cells(comparison):
+    parts = [f"## {framework}\n", f"{summary(comparison)}.\n"]
+    if not speed(comparison) or not cells(comparison):
         parts.append("A run of some probes alone; speed and cells were not measured in it.\n")
     for title, rows in (
-        ("What its built-ins do", tables.behaviours(comparison)),
-        ("Installed", tables.packages(comparison)),
-        ("Speed", tables.speed(comparison)),
-        ("Cells of the parity matrix", tables.cells(comparison)),
+        ("What its built-ins do", behaviours(comparison)),
+        ("Installed", packages(comparison)),
+        ("Speed", speed(comparison)),
+        ("Cells of the parity matrix", cells(comparison)),
     ):
         if rows:
-            parts += [f"### {title}, {framework}\n", _table(tables.heading(comparison), rows)]
-    causes = [f"- {name}: {why}" for name, why in CAUSES.get(framework, {}).items() if name in comparison.different()]
+            parts += [f"### {title}, {framework}\n", table(comparison, rows).markdown()]
+    causes = [f"{name}: {why}" for name, why in CAUSES.get(framework, {}).items() if name in comparison.different()]
     if causes:
-        parts += [f"### Read in the installed sources, {framework}\n", "\n".join(causes), ""]
+        parts += [f"### Read in the installed sources, {framework}\n", bullets(causes)]
     return "\n".join(parts)
-
-
-def _table(heading: tables.Row, rows: Sequence[tables.Row]) -> str:
-    lines = [heading, ("---",) * len(heading), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"

@@ -9,9 +9,9 @@ import typer
 
 from ....columns.ending import TIMEOUT
 from ....printable import printable
+from ....reports.output import Output
+from ....reports.table import Table
 from ... import options
-from ...reporting import write_report
-from ...tables import table_console
 
 if TYPE_CHECKING:
     from ....compare.expectations import Standing
@@ -46,7 +46,6 @@ def command(
     from ....compare.expectations import check_acceptable, check_shared, earlier, standings
     from ....compare.records import read_facts, record
     from ....compare.survey import behaviours, chosen
-    from ....files.whole_file import check_result_file
 
     columns = parsed_columns(backends, ("float32",), device or [], python or [])
     if accept:
@@ -55,12 +54,12 @@ def command(
     table = None if against is None else earlier(read_facts(against))
     if table is not None:
         check_shared(table, [column.label for column in columns], [probe.name for probe in probes])
-    check_result_file(json_file, force)
-    check_result_file(markdown, force, never=(json_file,))
+    output = Output(json_file, markdown, force)
+    output.check()
     facts = behaviours(columns, only, timeout=timeout)
     stand = standings(facts, table)
     show(stand)
-    write_report(json_file, record(facts), markdown, lambda: document(facts))
+    output.write(record(facts), lambda: document(facts))
     if accept:
         expect(stand)
     elif not all(one.holds for one in stand):
@@ -69,16 +68,13 @@ def command(
 
 def show(standings: list[Standing]) -> None:
     """A table of the probes, each value with those that have it; then what changed."""
-    from rich import box
-    from rich.table import Table
-
     from ....compare.words import by_probe, by_value, complaint, counted
 
-    table = Table("probe", "answers", box=box.SIMPLE)
-    for name, facts in by_probe([one.fact for one in standings]).items():
-        answers = [f"{value}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items()]
-        table.add_row(name, "\n".join(answers))
-    table_console().print(table)
+    rows = [
+        (name, "\n".join(f"{value}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items()))
+        for name, facts in by_probe([one.fact for one in standings]).items()
+    ]
+    Table(("probe", "answers"), rows).show()
     for one in standings:
         if not one.holds:
             print(printable(complaint(one)))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ....columns.ending import TIMEOUT
+from ....reports.table import table_console
 from ... import options
-from ...tables import table_console
 
 if TYPE_CHECKING:
-    from ....compare.training_runs.comparison import Comparison
+    from ....compare.training.comparison import Comparison
 
 NAME = "runs"
 SEEDS = re.compile(r"(?P<count>\d{1,4})|(?P<first>\d{1,6})-(?P<last>\d{1,6})")
@@ -49,16 +49,15 @@ def command(
     Exit status: 0 nothing is different, or --native; 1 a backend is different; 2 the call was wrong.
     """
     from ....columns.options import parsed_columns
-    from ....compare.training_runs.comparing import runs
-    from ....compare.training_runs.document import document
-    from ....compare.training_runs.job import built_in_job, job_of_file
-    from ....compare.training_runs.verdicts import DIFFERENT
-    from ....files.whole_file import check_result_file
-    from ...reporting import write_report
+    from ....compare.training.job import built_in_job, job_of_file
+    from ....compare.training.runs import runs
+    from ....compare.training.runs_page import document
+    from ....compare.training.verdicts import DIFFERENT
+    from ....reports.output import Output
 
     columns, chosen = parsed_columns(backends, ("float32",)), parsed_seeds(seeds)
-    check_result_file(json_file, force, never=(data,))
-    check_result_file(markdown, force, never=(data, json_file))
+    output = Output(json_file, markdown, force)
+    output.check(data)
     found = runs(
         columns,
         chosen,
@@ -71,7 +70,7 @@ def command(
         told=lambda run: print(f"{run.column}, seed {run.seed}: {run.user_seconds:.1f} s", file=sys.stderr, flush=True),
     )
     show(found)
-    write_report(json_file, found.to_dict(), markdown, lambda: document(found))
+    output.write(found.to_dict(), lambda: document(found))
     if not native and DIFFERENT in map(found.verdict, found.columns):
         raise typer.Exit(1)
 
@@ -89,19 +88,11 @@ def parsed_seeds(text: str) -> list[int]:
 
 
 def show(found: Comparison) -> None:
-    """The tables, then what they come to."""
-    from rich import box
-    from rich.table import Table
+    """Print the tables, then what they come to."""
+    from ....compare.training.runs_page import left_out, sentences, tables
 
-    from ....compare.training_runs.words import left_out, sentences, tables
-
-    console = table_console()
     for one in tables(found):
-        shown = Table(box=box.SIMPLE_HEAD, title=one.title, title_justify="left", padding=(0, 1, 0, 0))
-        for number, head in enumerate(one.head):
-            shown.add_column(head, justify="right" if number in one.numbers else "left")
-        for row in one.rows:
-            shown.add_row(*row)
-        console.print(shown)
+        one.show()
+    console = table_console()
     for line in [*left_out(found), *sentences(found)]:
         console.print(line)

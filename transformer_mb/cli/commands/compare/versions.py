@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ....columns.ending import TIMEOUT
+from ....reports.output import Output
 from ... import options
-from ...reporting import write_report
-from ...tables import table_console
 
 if TYPE_CHECKING:
     from ....compare.versions import Comparison
@@ -43,37 +42,25 @@ def command(
     Exit status: 0 measured, whatever differs; 1 a process could not begin, or ended; 2 the call was wrong.
     """
     from ....columns.options import parsed_columns
-    from ....compare.versions.measuring import CELLS, check_columns, versions
+    from ....compare.versions.measuring import CELLS, check_columns, record, versions
     from ....compare.versions.page import page
-    from ....compare.versions.records import record
-    from ....files.whole_file import check_result_file
     from ...counting import Counting
 
     given = [*(python or []), *(column for column in columns or [] if "=" in column)]
     labels = [column.partition("=")[0] for column in [*(columns or []), *(python or [])]]
     specs = parsed_columns([*(backends or []), *labels] or None, ("float32",), (), given)
     check_columns(specs)
-    check_result_file(json_file, force)
-    check_result_file(markdown, force, never=(json_file,))
+    output = Output(json_file, markdown, force)
+    output.check()
     with Counting() as counting:
         comparison = versions(specs, only, cases or CELLS, timeout, counting.tell)
     show(comparison)
-    write_report(json_file, record(comparison), markdown, lambda: page([comparison]))
+    output.write(record(comparison), lambda: page([comparison]))
 
 
 def show(comparison: Comparison) -> None:
-    """What differs first."""
-    from rich import box
-    from rich.table import Table
+    """Print what differs first."""
+    from ....compare.versions.page import summary, table
 
-    from ....compare.versions import tables
-
-    table = Table(box=box.SIMPLE)
-    for title in tables.heading(comparison):
-        table.add_column(title, overflow="fold")
-    for part in (tables.behaviours, tables.packages, tables.speed, tables.cells):
-        for row in part(comparison):
-            table.add_row(*row)
-        table.add_section()
-    table_console().print(table)
-    print(tables.summary(comparison))
+    table(comparison).show()
+    print(summary(comparison))

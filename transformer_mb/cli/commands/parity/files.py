@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...reporting import each_written, write_json
+from ....reports.output import Output, each_written
 
 if TYPE_CHECKING:
     from ....parity.outcome import Outcome
@@ -90,7 +90,7 @@ class Files:
 
         run = to_json(outcome, settings)
         with each_written() as attempt:
-            attempt(lambda: write_json(self.json_file, run))
+            attempt(lambda: Output(self.json_file).write(run))
             if (junit := self.junit) is not None:
                 attempt(lambda: write_junit(junit, outcome))
             if (report := self.report) is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ....counted import counted
 from ....printable import printable
-from ...tables import matrix_console
+from ....reports.table import matrix_console
 
 if TYPE_CHECKING:
     from ....parity.cells import Result

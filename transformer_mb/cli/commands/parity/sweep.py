@@ -14,8 +14,8 @@ import typer
 
 from ....counted import counted
 from ....printable import printable
-from ...reporting import each_written, write_json
-from ...tables import matrix_console
+from ....reports.output import Output, each_written
+from ....reports.table import matrix_console
 
 if TYPE_CHECKING:
     from ....columns.column import Column
@@ -186,7 +186,7 @@ def _tell(line: str) -> None:
 def tell_findings(findings: Findings, json_file: Path | None) -> None:
     """The report, and an exit status of 1 where it is not all well."""
     with each_written() as attempt:
-        attempt(lambda: write_json(json_file, findings.to_json()))
+        attempt(lambda: Output(json_file).write(findings.to_json()))
         if findings.nearest:
             console = matrix_console()
             console.print(_table(findings))

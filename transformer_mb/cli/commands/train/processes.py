@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ...reporting import tell
+from ....reports.output import tell
 
 if TYPE_CHECKING:
     from ....distributed import Place

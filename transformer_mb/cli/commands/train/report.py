@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def told_scores(job: PreparedJob, trained: Trained) -> Evaluation | None:
     """Tell what came of a training, and give the scores of its validation, if there are any."""
-    from ...reporting import say, tell
+    from ....reports.output import tell
+    from ...reporting import say
     from ..evaluate import described, score
 
     if job.is_finished:

@@ -88,12 +88,13 @@ def data_files(data: Mapping[str, Any]) -> list[str]:
 def carry_out(job: PreparedJob, loss_curve: Path | None, json_file: Path | None) -> None:
     """Train, and tell what came of it."""
     from ....figures.curves import draw_losses
+    from ....reports.output import Output, each_written
     from ....training import Progress, TrainingInterrupted, TrainingState
     from ....training.announced import notes, opening
     from ....training.interruption import ENDINGS
     from ....training.own_files import marked
     from ....training.run import execute
-    from ...reporting import each_written, say, write_json
+    from ...reporting import say
     from .report import results, told_scores
 
     def draw(state: TrainingState) -> None:
@@ -114,7 +115,7 @@ def carry_out(job: PreparedJob, loss_curve: Path | None, json_file: Path | None)
     with each_written() as attempt:
         attempt(lambda: draw(trained.state))
         scores = told_scores(job, trained)
-        attempt(lambda: write_json(json_file, results(job, trained, scores)))
+        attempt(lambda: Output(json_file).write(results(job, trained, scores)))
 
 
 def validation_lines(job: Any) -> list[str]:

@@ -1,44 +1,31 @@
-"""A comparison in tables and sentences, as the command prints them and the document holds them."""
+"""A comparison of runs in tables and sentences, as the command prints them, and docs/RUNS.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ...counted import counted
+from ...reports.table import Table, bullets
 from .attribution import ADDED, REMOVED, Effect
 from .comparison import Comparison, Cost
-from .run import METRICS
+from .runner import METRICS
 from .switches import SWITCHES
 from .verdicts import DIFFERENT, NO_VERDICT, SAME, UNDECIDED, Line
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """A title, the head of each column, and rows of as many cells; ``numbers`` are the columns to be set to the right."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    numbers: tuple[int, ...] = field(default=())
-
-
-def tables(found: Comparison) -> list[TextTable]:
+def tables(found: Comparison) -> list[Table]:
     return [*_verdicts(found), _costs(found), *([_effects(found)] if found.effects else [])]
 
 
-def _verdicts(found: Comparison) -> Iterator[TextTable]:
+def _verdicts(found: Comparison) -> Iterator[Table]:
     """One table for each metric; differences in units of s, the reference's deviation from seed to seed."""
     for metric in METRICS:
         some = [line for line in found.lines if line.metric == metric]
         unit = next((line.unit for line in some if line.unit is not None), None)
         s = "" if unit is None else f", s {_figure(unit)}"
-        yield TextTable(
-            f"{metric} ({found.reference} {_figure(some[0].reference_mean)}{s})",
-            ("backend", "mean", "difference / s", "90 % interval", "would see", "p", "verdict"),
-            [_line(line) for line in some],
-            (1, 2, 3, 4, 5),
-        )
+        title = f"{metric} ({found.reference} {_figure(some[0].reference_mean)}{s})"
+        head = ("backend", "mean", "difference / s", "90 % interval", "would see", "p", "verdict")
+        yield Table(head, [_line(line) for line in some], title, (1, 2, 3, 4, 5))
 
 
 def _line(line: Line) -> tuple[str, ...]:
@@ -55,10 +42,10 @@ def verdict_of(line: Line) -> str:
     return f"{line.verdict} ({line.reason})" if line.reason else line.verdict
 
 
-def _costs(found: Comparison) -> TextTable:
+def _costs(found: Comparison) -> Table:
     head = ("backend", "version", "first step", "tokens/s", "decoded/s", "peak memory", "model", "user time", "parts at")
     rows = [_cost(cost, int(found.job["steps"])) for cost in found.costs]
-    return TextTable("what a run costs here (no verdict)", head, rows, tuple(range(2, len(head))))
+    return Table(head, rows, "what a run costs here (no verdict)", tuple(range(2, len(head))))
 
 
 def _cost(cost: Cost, steps: int) -> tuple[str, ...]:
@@ -76,14 +63,14 @@ def _cost(cost: Cost, steps: int) -> tuple[str, ...]:
     )
 
 
-def _effects(found: Comparison) -> TextTable:
+def _effects(found: Comparison) -> Table:
     by_place = {(one.column, one.switch, one.way): one for one in found.effects}
     rows = []
     for column, switch in dict.fromkeys((one.column, one.switch) for one in found.effects):
         both = [by_place[column, switch, way] for way in (ADDED, REMOVED)]
         rows.append((column, switch, *map(_effect, both), "named" if any(one.moves for one in both) else ""))
     title = "what each own part does to the mean log loss, in s with its 90 % interval"
-    return TextTable(title, ("backend", "own part", "added to the injected", "in the native", ""), rows, (2, 3))
+    return Table(("backend", "own part", "added to the injected", "in the native", ""), rows, title, (2, 3))
 
 
 def _effect(effect: Effect) -> str:
@@ -120,11 +107,6 @@ def left_out(found: Comparison) -> list[str]:
     ]
 
 
-def meanings() -> list[str]:
-    """A line for each switch: injected, and own."""
-    return [f"{name}: {injected}, or {own}" for name, (injected, own) in SWITCHES.items()]
-
-
 def _figure(value: float) -> str:
     return f"{value:.4g}"
 
@@ -140,3 +122,53 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def _p(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+HEAD = """# The same training on every backend
+
+Measured by `transformer-mb compare runs`: {pairs:,} pairs ({name}), {steps} steps of {batch_size} pairs, {seeds} seeds.
+"""
+HOW = """## How to read this
+
+A seed gives every backend the same order of the pairs. Four parts are injected, the same in all of them, or with `--native`
+each framework's own:
+
+{switches}
+Each line compares the runs of a backend with those of {reference} by pairs of one seed. The unit s is the deviation of
+{reference}'s own runs from seed to seed.
+
+- **same**: the 90 % interval of the difference lies within {margin:g} s on both sides (two one-sided tests at 5 %).
+- **different**: not the same; the paired t-test finds a difference at 5 % after Holm over the backends, and so does the exact
+  permutation of signs.
+- **undecided**: neither of the two. The number beside it is how many seeds would decide, if mean and spread stay as they are.
+- "would see" is the smallest difference that so many seeds find four times in five. "parts at" is the first step at which the
+  losses of a pair differ by more than a thousandth: rounding alone, which training amplifies.
+- Final loss is the mean of the last tenth of the steps; the threshold is a loss of {threshold:.3f} per token, three quarters of
+  the way that {reference} goes; token accuracy and BLEU are of {held_out} held-out pairs, decoded greedily.
+- Costs are medians, of one thread per backend, with as many backends at a time as there are processors; user time is the
+  processor's.
+"""
+
+
+def document(found: Comparison) -> str:
+    job = found.job
+    parts = [
+        HEAD.format(
+            pairs=job["pairs"], name=job["name"], steps=job["steps"], batch_size=job["batch_size"], seeds=len(found.seeds)
+        ),
+        bullets(f"{_sentence(line)}." for line in sentences(found)),
+        *(f"## {_sentence(table.title)}\n\n{table.markdown()}" for table in tables(found)),
+        *(["## No part of its own\n", bullets(left_out(found))] if left_out(found) else []),
+        HOW.format(
+            switches=bullets(f"{name}: {injected}, or {own}." for name, (injected, own) in SWITCHES.items()),
+            reference=found.reference,
+            margin=found.margin,
+            threshold=found.threshold,
+            held_out=job["held_out"],
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .measuring import Found, Study
-from .switches import CONTROL
-from .training import BATCH, SHOWN, WARMUP
+from ...reports.table import Row, Table
+from .arms import BATCH, SHOWN, WARMUP
+from .effects import Found, Study
+from .swaps import CONTROL
 
 HEAD = """# What a framework's other default does to a small model
 
@@ -30,7 +31,7 @@ This page is apart from [BEHAVIOURS.md](BEHAVIOURS.md), which says who has which
 frameworks, this one on one model of ours, and holds for models like it. The names in the last column are its sections.
 
 """
-COLUMNS = ("what is swapped", "loss moved", "95 % interval", "logits moved", "from", "to", "probes")
+COLUMNS = ("what is swapped", "loss moved", "95 % interval", "logits moved", "from", "to")
 
 
 def page(study: Study) -> str:
@@ -44,38 +45,36 @@ def page(study: Study) -> str:
         backend=study.backend,
         version=study.version,
     )
-    rows = [" | ".join(("", *_cells(one, study.bites(one)), "")).strip() for one in study.found]
-    titles = " | ".join(("", *COLUMNS, "")).strip()
-    return head + "\n".join([titles, "|" + " --- |" * len(COLUMNS), *rows]) + "\n" + _losses(study)
+    losses = f"\nThe losses themselves, means of the seeds:\n\n{_losses(study).markdown()}"
+    return head + table(study, marked=True).markdown() + losses
 
 
-def _cells(one: Found, bites: bool) -> tuple[str, ...]:
-    effect = one.effect
-    name = f"*{effect.name}*" if effect.name == CONTROL else effect.name
-    mark = "**" if bites else ""
-    probes = ", ".join(effect.probes) or "none"
-    return (name, f"{mark}{signed(one.loss.mean)}{mark}", interval(one), share(one), effect.one, effect.other, probes)
+def table(study: Study, marked: bool = False) -> Table:
+    """Return a row for each swap. ``marked``: as Markdown, bold where it bites, with the probes that say who has what."""
+    rows = [_cells(one, study.bites(one)) if marked else _plain(one) for one in study.found]
+    return Table((*COLUMNS, "probes") if marked else COLUMNS, rows, numbers=() if marked else (1, 3))
 
 
-def interval(one: Found) -> str:
-    return f"{signed(one.loss.low)} to {signed(one.loss.high)}"
+def _plain(one: Found) -> Row:
+    interval = f"{_signed(one.loss.low)} to {_signed(one.loss.high)}"
+    # the share of the logits that moved
+    share = "as they were" if one.logits is None else f"{one.logits:.1e}" if one.logits else "0"
+    return (one.effect.name, _signed(one.loss.mean), interval, share, one.effect.one, one.effect.other)
 
 
-def signed(number: float) -> str:
+def _cells(one: Found, bites: bool) -> Row:
+    name, moved, *others = _plain(one)
+    name, moved = f"*{name}*" if name == CONTROL else name, f"**{moved}**" if bites else moved
+    return (name, moved, *others, ", ".join(one.effect.probes) or "none")
+
+
+def _signed(number: float) -> str:
     """To two digits: an effect may be of many deviations, or of a millionth of one."""
     return "0" if number == 0.0 else f"{number:+.2g}"
 
 
-def share(one: Found) -> str:
-    """The share of the logits that moved, in words."""
-    return "as they were" if one.logits is None else f"{one.logits:.1e}" if one.logits else "0"
-
-
-def _losses(study: Study) -> str:
-    means = [
-        f"| {one.effect.name} | {sum(one.base) / len(one.base):.4f} | {sum(one.swapped) / len(one.swapped):.4f} "
-        f"| {one.loss.deviation:.4f} |"
-        for one in study.found
-    ]
-    titles = "| what is swapped | loss with the first | with the other | the seeds' standard deviation |"
-    return "\n".join(["", "The losses themselves, means of the seeds:", "", titles, "| --- | --- | --- | --- |", *means]) + "\n"
+def _losses(study: Study) -> Table:
+    head = ("what is swapped", "loss with the first", "with the other", "the seeds' standard deviation")
+    means = [(*(sum(losses) / len(losses) for losses in (one.base, one.swapped)), one.loss.deviation) for one in study.found]
+    names = (one.effect.name for one in study.found)
+    return Table(head, [(name, *(f"{value:.4f}" for value in row)) for name, row in zip(names, means, strict=True)])

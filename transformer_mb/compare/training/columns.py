@@ -1,22 +1,20 @@
-"""Trains in every column, each framework in a process of its own for all of its runs."""
+"""Both ends of a column that trains: its process, and what is asked of it from here."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from ...columns.column import Column
 from ...columns.gateway import Gateway, require_execnet
 from ...columns.several import Began, by_processes
 from ...registry import get_backend
-from . import worker
-from .job import TrainingJob
-from .own_parts import without
-from .prepared import PreparedJob
-from .run import Asked, Run
-from .runner import Runner
+from .job import PreparedJob, TrainingJob
+from .runner import Asked, Run, Runner
+from .switches import without
 
 Reasons = Mapping[str, str]  # by switch, why it makes no difference to a framework
 Plan = Callable[[Reasons], list[Asked]]
@@ -41,7 +39,7 @@ def train_in_processes(
         arguments = (column.backend, column.device, column.label, job.to_json())
         with (
             tempfile.TemporaryDirectory() as folder,
-            column.open(worker.__name__, arguments, Path(folder), timeout, threads, began) as process,
+            column.open(__name__, arguments, Path(folder), timeout, threads, began) as process,
         ):
             reasons[label] = json.loads(process.greeting)
             return [_told(run, told) for run in _runs(process, plan(reasons[label]))]
@@ -74,3 +72,18 @@ def train_here(
 def _told(run: Run, told: Callable[[Run], None]) -> Run:
     told(run)
     return run
+
+
+def begin(framework: str, device: str | None, column: str, job: str) -> tuple[list[str], Callable[[str], str]]:
+    """Begin as the process: which switches the framework has nothing for, and the function that answers with a run.
+
+    ``job`` is a TrainingJob as JSON.
+    """
+    prepared = PreparedJob(TrainingJob.from_json(job))
+    runner = Runner(get_backend(framework, device), column, prepared)
+
+    def run(text: str) -> str:
+        asked = json.loads(text)
+        return json.dumps(asdict(runner.run(Asked(asked["seed"], frozenset(asked["own"]), asked["planted"]))))
+
+    return [json.dumps(without(runner.backend.name, prepared.config.norm_eps))], run

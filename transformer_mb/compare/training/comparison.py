@@ -1,17 +1,18 @@
-"""What a comparison of runs found."""
+"""The findings of a comparison of runs, and their file."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ...reports.record import finite, read_record
 from .attribution import Effect, named
-from .run import METRICS, Run
-from .self_control import self_control
-from .verdicts import DIFFERENT, NO_VERDICT, SAME, UNDECIDED, Line, lines
+from .runner import METRICS, Run
+from .verdicts import DIFFERENT, NO_VERDICT, SAME, UNDECIDED, Line, lines, self_control
 
 TO_GO = 0.25  # of the way from the first loss to the last, which the threshold leaves
 
@@ -81,7 +82,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """As --json writes it, without the losses of single steps."""
-        return _finite(
+        return finite(
             {
                 **{name: value for name, value in vars(self).items() if name not in ("lines", "costs", "effects", "runs")},
                 "verdicts": {column: self.verdict(column) for column in self.columns},
@@ -130,10 +131,23 @@ def cost_of(label: str, runs: Sequence[Run], reference: Sequence[Run], alike: bo
     )
 
 
-def _finite(tree: Any) -> Any:
-    """JSON has no NaN and no tuples."""
-    if isinstance(tree, Mapping):
-        return {name: _finite(value) for name, value in tree.items()}
-    if isinstance(tree, list | tuple):
-        return [_finite(value) for value in tree]
-    return None if isinstance(tree, float) and not math.isfinite(tree) else tree
+DERIVED = ("verdicts", "named", "runs")
+
+
+def read_comparison(path: Path) -> Comparison:
+    """With no ``runs``, whose losses are not in the file."""
+    return read_record(path, "runs", lambda content: Comparison(**_fields(content)))
+
+
+def _fields(content: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in content.items() if name not in DERIVED}
+    rows = {"lines": Line, "costs": Cost, "effects": Effect}
+    made = {name: tuple(kind(**_numbers(row)) for row in content[name]) for name, kind in rows.items()}
+    return {**fields, **made, "seeds": tuple(content["seeds"]), "runs": ()}
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    """A mean that was no number is null in JSON."""
+    return {
+        name: float("nan") if value is None and name in ("mean", "reference_mean") else value for name, value in row.items()
+    }

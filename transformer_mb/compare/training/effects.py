@@ -1,19 +1,21 @@
-"""Trains every pair of arms, seed by seed."""
+"""Swaps one default at a time and trains every pair of arms, seed by seed; and the file of what was found."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ...errors import ConfigError, listed
 from ...registry import get_backend
+from ...reports.record import read_record
 from ..scipy_stats import stats
-from .intervals import FEWEST, Moved, moved
-from .switches import CONTROL, EFFECTS, Arm, Effect
-from .training import STEPS, Outcome, moved_logits, trained
+from .arms import STEPS, Outcome, moved_logits, trained
+from .statistics import FEWEST_PAIRED, Moved, moved
+from .swaps import CONTROL, EFFECTS, Arm, Effect
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ def effects(
     Raises: ConfigError, naming what was expected and what was got, or that scipy is missing.
     """
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if len(numbers) < FEWEST or len(set(numbers)) < len(numbers):
-        raise ConfigError(f"seeds must be at least {FEWEST} different ones, got {seeds!r}.")
+    if len(numbers) < FEWEST_PAIRED or len(set(numbers)) < len(numbers):
+        raise ConfigError(f"seeds must be at least {FEWEST_PAIRED} different ones, got {seeds!r}.")
     stats()
     listed = chosen(only)
     training, wide = get_backend(backend, dtype="float32"), get_backend(backend, dtype="float64")
@@ -116,3 +118,44 @@ def _losses(outcomes: Iterable[Outcome]) -> tuple[float, ...]:
 
 def _logits(backend: Any, base: Arm, swapped: Arm, outcome: Outcome) -> float:
     return moved_logits(backend, outcome.weights, base, swapped)
+
+
+def record(study: Study) -> dict[str, Any]:
+    return {
+        "backend": study.backend,
+        "version": study.version,
+        "steps": study.steps,
+        "seeds": list(study.seeds),
+        "effects": [
+            {
+                "name": one.effect.name,
+                "probes": list(one.effect.probes),
+                "one": one.effect.one,
+                "other": one.effect.other,
+                "logits moved": one.logits,
+                "loss moved": one.loss._asdict(),
+                "base losses": list(one.base),
+                "swapped losses": list(one.swapped),
+            }
+            for one in study.found
+        ],
+    }
+
+
+def read_study(path: Path) -> Study:
+    return read_record(path, "effects", _study)
+
+
+def _study(content: Any) -> Study:
+    known = {effect.name: effect for effect in EFFECTS}
+    found = [
+        Found(
+            known[one["name"]],
+            tuple(one["base losses"]),
+            tuple(one["swapped losses"]),
+            Moved(**one["loss moved"]),
+            one["logits moved"],
+        )
+        for one in content["effects"]
+    ]
+    return Study(tuple(found), tuple(content["seeds"]), content["steps"], content["backend"], content["version"])

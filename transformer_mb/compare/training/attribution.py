@@ -13,10 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .planted import planted
-from .run import Asked, Run
+from .runner import Asked, Run
 from .statistics import LEVEL
-from .switches import INJECTED, NATIVE, SWITCHES
+from .switches import INJECTED, NATIVE, SWITCHES, planted
 from .verdicts import DIFFERENT, MARGIN, Line, lines
 
 NEGLIGIBLE = 0.01  # of a seed deviation: rounding that always goes one way is certain too, and no cause

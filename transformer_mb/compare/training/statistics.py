@@ -1,4 +1,4 @@
-"""Paired differences and what can be said of them: equivalence, difference, and how many runs either needs."""
+"""Paired differences and what can be said of them: equivalence, difference, how many runs either needs, an interval."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from statistics import mean, stdev
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import ConfigError
 from ..scipy_stats import stats
 
 LEVEL = 0.05  # of error
@@ -17,6 +19,7 @@ POWER = 0.8
 RESOLUTION = 1e-6  # a share of a metric below this is the rounding of float32, ten times over
 MOST_EXACT = 16  # pairs whose signs are all tried, 2^16 of them
 MOST_SEEDS = 9999  # that are told as needed
+FEWEST_PAIRED = 2  # seeds that have a standard deviation
 
 
 @dataclass(frozen=True)
@@ -115,3 +118,25 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
         adjusted[i] = largest
     return adjusted
+
+
+class Moved(NamedTuple):
+    """A mean of paired differences with its interval, all in units of ``deviation``, the seeds' own."""
+
+    deviation: float
+    mean: float
+    low: float
+    high: float
+
+
+def moved(base: Sequence[float], swapped: Sequence[float]) -> Moved:
+    """Student's t interval of swapped - base, paired by seed.
+
+    The deviation is that of ``base`` over its seeds, taken as known: its own uncertainty is not in the interval.
+    """
+    if len(base) != len(swapped) or len(base) < FEWEST_PAIRED:
+        raise ConfigError(f"Paired losses must be of at least {FEWEST_PAIRED} seeds, got {len(base)} and {len(swapped)}.")
+    differences = [after - before for before, after in zip(base, swapped, strict=True)]
+    unit = stdev(base)
+    half = stats().t.ppf(1.0 - LEVEL / 2.0, len(base) - 1) * stdev(differences) / len(base) ** 0.5
+    return Moved(unit, mean(differences) / unit, (mean(differences) - half) / unit, (mean(differences) + half) / unit)

@@ -16,9 +16,9 @@ from . import attribution
 from .columns import Plan, Reasons, train_here, train_in_processes
 from .comparison import Comparison, cost_of, judged, threshold_of
 from .job import TrainingJob, built_in_job
-from .planted import planted as check_planted
-from .run import Asked, Run
+from .runner import Asked, Run
 from .switches import INJECTED
+from .switches import planted as check_planted
 from .verdicts import MARGIN
 
 SEEDS = range(12)
