@@ -210,7 +210,7 @@ def test_the_table_of_dtypes_is_that_of_the_backends():
 
 
 def test_a_run_in_which_no_control_was_planted_fails(monkeypatch):
-    monkeypatch.setattr("transformer_mb.parity.plan.make_controls", lambda *_: [])
+    monkeypatch.setattr("transformer_mb.parity.controls.requests.make_controls", lambda *_: [])
     monkeypatch.setattr(Plan, "_first_of_each_row", lambda *_: [])
     outcome, _ = run_matrix([Column("numpy")], Selection(cases="layer forward: ffn relu*", controls=True))
     assert not outcome.failed and not outcome.holds and outcome.idle == ["No negative control ran in numpy."]

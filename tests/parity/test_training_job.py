@@ -48,4 +48,4 @@ def test_one_state_has_another_loss_with_other_masks(jobs):
 
 def test_the_plan_hands_its_seed_on():
     plan = Plan(Selection(seed=1), ["numpy"])
-    assert plan.job.seed == 1 and plan.recording.job.run("float64", 0, 1, {}).spec["seed"] == 1
+    assert plan.recording.job.seed == 1 and plan.recording.job.run("float64", 0, 1, {}).spec["seed"] == 1

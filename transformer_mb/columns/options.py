@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .column import Column
 
+BEFORE_NAME = re.compile(r",(?=[\w.+@ -]+=)")  # a comma that a NAME= follows
 
-def names(option: str, given: Sequence[str] | None, known: Sequence[str], everything: Sequence[str]) -> list[str]:
-    """What an option lists, by commas or by being repeated; ``everything`` where it is not given.
+
+def names(option: str, given: Sequence[str] | None, known: Sequence[str], everything: Callable[[], Sequence[str]]) -> list[str]:
+    """What an option lists, by commas or by being repeated; ``everything()`` where it is not given.
 
     Raises ParityError for a list without a name, and for names that are not ``known`` before their @.
     """
     from ..errors import ParityError
 
     if given is None:
-        return list(everything)
+        return list(everything())
     listed = [name for value in given for name in _split(value)]
     if not listed:
         raise ParityError(f"{option} must name at least one of {', '.join(known)}, got {', '.join(map(repr, given))}.")
@@ -50,9 +53,9 @@ def parsed_columns(
     from ..registry import entries, installed
     from .column import Column
 
-    python, ssh = _assigned("--python", _split_before_names(pythons)), _assigned("--ssh", _split_before_names(hosts))
-    labels = names("--backends", backends, list(entries()), offering(installed(), dtypes))
-    labels += names("--python and --ssh", [*python, *ssh] or None, list(entries()), ())
+    python, ssh = _assigned("--python", pythons), _assigned("--ssh", hosts)
+    labels = names("--backends", backends, list(entries()), lambda: offering(installed(), dtypes))
+    labels += names("--python and --ssh", [*python, *ssh] or None, list(entries()), tuple)
     everywhere, own = _devices([device for value in devices for device in _split(value) or [value]])
     if other := [label for label in own if label not in labels]:
         raise ParityError(f"--device must name columns of this run ({', '.join(labels)}), got {', '.join(other)}.")
@@ -75,11 +78,12 @@ def _devices(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:
 
 
 def _assigned(option: str, values: Sequence[str]) -> dict[str, str]:
+    """Read NAME=VALUE pairs, with commas between them: a path may hold others."""
     from ..errors import ParityError
 
     pairs: dict[str, str] = {}
-    for value in values:
-        name, _, right = value.partition("=")
+    for value in itertools.chain.from_iterable(map(BEFORE_NAME.split, values)):
+        name, _, right = value.strip().partition("=")
         if not name or not right:
             raise ParityError(f"{option} must be NAME=VALUE, got {value!r}.")
         if pairs.setdefault(name, right) != right:
@@ -89,8 +93,3 @@ def _assigned(option: str, values: Sequence[str]) -> dict[str, str]:
 
 def _split(value: str) -> list[str]:
     return [name.strip() for name in value.split(",") if name.strip()]
-
-
-def _split_before_names(values: Sequence[str]) -> list[str]:
-    """At the commas that a NAME= follows: a path may hold others."""
-    return [part.strip() for value in values for part in re.split(r",(?=[\w.+@ -]+=)", value)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..built_in import BUILT_IN
 from .computing.messages import Request
 
 PASSED, FAILED, EXPECTED, SURPRISING = "passed", "failed", "expected failure", "passes though expected to fail"
@@ -74,11 +75,17 @@ class ControlResult:
     reason: str
 
 
+def is_offered(option: str, backend: str, on_gpu: Collection[str]) -> bool:
+    """Tell whether a column has an option of ``Entry``: one of every device, or one of the device that it is on."""
+    entry = BUILT_IN.get(backend.partition("@")[0])
+    return entry is not None and option in (*entry.fast, *(entry.on_gpu if backend in on_gpu else entry.on_cpu))
+
+
 class Experiment(Protocol):
     """Something that is run on every backend and judged for one or more cells.
 
-    ``run`` may ask several things of the backend, one after the other. ``after`` says that it needs what experiments
-    without it have found in the other backends.
+    ``run`` may ask several things of the backend, one after the other. ``after`` says that it needs what another experiment,
+    its ``start``, has found in the other backends.
     """
 
     dtype: str

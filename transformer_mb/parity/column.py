@@ -14,12 +14,11 @@ from ..divergences import DIVERGENCES
 from ..errors import WorkerError
 from ..registry import entries
 from .bisection import bisect, can_bisect
-from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result
+from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result, is_offered
 from .computing.messages import Request
 from .controls.answers import Replay, spoil
 from .controls.few_bits import few_bits_controls
 from .outcome import Difference
-from .rows.fast_steps import is_offered
 from .run import Run
 from .verdict.answers import judged
 from .worker import Worker
@@ -43,8 +42,9 @@ class ColumnRun:
             shared.check()
             self._start()
             self._experiments(after=False)
-            for experiment in self._planted_apart():
-                self._controls(experiment, Replay(self._ask))
+            for experiment in shared.plan.controls:
+                if experiment not in shared.plan.experiments and self._takes_part(experiment):  # for its controls alone
+                    self._controls(experiment, Replay(self._ask))
             shared.watcher.column_ends(self.label)
         shared.barrier.wait()
         with shared.places:
@@ -118,11 +118,6 @@ class ColumnRun:
         except WorkerError:
             return  # the cell has said it already
         self.shared.add_difference(Difference(self.label, failed[0].cell.id, cause, tree))
-
-    def _planted_apart(self) -> list[Experiment]:
-        """Run what is there for its negative controls alone."""
-        planted = [each for each in self.shared.plan.controls if each not in self.shared.plan.experiments]
-        return [experiment for experiment in planted if self._takes_part(experiment)]
 
     def _takes_part(self, experiment: Experiment) -> bool:
         """Tell whether the column has the dtype, and a cell of its own.

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ..built_in import BUILT_IN, EVERY_DTYPE
 from .cells import Cell, Experiment
-from .controls.requests import Control, make_controls, short_runs
 from .ladder import LADDER
-from .rows.accumulated_training import accumulated_experiments
-from .rows.attention_kernels import kernel_experiments
-from .rows.caches import cached_experiments
 from .rows.drawn_thresholds import is_tiny, with_drawn_thresholds
-from .rows.drawn_tokens import drawing_experiments
-from .rows.drawn_training import training_experiments
-from .rows.equal_parts import equal_parts_experiments
-from .rows.fast_steps import fast_experiments
-from .rows.hand_over import HandOverRun, HandOverStart
-from .rows.layers import layer_experiments
-from .rows.lives import life_experiments
-from .rows.models import model_experiments
-from .rows.optimizers import optimizer_experiments
-from .rows.own_dropout import dropout_experiments
-from .rows.real_size import real_size_experiments
-from .rows.repeats import Repeat
-from .rows.tokens import token_experiments
-from .rows.training import FreeRunning, later_runs, stepwise_experiments
-from .rows.training_job import Recording, make_job
 from .selection import WHOLE, Selection, check_patterns, matches
+
+if TYPE_CHECKING:
+    from .controls.requests import Control
+    from .rows.training_job import Recording
+
+FREE = "free-running"
+# What makes experiments, in the order in which they run: module and function in rows/, imported where a row of theirs may be
+# selected; the computations of these rows; and the attributes of a plan that it takes beside the dtype.
+MAKERS = (
+    ("layers", "layer_experiments", ("layer",), ("seed",)),
+    ("models", "model_experiments", ("model",), ("seed",)),
+    ("caches", "cached_experiments", ("cached",), ("seed",)),
+    ("optimizers", "optimizer_experiments", ("update",), ("seed",)),
+    ("drawn_training", "training_experiments", ("train",), ("seed",)),
+    ("accumulated_training", "accumulated_experiments", ("train",), ("seed",)),
+    ("equal_parts", "equal_parts_experiments", ("parts",), ("seed",)),
+    ("tokens", "token_experiments", ("decode",), ("seed",)),
+    ("drawn_tokens", "drawing_experiments", ("draw",), ("seed",)),
+    ("fast_steps", "fast_experiments", ("whole_step", "eight_bits"), ("seed", "on_gpu")),
+    ("attention_kernels", "kernel_experiments", ("model",), ("seed", "on_gpu")),
+    ("repeats", "repeated_experiments", ("repeated",), ("seed", "on_gpu")),
+    ("own_dropout", "dropout_experiments", ("masks",), ("seed",)),
+    ("lives", "life_experiments", ("life",), ("seed", "on_gpu")),
+    ("real_size", "real_size_experiments", ("model", "train", "decode"), ("seed",)),
+    ("training", "stepwise_experiments", ("step",), ("recording",)),
+    ("training", "free_experiments", ("run",), ("recording",)),
+    ("hand_over", "hand_over_experiments", ("step", "run"), ("recording", "backends")),
+)
 
 
 class Plan:
@@ -40,26 +52,20 @@ class Plan:
 
     def __init__(self, selection: Selection, backends: list[str], on_gpu: Collection[str] = ()):
         self.selection, self.backends, self.on_gpu = selection, backends, frozenset(on_gpu)
-        self.job = make_job(selection.data, selection.seed)
-        self.recording = Recording(self.job)
-        self.free: dict[str, FreeRunning] = {}
-        drawn = [experiment for dtype in selection.dtypes for experiment in self._experiments(dtype, backends)]
-        every = with_drawn_thresholds(drawn, selection.seed)
+        self.seed = selection.seed
+        if selection.data is not None:  # refused before anything runs
+            _ = self.recording
+        every = with_drawn_thresholds([one for dtype in selection.dtypes for one in self._made(dtype)], selection.seed)
         # float64 last: JAX computes the others differently too once its switch for it is on, which is the whole process's.
         # And what is tiny last in its dtype, since JAX forgets its programs around it.
         order = {experiment: (experiment.dtype == "float64", is_tiny(experiment)) for experiment in every}
-        self.experiments = sorted(self._taken(every, backends), key=order.__getitem__)
+        self.experiments = sorted(self._taken(every), key=order.__getitem__)
         self.controls: dict[Experiment, list[Control]] = {}
         self.spoiled: list[Experiment] = []  # whose answers have NaN and infinity planted into them
         if selection.controls:
-            free_running = LADDER[FreeRunning.row].dtypes
-            planted = [*short_runs(self.recording, [dtype for dtype in selection.dtypes if dtype in free_running]), *every]
-            for experiment, control in make_controls(planted, self.recording, selection.dtypes):
-                self.controls.setdefault(experiment, []).append(control)
-            self.spoiled = self._first_of_each_row(planted)
-            for experiment in self.spoiled:
-                self.controls.setdefault(experiment, [])
-        self._keep_part()
+            self._plant(every)
+        if selection.part != WHOLE:
+            self._keep_part()
 
     def _keep_part(self) -> None:
         """Keep a part of what is run, for its cells or for its controls alone; a hand-over stays with what it starts from."""
@@ -67,44 +73,45 @@ class Plan:
         kept = {id(one) for one in list(dict.fromkeys([*self.experiments, *self.controls]))[number - 1 :: count]}
 
         def has(experiment: Experiment) -> bool:
-            return id(experiment.start if isinstance(experiment, HandOverRun) else experiment) in kept
+            return id(experiment.start if experiment.after else experiment) in kept  # type: ignore[attr-defined]
 
         self.experiments = list(filter(has, self.experiments))
         self.controls = {one: planted for one, planted in self.controls.items() if has(one)}
         self.spoiled = list(filter(has, self.spoiled))
 
-    def _experiments(self, dtype: str, backends: list[str]) -> list[Experiment]:
-        seed = self.selection.seed
-        experiments: list[Experiment] = [
-            *layer_experiments(dtype, seed),
-            *model_experiments(dtype, seed),
-            *cached_experiments(dtype, seed),
-            *optimizer_experiments(dtype, seed),
-            *training_experiments(dtype, seed),
-            *accumulated_experiments(dtype, seed),
-            *equal_parts_experiments(dtype, seed),
-            *token_experiments(dtype, seed),
-            *drawing_experiments(dtype, seed),
-            *fast_experiments(dtype, seed, self.on_gpu),
-            *kernel_experiments(dtype, seed, self.on_gpu),
-            Repeat(dtype, seed, self.on_gpu),
-            *dropout_experiments(dtype, seed),
-            *life_experiments(dtype, seed, self.on_gpu),
-            *real_size_experiments(dtype, seed),
-            *stepwise_experiments(self.recording, dtype),
-        ]
-        if dtype in LADDER[FreeRunning.row].dtypes:
-            self.free[dtype] = FreeRunning(self.recording, dtype)
-            start = HandOverStart(self.recording, dtype)
-            experiments += [self.free[dtype], *later_runs(self.recording, dtype), start, HandOverRun(start, backends)]
+    @cached_property
+    def recording(self) -> Recording:
+        """The reference's run of the training job."""
+        from .rows.training_job import Recording, make_job
+
+        return Recording(make_job(self.selection.data, self.seed))
+
+    def _made(self, dtype: str) -> list[Experiment]:
+        """Make the experiments of the rows that may be selected; of all where mistakes are planted into them."""
+        experiments: list[Experiment] = []
+        for module, function, computations, takes in MAKERS:
+            rows = [row.name for row in LADDER.values() if row.computation in computations]
+            if self.selection.controls or any(map(self.selection.may_take, rows)):
+                make: Any = getattr(import_module(f"{__package__}.rows.{module}"), function)
+                experiments += make(dtype=dtype, **{name: getattr(self, name) for name in takes})
         return experiments
 
-    def _taken(self, experiments: list[Experiment], backends: list[str]) -> list[Experiment]:
+    def _plant(self, every: list[Experiment]) -> None:
+        from .controls.requests import make_controls, short_runs
+
+        dtypes = self.selection.dtypes
+        planted = [*short_runs(self.recording, [dtype for dtype in dtypes if dtype in LADDER[FREE].dtypes]), *every]
+        for experiment, control in make_controls(planted, self.recording, dtypes):
+            self.controls.setdefault(experiment, []).append(control)
+        self.spoiled = self._first_of_each_row(planted)
+        for experiment in self.spoiled:
+            self.controls.setdefault(experiment, [])
+
+    def _taken(self, experiments: list[Experiment]) -> list[Experiment]:
         """Take the experiments with a cell that was asked for, and what a hand-over starts from."""
-        taken = [e for e in experiments if any(self.selection.takes(cell) for b in backends for cell in e.cells(b))]
-        handed_over = {e.dtype for e in taken if isinstance(e, HandOverRun)}
-        needed = [e for e in experiments if isinstance(e, HandOverStart) and e.dtype in handed_over]
-        return [e for e in experiments if e in taken or e in needed]
+        taken = [e for e in experiments if any(self.selection.takes(cell) for b in self.backends for cell in e.cells(b))]
+        taken += [e.start for e in taken if e.after]  # type: ignore[attr-defined]
+        return [e for e in experiments if e in taken]
 
     def _first_of_each_row(self, experiments: list[Experiment]) -> list[Experiment]:
         """And of each dtype. A hand-over needs the others' results, and so has to be selected."""
@@ -124,20 +131,22 @@ class Plan:
         """Raises ParityError when a pattern of the selection takes no cell."""
         if self.selection.part != WHOLE:
             Plan(replace(self.selection, part=WHOLE, controls=False), self.backends, self.on_gpu).check()
-        elif self.selection.cases is not None and not all(map(self._takes_one, self.selection.patterns)):
+            return
+        selected = self.ids(self.selection.dtypes)
+        if self.selection.cases is not None and not all(
+            any(matches(pattern, name) for name in selected) for pattern in self.selection.patterns
+        ):
             whole = replace(self.selection, cases=None, controls=False)
             ids = Plan(whole, self.backends, self.on_gpu).ids(self.selection.dtypes)
             every = Plan(replace(whole, dtypes=EVERY_DTYPE), [*self.backends, *BUILT_IN], BUILT_IN)
             check_patterns(self.selection.patterns, ids, every.ids(EVERY_DTYPE))
-
-    def _takes_one(self, pattern: str) -> bool:
-        return any(matches(pattern, name) for name in self.ids(self.selection.dtypes))
 
     def ids(self, dtypes: Sequence[str]) -> list[str]:
         """Return the ids of all cells that some backend with these dtypes is to execute, in the order in which they run."""
         return list(dict.fromkeys(cell.id for backend in self.backends for cell in self.cells(backend, dtypes)))
 
     @property
-    def draws(self) -> list[str]:
-        """The dtypes in which backends train by themselves, so that there are curves to draw."""
-        return [dtype for dtype, free in self.free.items() if free in self.experiments]
+    def free(self) -> dict[str, Any]:
+        """The trainings by themselves from the first step on, by dtype: there are curves to draw."""
+        runs = (one for one in self.experiments if getattr(one, "row", None) == FREE)
+        return {one.dtype: one for one in runs if not one.first}  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -40,6 +41,16 @@ class Selection:
     @cached_property
     def patterns(self) -> tuple[str, ...]:
         return ("*",) if self.cases is None else tuple(pattern.strip() for pattern in self.cases.split("|"))
+
+    @property
+    def job(self) -> str:
+        """The name of the pairs that the training job has."""
+        return "built-in corpus" if self.data is None else self.data.name
+
+    def may_take(self, row: str) -> bool:
+        """Tell whether a pattern may match a cell of the row: whatever stands before its first star or question mark does."""
+        starts = (re.split(r"[*?]", pattern)[0] for pattern in self.patterns)
+        return any(f"{row}: ".startswith(start) or start.startswith(f"{row}: ") for start in starts)
 
     def takes(self, cell: Cell) -> bool:
         return cell.dtype in self.dtypes and any(matches(pattern, cell.id) for pattern in self.patterns)

@@ -87,7 +87,7 @@ class Worker:
             raise WorkerError(f"{self.spec.label} must answer with named arrays: {error}") from None
 
     def _checked(self, answer: Any) -> Answer:
-        if not (isinstance(answer, tuple) and [type(part) for part in answer] == [str, bytes]):
+        if not (isinstance(answer, tuple) and [*map(type, answer)] == [str, bytes]):
             raise WorkerError(f"The worker of {self.spec.label} must answer with a text and bytes, got {answer!r:.80}.")
         return answer
 

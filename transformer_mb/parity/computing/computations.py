@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,10 @@ import numpy as np
 from ...backend import Backend
 from ...batch import Batch
 from ...interface import FUNCTIONS
-from .decoding import cached, decode
-from .drawing import draw
 from .left_behind import check_mode, check_unchanged, kept_unasked, kept_weights
-from .life import life
 from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_for, trainer_of
 from .messages import Arrays, Request, named, under, with_arrays
 from .native_dtypes import recorded_dtypes, with_dtypes
-from .own_masks import masks
 from .thresholds import TINY, tiny
 
 Answer = dict[str, np.ndarray]
@@ -240,12 +237,10 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
     return [batch_of({name: value[number] for name, value in batches.items()}) for number in range(spec["steps"])]
 
 
-COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer]] = {
-    function.__name__: function
-    for function in (
-        *(layer, model, part, update, step, whole_step, eight_bits, run, train, parts, repeated, decode, cached),
-        *(life, masks, draw),
-    )
+# By name: a function, here or in a module beside this one, which is imported when it is first asked for.
+COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer] | str] = {
+    **{one.__name__: one for one in (layer, model, part, update, step, whole_step, eight_bits, run, train, parts, repeated)},
+    **{"decode": "decoding", "cached": "decoding", "life": "life", "masks": "own_masks", "draw": "drawing"},
 }
 
 
@@ -255,8 +250,11 @@ def compute(backend: Backend, request: Request) -> Answer:
     Raises ParityError where that has changed an array of the request, which is the caller's.
     """
     before = {name: value.copy() for name, value in request.arrays.items()}
+    asked: Any = COMPUTATIONS[request.computation]
+    if isinstance(asked, str):
+        asked = getattr(import_module(f"{__package__}.{asked}"), request.computation)
     with _told(backend, request.spec.get("setting")), recorded_dtypes(backend) as dtype_of:
-        answer = with_dtypes(COMPUTATIONS[request.computation](backend, request.spec, request.arrays), dtype_of)
+        answer = with_dtypes(asked(backend, request.spec, request.arrays), dtype_of)
     check_unchanged(before, request.arrays)
     return answer
 

@@ -18,7 +18,7 @@ from .drawn_training import batches_in_turn
 from .model_cases import CONFIGS, ModelCase
 from .weights import model_weights, redrawn
 
-# An activation whose slope does not jump: see model_cases.SMOOTH. Of one block a side: parts of a step are compiled, and anew
+# An activation whose slope does not jump: see layer_cases.SMOOTH. Of one block a side: parts of a step are compiled, and anew
 # for most mistakes. What a second block would show, the rows of models do.
 CASE = ModelCase("sgd, accumulated, weights set", CONFIGS["gelu, halves"].replace(encoder_num_layers=1, decoder_num_layers=1))
 # Not Adam, whose first steps are the signs of its gradients, and so of their rounding noise. The steps are large beside the

@@ -16,7 +16,7 @@ from .fast_steps import FastComparison
 from .model_cases import SMALL, ModelCase
 from .models import model_request
 
-# Heads of 16, for cuDNN and PyTorch's flash attention take multiples of 8; gradients without ReLU, see ``model_cases.SMOOTH``.
+# Heads of 16, for cuDNN and PyTorch's flash attention take multiples of 8; gradients without ReLU, see ``layer_cases.SMOOTH``.
 CONFIG = TransformerConfig(**{**SMALL, "num_hiddens": 32, "ffn_num_hiddens": 48}, activation="gelu")
 CASE = ModelCase("", CONFIG, rows=3, source_steps=16, target_steps=8, dropout=False)
 # Without an encoder, whose lengths come as a mask also where nothing is padded.

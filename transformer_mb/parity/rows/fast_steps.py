@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from ...built_in import BUILT_IN, PLAIN_DTYPES
+from ...built_in import PLAIN_DTYPES
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ...rounding import TF32_TOWARDS_ZERO
-from ..cells import Ask, Cell, Result
+from ..cells import Ask, Cell, Result, is_offered
 from ..computing import reference
 from ..computing.alterations import shifted
 from ..computing.messages import Arrays, Request, named
@@ -37,7 +37,7 @@ class Fast:
     Args:
         option: as ``registry.Entry`` names it, in ``fast``, ``on_cpu`` or ``on_gpu``.
         options: of TrainerOptions, or the ``dtype`` of a translation. dtypes: of the weights. models: of
-            ``model_cases.CONFIGS``; those whose gradients come rounded without ReLU, see ``model_cases.SMOOTH``.
+            ``model_cases.CONFIGS``; those whose gradients come rounded without ReLU, see ``layer_cases.SMOOTH``.
         computation: what shows it. rounded_to: the format of its factors, where that is less than float32.
         setting: of ``Backend.gpu_settings``, in which it is computed. times: how often it is, before the last one counts.
         shows: as ``Comparison`` has it.
@@ -76,12 +76,6 @@ class FastComparison(Comparison):
 
     def cells(self, backend: str) -> list[Cell]:
         return super().cells(backend) if not backend or is_offered(self.option, backend, self.on_gpu) else []
-
-
-def is_offered(option: str, backend: str, on_gpu: Collection[str]) -> bool:
-    """Tell whether a column has an option of ``Entry``: one of every device, or one of the device that it is on."""
-    entry = BUILT_IN.get(backend.partition("@")[0])
-    return entry is not None and option in (*entry.fast, *(entry.on_gpu if backend in on_gpu else entry.on_cpu))
 
 
 @dataclass(eq=False)

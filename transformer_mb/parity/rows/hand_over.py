@@ -122,3 +122,8 @@ class HandOverRun:
                 first = Comparison(f"from {origin}", self.dtype, LADDER[FIRST].made_of, request)
                 self.begun[origin] = (first, Band(self.dtype, state, self._request))
             return self.begun[origin]
+
+
+def hand_over_experiments(recording: Recording, dtype: str, backends: list[str]) -> list[HandOverStart | HandOverRun]:
+    start = HandOverStart(recording, dtype)
+    return [start, HandOverRun(start, backends)] if dtype in LADDER[FIRST].dtypes else []

@@ -16,15 +16,14 @@ from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_layers import drawn_cases
-from .layer_cases import CASES, WITH_ACTIVATION, Case, build_input, build_layer
-from .model_cases import SMOOTH
+from .layer_cases import CASES, SMOOTH, WITH_ACTIVATION, Case, build_input, build_layer
 from .weights import random_weights, redrawn
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
     """Make all cases of the table; in two bytes one per kind of layer, with and without masks, and long sums.
 
-    Of a layer with ReLU these have no gradients: see ``model_cases.SMOOTH``.
+    Of a layer with ReLU these have no gradients: see ``layer_cases.SMOOTH``.
     """
     every_row = rows_of("layer", dtype)
     experiments = []

@@ -15,13 +15,12 @@ import numpy as np
 
 from ...errors import ParityError
 from ...random_streams import stream
-from ..cells import Ask, Result
+from ..cells import Ask, Result, is_offered
 from ..computing import reference
 from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .fast_steps import is_offered
 from .model_cases import BY_SEED, CONFIGS, ModelCase, model_by
 from .models import drawn_batch
 from .weights import model_weights

@@ -71,9 +71,6 @@ BATCH = {
     "target_out": np.array([[5, 6, 7, 3], [8, 3, 1, 1], [9, 4, 12, 3]]),
     "target_valid_lens": np.array([4, 2, 4]),
 }
-# ReLU's slope jumps: in bfloat16 an input that rounding moves across zero changes a gradient by more than a mistake would, in
-# torch's "preset annotated" one array by 0.38 of its norm, four times as much as in NumPy.
-SMOOTH = ("gelu", "gelu_tanh", "silu")
 
 
 @dataclass(frozen=True)

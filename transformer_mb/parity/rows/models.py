@@ -16,7 +16,8 @@ from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models
 from .drawn_values import lengths
-from .model_cases import MODELS, SMOOTH, ModelCase
+from .layer_cases import SMOOTH
+from .model_cases import MODELS, ModelCase
 from .weights import model_weights, redrawn
 
 # In two bytes of the case that it is planted into: one key more or less is little where nobody attends to it.
@@ -24,7 +25,7 @@ SHOWS = {"d2l": {"model forward": shifted("batch.source_valid_lens")}}
 
 
 def model_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Make the models; in two bytes a few, one of them drawn, with gradients where ``model_cases.SMOOTH`` allows."""
+    """Make the models; in two bytes a few, one of them drawn, with gradients where ``layer_cases.SMOOTH`` allows."""
     forward, loss, gradients = rows_of("model", dtype)
     experiments = []
     for case in (*MODELS, *drawn_models(seed)):

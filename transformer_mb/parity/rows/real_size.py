@@ -21,7 +21,8 @@ from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .model_cases import SMOOTH, ModelCase
+from .layer_cases import SMOOTH
+from .model_cases import ModelCase
 from .models import drawn_batch
 from .token_models import Search, fed_target
 from .tokens import BEAMS, Decoding

@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from ...random_streams import stream
-from ..cells import FAILED, PASSED, Ask, Cell, Result
+from ..cells import FAILED, PASSED, Ask, Cell, Result, is_offered
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
 from ..verdict.answers import check_answer
-from .fast_steps import is_offered
 from .model_cases import ADAM, CONFIGS, ModelCase
 from .models import drawn_batch
 from .weights import model_weights
@@ -61,3 +60,7 @@ class Repeat:
             reason = f"{len(differing)} of {len(again)} arrays differ, {worst} by up to {apart[worst]:.1e}"
         error = sorted(apart.values())[-1]
         return [Result(*cell, backend, FAILED if differing else PASSED, reason, error, 0.0) for cell in self.cells(backend)]
+
+
+def repeated_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[Repeat]:
+    return [Repeat(dtype, seed, on_gpu)]

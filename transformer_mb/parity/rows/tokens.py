@@ -13,6 +13,7 @@ from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request
 from ..computing.precision import perturbed_copy
+from ..computing.thresholds import TINY
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
 from ..verdict.draws import Draws
@@ -79,6 +80,11 @@ class Decoding:
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(self.row, self.case, self.dtype)]
+
+    def tiny(self) -> Decoding:
+        """The same with tiny thresholds of each backend."""
+        search = replace(self.search, setting=TINY)
+        return Decoding(self.row, f"{self.case}, {TINY}", self.dtype, self.seed, search)
 
     @cached_property
     def request(self) -> Request:

@@ -12,7 +12,7 @@ from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named, under
 from ..computing.precision import rounded_arrays
-from ..ladder import rows_of
+from ..ladder import LADDER, rows_of
 from ..verdict.answers import check_answer
 from ..verdict.bands import Band, Curve, divergence
 from ..verdict.comparison import Comparison
@@ -94,6 +94,12 @@ def later_runs(recording: Recording, dtype: str) -> list[FreeRunning]:
     """
     firsts = range(SAMPLED_EVERY, FREE_STEPS, SAMPLED_EVERY) if dtype == "float32" else ()
     return [FreeRunning(recording, dtype, first, SAMPLED_EVERY) for first in firsts]
+
+
+def free_experiments(recording: Recording, dtype: str) -> list[FreeRunning]:
+    """Return the run from the first step on, and the later ones."""
+    whole = [FreeRunning(recording, dtype)] if dtype in LADDER[FreeRunning.row].dtypes else []
+    return [*whole, *later_runs(recording, dtype)]
 
 
 def one_step_error(got: Arrays, expected: Arrays, step: int) -> Errors:

@@ -103,10 +103,10 @@ def compute(arrays: Arrays, request: Mapping[str, Any]) -> tuple[Arrays, dict[st
         raise ParityError(f"{data} must be the same file on every node, but {platform.node()} holds another one, {found:.12}.")
     selection = Selection(tuple(request["dtypes"]), request["cases"], request["seed"], request["controls"], data)
     columns = [Column(**column) for column in request["columns"]]
-    outcome, plan = run_matrix(columns, selection, timeout=request["timeout"], jobs=request["jobs"])
+    outcome, _ = run_matrix(columns, selection, timeout=request["timeout"], jobs=request["jobs"])
     if outcome.interrupted is not None:
         raise outcome.interrupted
-    return {}, {"host": platform.node(), **to_json(outcome, {"seed": selection.seed, "job": plan.job.name})}
+    return {}, {"host": platform.node(), **to_json(outcome, {"seed": selection.seed, "job": selection.job})}
 
 
 def _file_digest(path: Path | None) -> str | None:

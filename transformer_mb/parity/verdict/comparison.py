@@ -19,6 +19,7 @@ from ..computing.kinks import Unit, answer_with, crossed, near_kinks
 from ..computing.messages import Arrays, Request, under
 from ..computing.native_dtypes import OUTPUTS
 from ..computing.precision import before_rounding, computed_in, perturbed_copy
+from ..computing.thresholds import TINY
 from ..ladder import LADDER
 from .answers import check_answer
 from .draws import Draws
@@ -114,6 +115,10 @@ class Comparison:
 
     def cells(self, backend: str) -> list[Cell]:
         return [Cell(row, self.case, self.dtype) for row in self.rows]
+
+    def tiny(self) -> Comparison:
+        """The same with tiny thresholds of each backend."""
+        return replace(self, case=f"{self.case}, {TINY}", make=lambda *attempt: self.make(*attempt).in_setting(TINY))
 
     @cached_property
     def request(self) -> Request:

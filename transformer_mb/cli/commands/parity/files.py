@@ -58,7 +58,7 @@ class Files:
             raise ParityError(
                 f"{option} must be new, or hold an earlier result of this option, but {path} does not; --force replaces it."
             )
-        if self.report is not None and plan.draws:
+        if self.report is not None and plan.free:
             require_matplotlib()
         places = {**self.by_option, **({"--dump": self.dump / "a model's folder"} if self.dump else {})}
         for option, path in places.items():
@@ -72,7 +72,7 @@ class Files:
     def _missed(self, plan: Plan) -> list[tuple[str, Path]]:
         found = [(option, path) for option, path in self.by_option.items() if is_missed(path, EARLIER[option])]
         if self.report is not None and not (self.report / TABLE).exists():  # curves of ours lie beside a table
-            curves = [self.report / CURVES.format(dtype) for dtype in plan.draws]
+            curves = [self.report / CURVES.format(dtype) for dtype in plan.free]
             found += [("--report", path) for path in curves if path.exists()]
         return found
 
@@ -88,7 +88,7 @@ class Files:
     def write(self, outcome: Outcome, plan: Plan, settings: Mapping[str, Any]) -> None:
         from ....parity.report import markdown, to_json, write_junit
 
-        run = to_json(outcome, settings)
+        run = to_json(outcome, settings) if self.json_file or self.report else {}
         with each_written() as attempt:
             attempt(lambda: Output(self.json_file).write(run))
             if (junit := self.junit) is not None:
@@ -104,7 +104,7 @@ class Files:
         from ....figures.files import save_figure
         from ....parity.verdict.bands import TIMES
 
-        for dtype in plan.draws:
+        for dtype in plan.free:
             if curves := dict(plan.free[dtype].curves):
                 # Of a run that was interrupted as much as there is: to compute the rest takes longer than anybody waits.
                 losses = plan.recording.losses if outcome.interrupted is None else plan.recording.recorded

@@ -97,7 +97,7 @@ def command(
         check_json(json_file, force, (out, collect, data))
     if collect is not None:
         return tell_findings(read_sweep(collect, seeds), json_file)
-    dtypes = tuple(names("--dtype", dtype, EVERY_DTYPE, EVERY_DTYPE))
+    dtypes = tuple(names("--dtype", dtype, EVERY_DTYPE, lambda: EVERY_DTYPE))
     patterns, chosen_part = "|".join(cases) if cases is not None else None, part_of(part) if part else WHOLE
     selection = Selection(dtypes, patterns, seed, controls, data, chosen_part)
     workers = parsed_columns(backends, dtypes, device or [], python or [], ssh or [])
@@ -121,7 +121,7 @@ def command(
             "seed": seed,
             "cases": selection.cases,
             "dtypes": list(dtypes),
-            "job": plan.job.name,
+            "job": selection.job,
             "timeout": timeout,
         }
         settings |= {"part": [*chosen_part]} if part else {}
