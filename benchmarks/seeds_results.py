@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from program import fill, keep
-from transformer_mb.parity.widest import as_markdown, widest
+from transformer_mb.parity.notable import as_markdown, widest
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "parity_seeds.json"

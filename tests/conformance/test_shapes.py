@@ -3,7 +3,7 @@
 import numpy as np
 
 from conformance.native_calls import natively
-from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.rows.drawn_values import random_weights
 
 
 def test_ffn_treats_every_position_alike(backend32):

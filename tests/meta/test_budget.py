@@ -26,6 +26,7 @@ ROOMS = {
     "transformer_mb/porting": (9_316, 102),
     "transformer_mb/columns": (748, 11),
     "transformer_mb/training": (3_661, 32),
+    "transformer_mb/reports": (197, 4),
     "backends": (1, 1),
     "backends/jax": (2_652, 25),
     "backends/mxnet": (2_193, 23),

@@ -5,7 +5,7 @@ from itertools import combinations, product
 
 from covertable import make
 
-from transformer_mb.parity.rows import caches, drawn_layers, drawn_models, drawn_searches, drawn_training
+from transformer_mb.parity.rows import caches, drawn_layers, drawn_models, trained_steps
 from transformer_mb.parity.rows.covering import STORED
 from transformer_mb.random_streams import stream
 
@@ -13,9 +13,9 @@ ARRAYS = [
     *(family.array for family in drawn_layers.FAMILIES),
     caches.CACHES,
     drawn_models.MODELS,
-    drawn_searches.SEARCHES,
-    drawn_training.UPDATES,
-    drawn_training.RECIPES,
+    drawn_models.SEARCHES,
+    trained_steps.UPDATES,
+    trained_steps.RECIPES,
 ]
 
 

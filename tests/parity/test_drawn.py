@@ -9,7 +9,7 @@ import pytest
 from parity import make_covering_arrays
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ConfigError, ParityError
-from transformer_mb.parity.rows import caches, drawn_layers, drawn_models, drawn_searches, drawn_training
+from transformer_mb.parity.rows import caches, drawn_layers, drawn_models, trained_steps
 from transformer_mb.parity.rows.covering import STORED, CoveringArray
 from transformer_mb.parity.rows.drawn_values import LENGTHS, VALUES, lengths
 from transformer_mb.parity.rows.layers import layer_experiments
@@ -20,9 +20,9 @@ ARRAYS = {
     **FAMILIES,
     "cache": (caches.CACHES, caches.SHARE),
     "model": (drawn_models.MODELS, drawn_models.SHARE),
-    "search": (drawn_searches.SEARCHES, 1),
-    "optimizer": (drawn_training.UPDATES, drawn_training.UPDATES_SHARE),
-    "recipe": (drawn_training.RECIPES, 1),
+    "search": (drawn_models.SEARCHES, 1),
+    "optimizer": (trained_steps.UPDATES, trained_steps.UPDATES_SHARE),
+    "recipe": (trained_steps.RECIPES, 1),
 }
 
 
@@ -52,7 +52,7 @@ def test_the_whole_configuration_is_drawn():
     of_searches = {"decoder_start_id", "suppress_ids", "eos_id"}
     fields = {field.name for field in dataclasses.fields(TransformerConfig)}
     assert fields == {*drawn_models.CONFIG, "bos_id"} | of_searches | sizes
-    assert of_searches <= set(drawn_searches.SETTINGS)
+    assert of_searches <= set(drawn_models.SEARCH)
 
 
 def test_what_cannot_be_combined_is_what_the_configuration_refuses():
@@ -72,7 +72,7 @@ def test_the_arrays_are_those_of_todays_settings():
 
 
 def test_an_array_of_other_settings_is_refused():
-    other = CoveringArray("recipe", {**drawn_training.RECIPES.settings, "label_smoothing": (0.0, 0.1, 0.2)})
+    other = CoveringArray("recipe", {**trained_steps.RECIPES.settings, "label_smoothing": (0.0, 0.1, 0.2)})
     for array in (other, CoveringArray("nonesuch", {"one": (0, 1)})):
         with pytest.raises(ParityError, match=f"The covering array '{array.name}' must be made of today's settings, got"):
             array.share(seed=0, size=1)

@@ -8,15 +8,14 @@ from transformer_mb.backends.numpy import decoding as numpy_decoding
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.controls.requests import CONTROLS
-from transformer_mb.parity.rows.drawn_tokens import ROW, drawing_experiments
-from transformer_mb.parity.verdict.inverse import drawn_by, drawn_within
+from transformer_mb.parity.rows.drawn_tokens import ROW, DrawnTokens, drawn_by, drawn_within
 
 DTYPES = ("float32", "float64")
 right, rule = numpy_decoding.uniforms, numpy_decoding.drawn
 
 
 def found(dtype="float64", seed=0):
-    (experiment,) = drawing_experiments(dtype, seed)
+    (experiment,) = DrawnTokens.made(dtype, seed)
     backend = BACKEND(dtype=dtype)
     (result,) = experiment.run("numpy", lambda request: compute(backend, request))
     return result
@@ -109,7 +108,7 @@ def test_another_rule_fails(mistake, dtype, monkeypatch):
 
 def test_a_number_beside_the_boundary_is_a_near_tie():
     """A token that another rounding draws is counted and listed."""
-    (experiment,) = drawing_experiments("float64", 0)
+    (experiment,) = DrawnTokens.made("float64", 0)
     backend = BACKEND(dtype="float64")
     got = compute(backend, experiment.request)
     moved = {**got, "numbers.0": np.clip(got["numbers.0"] + 2e-5, 0.0, 1.0)}
@@ -123,7 +122,7 @@ def test_a_number_beside_the_boundary_is_a_near_tie():
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_planted_mistakes_of_the_row_are_caught(dtype):
-    (experiment,) = drawing_experiments(dtype, 0)
+    (experiment,) = DrawnTokens.made(dtype, 0)
     backend = BACKEND(dtype=dtype)
     controls = [control for control in CONTROLS if control.row == ROW]
     assert len(controls) == 4

@@ -5,7 +5,7 @@ import pytest
 
 from transformer_mb.errors import ParityError
 from transformer_mb.parity.computing import reference
-from transformer_mb.parity.controls.few_bits import few_bits_controls
+from transformer_mb.parity.controls.answers import few_bits_controls
 from transformer_mb.parity.rows.fast_steps import fast_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.verdict import comparison, limits

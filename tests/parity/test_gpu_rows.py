@@ -20,9 +20,8 @@ from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.controls.requests import CONTROLS
 from transformer_mb.parity.matrix import plan_of
 from transformer_mb.parity.plan import Selection
-from transformer_mb.parity.rows.attention_kernels import KERNELS, kernel_experiments
-from transformer_mb.parity.rows.fast_steps import fast_experiments
-from transformer_mb.parity.rows.repeats import Repeat
+from transformer_mb.parity.rows.fast_steps import KERNELS, fast_experiments, kernel_experiments
+from transformer_mb.parity.rows.one_answer import Repeat
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.rounding import TF32_TOWARDS_ZERO
 

@@ -17,12 +17,12 @@ from transformer_mb.parity.computing.making import batch_of
 from transformer_mb.parity.computing.mask_reading import UNREAD, read_masks
 from transformer_mb.parity.computing.messages import under
 from transformer_mb.parity.controls.requests import CONTROLS
-from transformer_mb.parity.rows.own_dropout import OPTIONS, PARTS, ROW, ROWS, STEPS, dropout_experiments
+from transformer_mb.parity.rows.own_dropout import OPTIONS, PARTS, ROW, ROWS, STEPS, OwnDropout
 from transformer_mb.parity.verdict.independence import surprises
 
 
 def found(seed=0, backend=None):
-    (experiment,) = dropout_experiments("float64", seed)
+    (experiment,) = OwnDropout.made("float64", seed)
     backend = backend or BACKEND(dtype="float64")
     (result,) = experiment.run("numpy", lambda request: compute(backend, request))
     return result
@@ -30,7 +30,7 @@ def found(seed=0, backend=None):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_masks_are_read_off_as_they_were(seed):
-    (experiment,) = dropout_experiments("float64", seed)
+    (experiment,) = OwnDropout.made("float64", seed)
     config, arrays, backend = experiment.config, experiment.request.arrays, BACKEND(dtype="float64")
     batches = [batch_of(under(f"batches.{part}", arrays)) for part in range(PARTS)]
     given = [dropout_masks(config, seed, part, ROWS, STEPS, STEPS) for part in range(PARTS)]
@@ -134,7 +134,7 @@ def test_parts_and_steps_that_drop_alike_fail(number, monkeypatch):
 
 
 def test_the_planted_mistakes_of_the_row_are_caught():
-    (experiment,) = dropout_experiments("float64", 0)
+    (experiment,) = OwnDropout.made("float64", 0)
     backend = BACKEND(dtype="float64")
     controls = [control for control in CONTROLS if control.row == ROW]
     assert len(controls) == 4

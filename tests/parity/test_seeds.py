@@ -10,8 +10,8 @@ from transformer_mb.built_in import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
 from transformer_mb.columns.column import Column
 from transformer_mb.columns.ending import TIMEOUT
 from transformer_mb.parity.cells import PASSED, Result
-from transformer_mb.parity.closest import closest, sentence
 from transformer_mb.parity.matrix import run_matrix
+from transformer_mb.parity.notable import closest, sentence
 from transformer_mb.parity.outcome import Outcome
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.report import to_json

@@ -21,9 +21,9 @@ from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import making, reference
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.plain import sinusoids
-from transformer_mb.parity.rows.accumulated_training import accumulated_experiments
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.tokens import token_experiments
+from transformer_mb.parity.rows.trained_steps import accumulated_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.trainer import Trainer
 

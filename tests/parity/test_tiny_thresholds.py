@@ -13,10 +13,10 @@ from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.thresholds import TINY, tiny
 from transformer_mb.parity.rows.caches import cached_experiments
 from transformer_mb.parity.rows.drawn_thresholds import is_tiny, with_drawn_thresholds
-from transformer_mb.parity.rows.drawn_training import training_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.rows.optimizers import optimizer_experiments
 from transformer_mb.parity.rows.tokens import token_experiments
+from transformer_mb.parity.rows.trained_steps import training_experiments
 
 
 def test_thresholds_are_tiny_inside_and_what_they_were_afterwards():

@@ -16,11 +16,11 @@ from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.alterations import setting, shifted, transposed
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.precision import before_rounding
-from transformer_mb.parity.rows.accumulated_training import accumulated_experiments
-from transformer_mb.parity.rows.equal_parts import equal_parts_experiments
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
+from transformer_mb.parity.rows.one_answer import EqualParts
 from transformer_mb.parity.rows.optimizers import optimizer_experiments
+from transformer_mb.parity.rows.trained_steps import accumulated_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.rounding import rounded
 
@@ -111,7 +111,7 @@ def test_a_mistake_between_parameters_and_what_is_updated_fails(planted, dtype, 
 
 def test_parts_that_are_summed_in_two_bytes_fail(monkeypatch):
     """Of 64 equal ones the last are added to a sum whose last place is a quarter of them."""
-    (parts,), backend = equal_parts_experiments("bfloat16", 0), TorchBackend(dtype="bfloat16")
+    (parts,), backend = EqualParts.made("bfloat16", 0), TorchBackend(dtype="bfloat16")
     assert failed([parts], backend) == set()
 
     def sum_in_two_bytes(updated, parameters):

@@ -1,9 +1,9 @@
 """Of the limits of a run those are shown that say least."""
 
 from transformer_mb.parity.cells import Cell
+from transformer_mb.parity.notable import SHOWN, as_markdown, widest
 from transformer_mb.parity.verdict.limits import Baseline, judge
 from transformer_mb.parity.verdict.measure import Errors
-from transformer_mb.parity.widest import SHOWN, as_markdown, widest
 
 
 def measured(row, dtype, limit, case="d2l"):

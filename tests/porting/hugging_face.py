@@ -14,8 +14,8 @@ from transformer_mb.checkpoint import Checkpoint, write_checkpoint
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import read_lines
 from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, ENCODER
-from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.porting.families import bert, marian
 from transformer_mb.porting.model import PortedModel
 

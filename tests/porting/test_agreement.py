@@ -6,7 +6,7 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.model import PortedModel
 from transformer_mb.porting.proof import agreement, running

@@ -14,8 +14,8 @@ from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import encode_pairs
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
-from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.parity.verdict.measure import error
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import ctranslate2 as export

@@ -8,8 +8,8 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import CONFIGS, DECODER, ENCODER
-from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.porting.exports import EXPORTS, ctranslate2_stored, onnx
 from transformer_mb.porting.files.targets import find_target, write_target
 from transformer_mb.porting.model import PortedModel

@@ -12,7 +12,7 @@ from transformer_mb.data import train_subwords
 from transformer_mb.data.vocabulary import Vocabulary
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting.families import bert, marian
 from transformer_mb.porting.files.sources import read_source
 from transformer_mb.porting.model import PortedModel

@@ -12,8 +12,8 @@ from porting.demo_model import STEPS, compared
 from porting.on_backend import sentences
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
-from transformer_mb.parity.rows.weights import random_weights
 from transformer_mb.parity.verdict.measure import error
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import onnx as onnx_export

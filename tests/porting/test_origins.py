@@ -12,7 +12,7 @@ import transformer_mb as tmb
 from transformer_mb.cli.main import main
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting.families import d2l, torch_transformer
 from transformer_mb.porting.families.inferred_fields import inferred_fields
 from transformer_mb.porting.files.config_beside import beside

@@ -12,7 +12,7 @@ from porting.hugging_face import SMALL, single
 from transformer_mb.data import SubwordVocabulary, demo_sentences, train_subwords
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting.exports import ctranslate2
 from transformer_mb.porting.families import canonical, marian
 from transformer_mb.porting.model import PortedModel

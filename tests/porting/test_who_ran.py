@@ -13,7 +13,7 @@ import transformer_mb as tmb
 from porting import d2l_models
 from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
-from transformer_mb.parity.rows.weights import random_weights
+from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.porting import worker
 from transformer_mb.porting.families import FAMILIES
 from transformer_mb.porting.files.sources import read_source

@@ -25,7 +25,7 @@ from transformer_mb.columns.messages import pack_arrays, unpack_arrays
 from transformer_mb.errors import WorkerError
 from transformer_mb.parity.cells import EXPECTED, FAILED, PASSED, Experiment, Result
 from transformer_mb.parity.column import by_the_table
-from transformer_mb.parity.computing import decoding, drawing, life, own_masks, reference  # noqa: F401 - before any mistake
+from transformer_mb.parity.computing import decoding, life, mask_reading, reference  # noqa: F401 - before any mistake
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.messages import Request
 from transformer_mb.parity.controls.requests import short_runs

@@ -82,8 +82,8 @@ def _assigned(option: str, values: Sequence[str]) -> dict[str, str]:
     from ..errors import ParityError
 
     pairs: dict[str, str] = {}
-    for value in itertools.chain.from_iterable(map(BEFORE_NAME.split, values)):
-        name, _, right = value.strip().partition("=")
+    for value in map(str.strip, itertools.chain.from_iterable(map(BEFORE_NAME.split, values))):
+        name, _, right = value.partition("=")
         if not name or not right:
             raise ParityError(f"{option} must be NAME=VALUE, got {value!r}.")
         if pairs.setdefault(name, right) != right:

@@ -1,1 +1,38 @@
-"""The parity matrix: every backend against a float64 reference, by a verdict that can fail."""
+"""The parity matrix: every backend against a float64 reference, by a verdict that can fail.
+
+``outcome, plan = run_matrix([Column("torch")], Selection(cases="layer *"))`` runs a part of it. Its words:
+
+row         one thing that is compared, such as ``layer gradients``; the ladder has them, from a layer to a training
+case        a layer, a model or a training with its inputs: written, or drawn by the seed
+cell        a case of a row in one dtype: ``layer gradients: ffn gelu [float32]``
+experiment  what is run for one or more cells: requests, each a computation with its settings and arrays
+plan        the experiments of a selection, which patterns of cells' ids make
+column      a backend in an interpreter, on a host and a device; its worker is the process that computes there
+reference   NumPy in float64, here: what every answer is compared with
+error       the relative difference of an answer from the reference's; the baseline is what NumPy errs in the cell's dtype
+verdict     whether the error is within a limit, which the row or the baseline makes: a judgement, and then a result
+control     a mistake that is planted into a request or an answer, and that the verdict has to catch
+difference  the first sublayer of a failed model that is wrong by itself
+outcome     the results, controls and differences of a run
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..columns.column import Column
+    from .matrix import run_matrix
+    from .outcome import Outcome
+    from .selection import Selection
+
+_HOMES = {"Column": "..columns.column", "Outcome": ".outcome", "Selection": ".selection", "run_matrix": ".matrix"}
+__all__ = ["Column", "Outcome", "Selection", "run_matrix"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name on first use: a worker imports its own side of the matrix alone."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name], __name__), name)

@@ -23,11 +23,10 @@ from .cells import FAILED, Ask
 from .computing import reference
 from .computing.messages import Arrays, Request, under
 from .ladder import LADDER
-from .other_ways import not_run, other_ways
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
 from .verdict.measure import error, gradient_floor, norm
-from .walk import part_request, walk
+from .walk import not_run, other_ways, part_request, walk
 
 BISECTED = ("model", "step", "decode", "cached")
 

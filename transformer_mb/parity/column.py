@@ -16,8 +16,7 @@ from ..registry import entries
 from .bisection import bisect, can_bisect
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Ask, Cell, ControlResult, Experiment, Result, is_offered
 from .computing.messages import Request
-from .controls.answers import Replay, spoil
-from .controls.few_bits import few_bits_controls
+from .controls.answers import Replay, few_bits_controls, spoil
 from .outcome import Difference
 from .run import Run
 from .verdict.answers import judged

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..built_in import BUILT_IN, EVERY_DTYPE
@@ -26,15 +27,15 @@ MAKERS = (
     ("models", "model_experiments", ("model",), ("seed",)),
     ("caches", "cached_experiments", ("cached",), ("seed",)),
     ("optimizers", "optimizer_experiments", ("update",), ("seed",)),
-    ("drawn_training", "training_experiments", ("train",), ("seed",)),
-    ("accumulated_training", "accumulated_experiments", ("train",), ("seed",)),
-    ("equal_parts", "equal_parts_experiments", ("parts",), ("seed",)),
+    ("trained_steps", "training_experiments", ("train",), ("seed",)),
+    ("trained_steps", "accumulated_experiments", ("train",), ("seed",)),
+    ("one_answer", "EqualParts.made", ("parts",), ("seed",)),
     ("tokens", "token_experiments", ("decode",), ("seed",)),
-    ("drawn_tokens", "drawing_experiments", ("draw",), ("seed",)),
+    ("drawn_tokens", "DrawnTokens.made", ("draw",), ("seed",)),
     ("fast_steps", "fast_experiments", ("whole_step", "eight_bits"), ("seed", "on_gpu")),
-    ("attention_kernels", "kernel_experiments", ("model",), ("seed", "on_gpu")),
-    ("repeats", "repeated_experiments", ("repeated",), ("seed", "on_gpu")),
-    ("own_dropout", "dropout_experiments", ("masks",), ("seed",)),
+    ("fast_steps", "kernel_experiments", ("model",), ("seed", "on_gpu")),
+    ("one_answer", "Repeat.made", ("repeated",), ("seed", "on_gpu")),
+    ("own_dropout", "OwnDropout.made", ("masks",), ("seed",)),
     ("lives", "life_experiments", ("life",), ("seed", "on_gpu")),
     ("real_size", "real_size_experiments", ("model", "train", "decode"), ("seed",)),
     ("training", "stepwise_experiments", ("step",), ("recording",)),
@@ -92,7 +93,7 @@ class Plan:
         for module, function, computations, takes in MAKERS:
             rows = [row.name for row in LADDER.values() if row.computation in computations]
             if self.selection.controls or any(map(self.selection.may_take, rows)):
-                make: Any = getattr(import_module(f"{__package__}.rows.{module}"), function)
+                make: Any = attrgetter(function)(import_module(f"{__package__}.rows.{module}"))
                 experiments += make(dtype=dtype, **{name: getattr(self, name) for name in takes})
         return experiments
 

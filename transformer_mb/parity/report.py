@@ -16,10 +16,9 @@ from ..files.whole_file import replaced_file
 from ..machine.processor import described
 from ..printable import printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
-from .closest import as_json, closest
 from .ladder import LADDER
+from .notable import as_json, as_markdown, closest
 from .outcome import Outcome, is_own
-from .widest import as_markdown
 
 
 def to_json(outcome: Outcome, settings: Mapping[str, Any]) -> dict[str, Any]:

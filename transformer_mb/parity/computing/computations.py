@@ -12,10 +12,21 @@ import numpy as np
 from ...backend import Backend
 from ...batch import Batch
 from ...interface import FUNCTIONS
-from .left_behind import check_mode, check_unchanged, kept_unasked, kept_weights
-from .making import Spec, batch_of, continued_trainer, masks_of, model_of, trainer_for, trainer_of
+from .making import (
+    Spec,
+    batch_of,
+    check_mode,
+    check_unchanged,
+    continued_trainer,
+    kept_unasked,
+    kept_weights,
+    masks_of,
+    model_of,
+    trainer_for,
+    trainer_of,
+)
 from .messages import Arrays, Request, named, under, with_arrays
-from .native_dtypes import recorded_dtypes, with_dtypes
+from .precision import recorded_dtypes, with_dtypes
 from .thresholds import TINY, tiny
 
 Answer = dict[str, np.ndarray]
@@ -240,7 +251,7 @@ def _batches(spec: Spec, arrays: Arrays) -> list[Batch]:
 # By name: a function, here or in a module beside this one, which is imported when it is first asked for.
 COMPUTATIONS: dict[str, Callable[[Backend, Spec, Arrays], Answer] | str] = {
     **{one.__name__: one for one in (layer, model, part, update, step, whole_step, eight_bits, run, train, parts, repeated)},
-    **{"decode": "decoding", "cached": "decoding", "life": "life", "masks": "own_masks", "draw": "drawing"},
+    **{"decode": "decoding", "cached": "decoding", "life": "life", "masks": "mask_reading", "draw": "decoding"},
 }
 
 

@@ -13,10 +13,12 @@ from itertools import product
 
 import numpy as np
 
+from ...backend import Backend
 from ...batch import Batch
 from ...config import TransformerConfig
 from ...errors import ParityError
-from .messages import Arrays
+from .making import Spec, batch_of, model_of, trainer_for
+from .messages import Arrays, named, under
 
 DROPPED, KEPT, UNREAD = 0.0, 1.0, -1.0
 NOTHING = 1e-10  # of the mean size: what a dropped number leaves is rounding, and what the blocks add
@@ -131,3 +133,31 @@ def read_masks(
     config: TransformerConfig, weights: Arrays, gradient: Arrays, batches: Sequence[Batch]
 ) -> Mapping[str, np.ndarray]:
     return MaskReading(config, weights, gradient, batches).masks
+
+
+def masks(backend: Backend, spec: Spec, arrays: Arrays) -> dict[str, np.ndarray]:
+    """Return by site ``kept`` [seeds, steps, parts, rows, ...], which ``mask_reading`` reads off steps of plain SGD.
+
+    Steps are counted by ``counts``, each from the same weights. ``copied``: two sites of a negative control, the second of
+    which has the masks of the first.
+    """
+    config = TransformerConfig.from_dict(spec["config"])
+    batches = [batch_of(under(f"batches.{number}", arrays)) for number in range(spec["parts"])]
+    weights = under("weights", arrays)
+    found = []
+    for seed in spec["seeds"]:
+        native = model_of(backend, spec["config"], arrays)
+        trainer = trainer_for(backend, native, {"options": {**spec["options"], "seed": seed}})
+        for count in spec["counts"]:
+            backend.set_weights(native, weights)
+            trainer.load_state_dict({**trainer.state_dict(), "step": np.asarray(count, np.int64)})
+            trainer.accumulated_step(batches)
+            after, rate = backend.get_weights(native), spec["options"]["learning_rate"]
+            gradient = {name: (value - after[name]) / rate for name, value in weights.items()}
+            found.append(read_masks(config, weights, gradient, batches))
+    shape = len(spec["seeds"]), len(spec["counts"])
+    kept = {site: np.array([each[site] for each in found]) for site in found[0]}
+    if "copied" in spec:
+        first, second = spec["copied"]
+        kept[second] = kept[first]
+    return named("kept", {site: each.reshape(*shape, *each.shape[1:]) for site, each in kept.items()})

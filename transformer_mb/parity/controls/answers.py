@@ -1,15 +1,20 @@
-"""Negative controls in what comes back: one number of an answer made NaN or infinite, which every row must refuse."""
+"""Negative controls in what comes back: numbers that are not finite, and in formats of few bits errors that are too large."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ...built_in import PLAIN_DTYPES
 from ..cells import FAILED, Ask, ControlResult, Experiment, Result
 from ..computing.messages import Arrays, Request
+from ..ladder import LADDER
 from ..verdict.answers import judged
+from ..verdict.comparison import Comparison
+from ..verdict.limits import TIMES_ROUNDED, Judgement, least_measure
+from ..verdict.measure import FLOOR, ByArray, Errors, errors, norm, worst_errors
 
 WRONG = {"NaN": np.nan, "infinity": np.inf}
 
@@ -76,3 +81,43 @@ def _refused(results: list[Result], row: str) -> bool:
     """Refused for that reason in every cell of the row: there is at least one."""
     statuses = [result.status == FAILED and "not finite" in result.reason for result in results if result.row == row]
     return bool(statuses) and all(statuses)
+
+
+LOSSY = 2.0 * TIMES_ROUNDED  # twice what is allowed
+
+
+def few_bits_controls(experiment: Experiment, backend: str, answers: Sequence[Arrays]) -> Iterator[ControlResult]:
+    """Plant rounding errors that are too large, where NumPy has any, and set each array's gradient to zero.
+
+    ``answers``: of the backend to the experiment, if it was run; nothing is planted where the format has more bits.
+    """
+    if not isinstance(experiment, Comparison) or not answers or experiment.judged_in in PLAIN_DTYPES:
+        return
+    comparison = experiment.judging(backend)
+    for cell in comparison.cells(backend):
+        drawn = comparison.worst_draw(cell.row)
+        if worst_errors(drawn.values()).norm >= least_measure(cell.row, comparison.judged_in):
+            lossy = comparison.judged_by_few_draws(cell.row, _times(drawn, LOSSY))
+            name = f"{LOSSY:g} times the rounding errors of NumPy"
+            yield ControlResult(name, *cell, backend, not lossy.passed, lossy.reason)
+        if LADDER[cell.row].measured == "gradients":
+            verdicts = _without_each(comparison, cell.row, answers[0])
+            if not verdicts:  # of rows with one key each nothing depends on the scores
+                continue
+            missed = [name for name, verdict in verdicts.items() if verdict.passed]
+            nearest = sorted(verdicts.values(), key=lambda one: one.share)[0]
+            reason = f"not noticed: {', '.join(missed)}" if missed else nearest.reason
+            yield ControlResult(f"a gradient of zero, {len(verdicts)} in turn", *cell, backend, not missed, reason)
+
+
+def _times(arrays: ByArray, factor: float) -> dict[str, Errors]:
+    return {name: Errors(factor * found.norm, factor * found.element) for name, found in arrays.items()}
+
+
+def _without_each(comparison: Comparison, row: str, answer: Arrays) -> dict[str, Judgement]:
+    """Return the arrays that are a hundredth of all at least: what is less is measured against that."""
+    off = comparison.errors_of(answer)[row]
+    exact = {name: comparison.expected[f"gradient.{name}"] for name in off}
+    least = FLOOR * norm(exact.values())
+    zeros = {name: errors(0.0 * value, value, 0.0) for name, value in exact.items() if 0.0 < norm([value]) >= least}
+    return {name: comparison.judged_by_few_draws(row, {**off, name: zero}) for name, zero in zeros.items()}

@@ -16,10 +16,9 @@ from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .covering import CoveringArray, Row
 from .drawn_models import CONFIG
-from .drawn_values import LENGTHS, Random
+from .drawn_values import LENGTHS, Random, model_weights
 from .model_cases import CONFIGS, ModelCase
 from .models import drawn_batch
-from .weights import model_weights
 
 SPARE = ModelCase.source_steps  # positions beyond the target's steps
 BUFFERS: dict[str, Callable[[int], int | None]] = {

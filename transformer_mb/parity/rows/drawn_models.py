@@ -1,7 +1,8 @@
-"""Whole models drawn by the seed: every switch of TransformerConfig, the loss's, and sizes at the boundaries."""
+"""Whole models and searches drawn by the seed: every switch of TransformerConfig and of the loss, sizes at the boundaries."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...config import CHOICES, TransformerConfig
@@ -10,6 +11,7 @@ from ...layer_options import DEFAULTS
 from .covering import CoveringArray, Row
 from .drawn_values import LENGTHS
 from .model_cases import ModelCase
+from .token_models import STEPS, Search
 
 FLAGS = (
     *("norm_affine", "final_norm", "embedding_norm", "embedding_scale", "share_embeddings", "tie_output"),
@@ -93,3 +95,53 @@ def _case(number: int, row: Row) -> ModelCase:
         attention=row["attention maps"] and config.has_decoder,
         every_dtype=number == 1,
     )
+
+
+# Not tie_output: there a token makes itself more likely, and hypotheses hold one token.
+SEARCH_SWITCHES = (
+    *("norm_position", "norm_kind", "activation", "position", "sinusoid_layout", "final_norm", "embedding_norm"),
+    *("decoder_num_heads", "decoder_num_layers", "position_offset", "share_embeddings", "output_bias"),
+    *("encoder_attention_bias", "decoder_attention_bias", "norm_eps", "norm_affine", "embedding_scale", "ffn_bias"),
+    *("encoder_num_heads", "token_types"),
+)
+SEARCH: dict[str, tuple[Any, ...]] = {
+    # The book's decoding repeats itself: with every step at position 0 its hypotheses hold one token.
+    "architecture": tuple(name for name in CHOICES["architecture"] if name != "encoder"),
+    **{name: CONFIG[name] for name in SEARCH_SWITCHES},
+    "decoder_start_id": (None, 5),
+    "eos_id": (DEFAULTS["eos_id"], 7),
+    "suppress_ids": ((4,), (1, 4, 9)),
+    "beam": (2, 3, 5, 15),  # 15: more than there are tokens
+    "length_penalty": (0.6, 0.0, 1.5),
+    "max_steps": (STEPS, 3),
+}
+OF_THE_SEARCH = ("beam", "length_penalty", "max_steps")
+
+
+def _search_config(row: Row) -> TransformerConfig:
+    decoder = row.get("architecture") == "decoder"
+    return TransformerConfig(
+        source_vocab_size=None if decoder else 13,
+        target_vocab_size=13,
+        num_hiddens=8,
+        ffn_num_hiddens=12,
+        encoder_num_layers=1,
+        max_len=20,
+        **{name: value for name, value in row.items() if name not in OF_THE_SEARCH},
+    )
+
+
+def _search_possible(row: Row) -> bool:
+    return not (row.get("architecture") == "decoder" and (row.get("share_embeddings") or row.get("token_types")))
+
+
+SEARCHES = CoveringArray("search", SEARCH, _search_possible)
+
+
+def drawn_searches(seed: int, beam: bool) -> dict[str, Search]:
+    """The seed's one, by its name."""
+    (row,) = SEARCHES.share(seed, 1)
+    search = Search(_search_config(row), None, max_steps=row["max_steps"])
+    if beam:
+        search = replace(search, beam=row["beam"], length_penalty=row["length_penalty"])
+    return {f"drawn search: {SEARCHES.words(row)}": search}

@@ -18,13 +18,54 @@ from ..cells import FAILED, PASSED, Cell, Result
 from ..computing import reference
 from ..computing.messages import Arrays, Request, named
 from ..computing.precision import EPS, rounded_arrays
-from ..ladder import LADDER, rows_of
+from ..ladder import LADDER
 from ..verdict.independence import FALSE_ALARM, Count
-from ..verdict.inverse import drawn_by, drawn_within
-from .drawn_values import lengths
+from .drawn_values import lengths, model_weights
 from .model_cases import CONFIGS, model_by
 from .one_answer import OneAnswer
-from .weights import model_weights
+
+
+def drawn_by(number: float, logits: np.ndarray, options: Mapping[str, Any]) -> int:
+    """The token of a number from 0 to 1, by logits [V] of which those that may not be drawn are -inf.
+
+    Tokens stand in the order of their logits, of equal ones the lower id first. The ``top_k`` first are kept, and of these the
+    fewest whose probabilities sum to at least ``top_p`` of theirs. The token is the first one up to which the kept ones'
+    probabilities, scaled to sum 1, sum to more than the number.
+    """
+    (token,) = drawn_within(number, number, logits, options, 0.0)
+    return token
+
+
+def drawn_within(low: float, high: float, logits: np.ndarray, options: Mapping[str, Any], off: float) -> set[int]:
+    """The tokens of all numbers from low to high, whatever the errors of logits, each up to ``off``.
+
+    A probability, and a sum of some, is then off by a factor of exp(2 off / temperature) at most.
+    """
+    tokens: set[int] = set()
+    slack = float(np.expm1(2.0 * off / options["temperature"]))
+    for ids in _orders(logits, off):
+        falling = logits[ids] / options["temperature"]
+        weights = np.exp(falling - falling[0])[: options["top_k"]]
+        before = (np.cumsum(weights) - weights) / weights.sum()
+        fewest, most = (max(1, int((before < options["top_p"] + by).sum())) for by in (-slack, slack))
+        for size in range(fewest, most + 1):
+            up_to = np.cumsum(weights[:size]) / weights[:size].sum()
+            possible = int((weights[:size] > 0.0).sum())
+            places = (min(int((up_to <= number).sum()), possible - 1) for number in (low - slack, high + slack))
+            tokens |= set(ids[slice(next(places), next(places) + 1)].tolist())
+    return tokens
+
+
+def _orders(logits: np.ndarray, off: float) -> Iterator[np.ndarray]:
+    """The order of the logits, and the same with two neighbors swapped that errors may have."""
+    ids = np.argsort(-logits, kind="stable")
+    yield ids
+    apart = logits[ids][:-1] - np.maximum(logits[ids][1:], -1e300)
+    for place in np.flatnonzero(apart <= 2.0 * off) if off else ():
+        swapped = ids.copy()
+        swapped[[place, place + 1]] = ids[[place + 1, place]]
+        yield swapped
+
 
 ROW = "drawn tokens"
 ROWS, STEPS, SOURCE = 8, 12, 5
@@ -32,10 +73,6 @@ EVEN = 1 << 14  # tokens of the model that shows the numbers: exact in float32, 
 EIGHTHS, SHOWN = 8, 3
 # Logits of a step may be off by so many times what NumPy's are in the dtype, or so many units in the last place.
 TIMES, UNITS = 4.0, 16.0
-
-
-def drawing_experiments(dtype: str, seed: int) -> list[DrawnTokens]:
-    return [DrawnTokens(dtype, seed)] if ROW in rows_of("draw", dtype) else []
 
 
 class DrawnTokens(OneAnswer):

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from ...built_in import PLAIN_DTYPES
+from ...config import TransformerConfig
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ...rounding import TF32_TOWARDS_ZERO
@@ -19,9 +22,9 @@ from ..computing.precision import perturbed_copy, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from ..verdict.measure import ByArray, worst_by_array
-from .model_cases import CONFIGS, ModelCase
-from .models import drawn_batch
-from .weights import model_weights, redrawn, with_uneven_rows
+from .drawn_values import model_weights, redrawn, with_uneven_rows
+from .model_cases import CONFIGS, SMALL, ModelCase
+from .models import drawn_batch, model_request
 
 # A step's gradient is read off its weights, which lose its small parts beside large weights: it is made large before that.
 RATE = 2.0**14
@@ -152,3 +155,43 @@ def fast_request(name: str, fast: Fast, dtype: str, seed: int, attempt: int = 0)
     arrays |= named("batch", drawn_batch(case, random)) | named("masks", masks)
     spec = {"config": case.config.to_dict(), "options": SGD, "fast": fast.options, "step_count": 0, "times": fast.times}
     return Request(fast.computation, dtype, spec | ({"setting": fast.setting} if fast.setting else {}), arrays)
+
+
+# Heads of 16, for cuDNN and PyTorch's flash attention take multiples of 8; gradients without ReLU, see ``layer_cases.SMOOTH``.
+CONFIG = TransformerConfig(**{**SMALL, "num_hiddens": 32, "ffn_num_hiddens": 48}, activation="gelu")
+CASE = ModelCase("", CONFIG, rows=3, source_steps=16, target_steps=8, dropout=False)
+# Without an encoder, whose lengths come as a mask also where nothing is padded.
+UNMASKED = CONFIG.replace(architecture="decoder", source_vocab_size=None)
+PADDED = np.array([16, 9, 0])  # the last row attends to nothing
+# PyTorch's flash attention takes no mask, and so no padding; it and cuDNN take formats of two bytes alone.
+KERNELS = {
+    "math": (("float32", "bfloat16", "float16"), ("padding", "no padding")),
+    "flash": (("bfloat16", "float16"), ("no padding",)),
+    "memory-efficient": (("float32", "bfloat16", "float16"), ("padding", "no padding")),
+    "cuDNN": (("bfloat16", "float16"), ("padding", "no padding")),
+}
+
+
+def kernel_experiments(dtype: str, seed: int, on_gpu: Collection[str]) -> list[Comparison]:
+    return [
+        FastComparison(
+            f"{kernel} attention, {padding}",
+            dtype,
+            rows_of("model", dtype),
+            partial(kernel_request, kernel, padding, dtype, seed),
+            redrawn=True,
+            option=kernel,
+            on_gpu=on_gpu,
+        )
+        for kernel, (dtypes, paddings) in KERNELS.items()
+        if dtype in dtypes
+        for padding in paddings
+    ]
+
+
+def kernel_request(kernel: str, padding: str, dtype: str, seed: int, attempt: int = 0) -> Request:
+    case = replace(CASE, name=f"{kernel} attention, {padding}")
+    if padding == "no padding":
+        return model_request(replace(case, config=UNMASKED), dtype, seed, True, attempt).in_setting(kernel)
+    request = model_request(case, dtype, seed, True, attempt)
+    return replace(request.in_setting(kernel), arrays={**request.arrays, "batch.source_valid_lens": PADDED})

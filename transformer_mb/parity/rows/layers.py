@@ -16,8 +16,8 @@ from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_layers import drawn_cases
+from .drawn_values import random_weights, redrawn
 from .layer_cases import CASES, SMOOTH, WITH_ACTIVATION, Case, build_input, build_layer
-from .weights import random_weights, redrawn
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:

@@ -21,9 +21,9 @@ from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
+from .drawn_values import model_weights
 from .model_cases import BY_SEED, CONFIGS, ModelCase, model_by
 from .models import drawn_batch
-from .weights import model_weights
 
 Operation = list[Any]
 OPTIONS: dict[str, dict[str, Any]] = {

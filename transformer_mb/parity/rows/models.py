@@ -15,10 +15,9 @@ from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models
-from .drawn_values import lengths
+from .drawn_values import lengths, model_weights, redrawn
 from .layer_cases import SMOOTH
 from .model_cases import MODELS, ModelCase
-from .weights import model_weights, redrawn
 
 # In two bytes of the case that it is planted into: one key more or less is little where nobody attends to it.
 SHOWS = {"d2l": {"model forward": shifted("batch.source_valid_lens")}}

@@ -14,9 +14,9 @@ from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .drawn_training import drawn_updates
+from .drawn_values import model_weights
 from .model_cases import OPTIMIZERS, OptimizerCase
-from .weights import model_weights
+from .trained_steps import drawn_updates
 
 
 def optimizer_experiments(dtype: str, seed: int) -> list[Comparison]:

@@ -17,7 +17,6 @@ from ...parameters import parameter_shapes
 from ...random_streams import stream
 from ..cells import Cell, Result
 from ..computing.messages import Arrays, Request, named, under
-from ..ladder import rows_of
 from ..verdict.independence import judge_masks
 from .one_answer import OneAnswer
 
@@ -28,10 +27,6 @@ SMALL = 1e-12  # what a block adds to what passes it: nothing of a mask's that t
 RATES = (0.1, 0.2, 0.3, 0.4)  # in an order drawn by the seed: of sublayers, attention, embeddings, hidden units
 # So large that the smallest gradient, SMALL**2 of an encoder, is more than the rounding of its weight.
 OPTIONS: dict[str, Any] = {"optimizer": "sgd", "learning_rate": 1e28}
-
-
-def dropout_experiments(dtype: str, seed: int) -> list[OwnDropout]:
-    return [OwnDropout(dtype, seed)] if ROW in rows_of("masks", dtype) else []
 
 
 class OwnDropout(OneAnswer):

@@ -21,12 +21,12 @@ from ..computing.messages import Request, named
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
+from .drawn_values import model_weights
 from .layer_cases import SMOOTH
 from .model_cases import ModelCase
 from .models import drawn_batch
 from .token_models import Search, fed_target
 from .tokens import BEAMS, Decoding
-from .weights import model_weights
 
 NAME = "real size"
 WORDS = 8001  # no multiple of anything

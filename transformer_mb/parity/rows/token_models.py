@@ -21,7 +21,7 @@ from ..computing import reference
 from ..computing.messages import Arrays, Request, named
 from ..computing.mistaken_searches import HURRIED
 from ..computing.precision import EPS, rounded_arrays
-from .weights import model_weights
+from .drawn_values import model_weights
 
 ROWS, STEPS, SOURCE_STEPS = 24, 8, 5
 LONGEST_PREFIX = 3

@@ -16,10 +16,9 @@ from ..computing.precision import perturbed_copy
 from ..computing.thresholds import TINY
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
-from ..verdict.draws import Draws
-from ..verdict.limits import PERTURBED_COPIES, Baseline, judge_by_draws
+from ..verdict.limits import PERTURBED_COPIES, Baseline, Draws, judge_by_draws
 from ..verdict.measure import NONE, Errors, errors, worst_errors
-from .drawn_searches import drawn_searches
+from .drawn_models import drawn_searches
 from .model_cases import CONFIGS, DECODER, SMALL
 from .token_models import Search, drawn, prompts
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import ParityError
 from ..cells import FAILED, SURPRISING, Result
-from ..closest import as_json, closest
+from ..notable import as_json, closest
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..cells import FAILED, Ask, Experiment, Result
 from ..computing.messages import Arrays
-from ..computing.native_dtypes import PREFIX, native_dtypes
+from ..computing.precision import PREFIX, native_dtypes
 
 FROM_PYTHON = ("loss", "losses", "scores")  # float64 whatever the backend computes in
 

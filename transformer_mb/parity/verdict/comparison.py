@@ -17,13 +17,11 @@ from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.kinks import Unit, answer_with, crossed, near_kinks
 from ..computing.messages import Arrays, Request, under
-from ..computing.native_dtypes import OUTPUTS
-from ..computing.precision import before_rounding, computed_in, perturbed_copy
+from ..computing.precision import OUTPUTS, before_rounding, computed_in, perturbed_copy
 from ..computing.thresholds import TINY
 from ..ladder import LADDER
 from .answers import check_answer
-from .draws import Draws
-from .limits import PERTURBED_COPIES, Baseline, Judgement, judge, judge_by_draws, lifts_the_cap, meets_the_cap
+from .limits import PERTURBED_COPIES, Baseline, Draws, Judgement, judge, judge_by_draws, lifts_the_cap, meets_the_cap
 from .measure import NONE, ByArray, Errors, errors, gradient_errors, norm, worst_by_array, worst_errors
 
 

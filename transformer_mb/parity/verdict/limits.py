@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -188,3 +190,20 @@ def _float32(error: float, numpy: float, copies: float, cap: float) -> tuple[flo
     if cap < TIMES_NUMPY * measure:
         return cap, f"limit {cap:.1e}"
     return TIMES_NUMPY * measure, f"{error / measure:.2g}x {names[measure]}; limit {TIMES_NUMPY:g}x"
+
+
+Draw = TypeVar("Draw")
+
+
+class Draws(Generic[Draw]):
+    """``draw`` makes one by its number: that of the case itself is 0, that of its perturbed copy n is n + 1."""
+
+    def __init__(self, draw: Callable[[int], Draw]):
+        self._draw, self._lock = draw, threading.Lock()
+        self.made: list[Draw] = []
+
+    def with_copies(self, copies: int) -> list[Draw]:
+        """Return the draws of the case and of so many of its copies."""
+        with self._lock:
+            self.made += [self._draw(number) for number in range(len(self.made), copies + 1)]
+            return self.made[: copies + 1]

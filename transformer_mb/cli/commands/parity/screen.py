@@ -18,8 +18,7 @@ ALONE = "NumPy was held to itself alone: no proof, in float64 both sides are the
 
 
 def show(outcome: Outcome, labels: Sequence[str], every_case: bool, seed: int = 0) -> None:
-    from ....parity.alike import sentences
-    from ....parity.closest import sentence
+    from ....parity.notable import sentence, sentences
     from ....parity.outcome import is_own
     from ....parity.report import interruption, of_numpy, table
 
