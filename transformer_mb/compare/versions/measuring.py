@@ -14,8 +14,8 @@ from ...columns.ending import TIMEOUT
 from ...columns.gateway import require_execnet
 from ...errors import ConfigError, WorkerError
 from ...parity.cells import FAILED, PASSED, SURPRISING
-from ...parity.closest import closest
 from ...parity.matrix import run_matrix
+from ...parity.notable import closest
 from ...parity.outcome import Outcome
 from ...parity.selection import Selection
 from ...reports.record import read_record
