@@ -66,17 +66,11 @@ def linear(X: jax.Array, weight: jax.Array) -> jax.Array:
     return nnx.Linear(*weight.shape, use_bias=False, kernel_init=lambda *_: weight, rngs=nnx.Rngs(0))(X)
 
 
-def batch_norm_state(X: jax.Array, **momentum: Any) -> tuple[jax.Array, jax.Array]:
-    layer = nnx.BatchNorm(X.shape[-1], **momentum, rngs=nnx.Rngs(0))
+def batch_norm(X: jax.Array, **options: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return the output, running mean and running variance of a new layer in training mode."""
+    layer = nnx.BatchNorm(X.shape[-1], **options, rngs=nnx.Rngs(0))
     layer.train()
-    layer(X)
-    return layer.mean.value, layer.var.value
-
-
-def batch_norm(X: jax.Array) -> jax.Array:
-    layer = nnx.BatchNorm(X.shape[-1], rngs=nnx.Rngs(0))
-    layer.train()
-    return layer(X)
+    return layer(X), layer.mean.value, layer.var.value
 
 
 TABLES: dict[str, Table] = {
@@ -102,10 +96,10 @@ TABLES: dict[str, Table] = {
     )
     | {"layer_norm_cast": in_float64(lambda X: nnx.LayerNorm(X.shape[-1], param_dtype=X.dtype, rngs=nnx.Rngs(0))(X))},
     "batch_norms": called(
-        batch_norm=batch_norm,
+        batch_norm=lambda X: batch_norm(X)[0],
         batch_norm_called=lambda X: nnx.BatchNorm(X.shape[-1], rngs=nnx.Rngs(0))(X),
-        batch_norm_state=batch_norm_state,
-        batch_norm_forward=lambda X: batch_norm_state(X)[0],
+        batch_norm_state=lambda X, **momentum: batch_norm(X, **momentum)[1:],
+        batch_norm_forward=lambda X: batch_norm(X)[1],
     ),
     "activations": called(
         gelu=jax.nn.gelu,
