@@ -9,10 +9,9 @@ import pytest
 from transformer_mb.cli.main import main
 from transformer_mb.columns.column import Column
 from transformer_mb.compare.facts import Fact
-from transformer_mb.compare.versions.causes import CAUSES
-from transformer_mb.compare.versions.measuring import Comparison, Version, check_columns, read_comparison
-from transformer_mb.compare.versions.page import behaviours, page, summary
-from transformer_mb.compare.versions.speed import FIGURES
+from transformer_mb.compare.installed.measuring import Comparison, Version, check_columns, read_comparison
+from transformer_mb.compare.installed.page import CAUSES, behaviours, page, summary
+from transformer_mb.compare.installed.speed import FIGURES
 from transformer_mb.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]

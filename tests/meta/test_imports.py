@@ -19,8 +19,9 @@ def imported_by(code):
     return set(done.stdout.split("\n")[-2].split())
 
 
-def test_the_package_imports_no_framework_and_no_numpy():
-    found = imported_by("import transformer_mb")
+@pytest.mark.parametrize("package", ["transformer_mb", "transformer_mb.compare"])
+def test_the_package_imports_no_framework_and_no_numpy(package):
+    found = imported_by(f"import {package}")
     assert "transformer_mb" in found
     assert not found & {*FRAMEWORKS, "numpy"}
 

@@ -1,11 +1,52 @@
-"""What frameworks do of their own accord, measured; and the same training in all of them over seeds."""
+"""What frameworks do by default, measured.
+
+``behaviours`` asks each framework's own built-ins, and ``versions`` those of several installed versions of one framework.
+``effects`` trains with one default swapped for another framework's, and ``runs`` compares whole trainings on all backends.
+"""
 
 from __future__ import annotations
 
-from .facts import Fact, Probe
-from .survey import behaviours
-from .training.comparison import Comparison
-from .training.job import TrainingJob
-from .training.runs import runs
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Comparison", "Fact", "Probe", "TrainingJob", "behaviours", "runs"]
+if TYPE_CHECKING:
+    from ..columns.column import Column
+    from .facts import Fact, Probe
+    from .installed.measuring import versions
+    from .survey import behaviours
+    from .training.comparison import Comparison
+    from .training.effects import Study, effects
+    from .training.job import TrainingJob
+    from .training.runs import runs
+
+_HOMES = {
+    "Column": "..columns.column",
+    "Comparison": ".training.comparison",
+    "Fact": ".facts",
+    "Probe": ".facts",
+    "Study": ".training.effects",
+    "TrainingJob": ".training.job",
+    "behaviours": ".survey",
+    "effects": ".training.effects",
+    "runs": ".training.runs",
+    "versions": ".installed.measuring",
+}
+__all__ = [
+    "Column",
+    "Comparison",
+    "Fact",
+    "Probe",
+    "Study",
+    "TrainingJob",
+    "behaviours",
+    "effects",
+    "runs",
+    "versions",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name on first use: a worker imports its own side alone."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name], __name__), name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..counted import counted
 from .facts import Fact
-from .versions.measuring import differs
+from .installed.measuring import differs
 from .words import by_probe, value_text
 
 HEAD = """# What frameworks do otherwise on a GPU

@@ -12,7 +12,7 @@ from ....reports.output import Output
 from ... import options
 
 if TYPE_CHECKING:
-    from ....compare.versions import Comparison
+    from ....compare.installed.measuring import Comparison
 
 NAME = "versions"
 Columns = Annotated[
@@ -42,8 +42,8 @@ def command(
     Exit status: 0 measured, whatever differs; 1 a process could not begin, or ended; 2 the call was wrong.
     """
     from ....columns.options import parsed_columns
-    from ....compare.versions.measuring import CELLS, check_columns, record, versions
-    from ....compare.versions.page import page
+    from ....compare.installed.measuring import CELLS, check_columns, record, versions
+    from ....compare.installed.page import page
     from ...counting import Counting
 
     given = [*(python or []), *(column for column in columns or [] if "=" in column)]
@@ -60,7 +60,7 @@ def command(
 
 def show(comparison: Comparison) -> None:
     """Print what differs first."""
-    from ....compare.versions.page import summary, table
+    from ....compare.installed.page import summary, table
 
     table(comparison).show()
     print(summary(comparison))
