@@ -69,21 +69,6 @@ def test_the_norms_own_epsilon(own, backend_name):
     assert ("epsilon" in without(backend_name, epsilon)) and "epsilon" not in without(backend_name, epsilon * 2)
 
 
-def test_adams_epsilon_can_be_planted_or_says_why_not(backend32, backend_name):
-    """Steps of a hundredth once epsilon is a hundred times the gradient."""
-    model = backend32.build(ONE_LAYER, seed=0)
-    trainer = backend32.trainer(model, learning_rate=1.0)
-    if backend_name == "tensorflow":
-        with pytest.raises(ConfigError, match="The compiled step holds epsilon as a constant"):
-            own_part(backend_name, "set_adam_epsilon")
-        return
-    own_part(backend_name, "set_adam_epsilon")(trainer, 99.0)
-    before = backend32.get_weights(model)
-    trainer.update({name: np.ones(value.shape) for name, value in before.items()})
-    for name, value in backend32.get_weights(model).items():
-        assert np.allclose(before[name] - value, 0.01, rtol=1e-3), name
-
-
 @pytest.mark.long
 def test_a_runner_starts_from_the_frameworks_own(backend32, backend_name):
     """Every switch that the framework has, in a run of two steps."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,11 +29,6 @@ def drawn(function: Callable[[np.random.Generator, int], Any]) -> Callable[..., 
 
 def uniform(generator: np.random.Generator, count: int) -> np.ndarray:
     return generator.random(count, "float32")
-
-
-def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """Set the epsilon of the trainer's Adam from the next step on."""
-    trainer.optimizer.options = replace(trainer.optimizer.options, eps=epsilon)
 
 
 TABLES: dict[str, Table] = {
@@ -103,7 +97,6 @@ TABLES: dict[str, Table] = {
         "norm_epsilon": "NumPy has no norms.",
         "initial_weights": "NumPy has no initializers.",
         "use_own_adam": "NumPy has no optimizers.",
-        "set_adam_epsilon": set_adam_epsilon,
     },
     "compilation": {
         "through_bfloat16": NO_BFLOAT16,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from .runner import Asked, Run
 from .statistics import LEVEL
-from .switches import INJECTED, NATIVE, SWITCHES, planted
+from .switches import INJECTED, NATIVE, SWITCHES
 from .verdicts import DIFFERENT, MARGIN, Line, lines
 
 NEGLIGIBLE = 0.01  # of a seed deviation: rounding that always goes one way is certain too, and no cause
@@ -49,12 +49,6 @@ class Effect:
 def own_switches(without: Mapping[str, str]) -> frozenset[str]:
     """Those that a framework has something of its own for."""
     return NATIVE - set(without)
-
-
-def with_planted(without: Mapping[str, str], name: str | None) -> dict[str, str]:
-    """A planted epsilon is as if the framework's own were this."""
-    epsilon = planted(name).norm_epsilon is not None
-    return {switch: reason for switch, reason in without.items() if not (epsilon and switch == "epsilon")}
 
 
 def states(without: Mapping[str, str]) -> list[frozenset[str]]:
@@ -116,5 +110,5 @@ def named(found: Sequence[Effect]) -> list[str]:
     return sorted(largest, key=largest.__getitem__, reverse=True)
 
 
-def asked(without: Mapping[str, str], seeds: Sequence[int], planted: str | None = None) -> list[Asked]:
-    return [Asked(seed, own, planted) for own in states(without) for seed in seeds]
+def asked(without: Mapping[str, str], seeds: Sequence[int]) -> list[Asked]:
+    return [Asked(seed, own) for own in states(without) for seed in seeds]

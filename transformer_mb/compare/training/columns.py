@@ -49,24 +49,9 @@ def train_in_processes(
 
 def _runs(process: Gateway, asked: Sequence[Asked]) -> Iterator[Run]:
     for one in asked:
-        process.send(json.dumps({"seed": one.seed, "own": sorted(one.own), "planted": one.planted}))
+        process.send(json.dumps({"seed": one.seed, "own": sorted(one.own)}))
         fields = json.loads(process.receive())
         yield Run(**{**fields, "own": tuple(fields["own"]), "losses": tuple(fields["losses"])})
-
-
-def train_here(
-    columns: Mapping[str, tuple[Column, Plan]], job: TrainingJob, told: Callable[[Run], None]
-) -> tuple[list[Run], dict[str, Reasons]]:
-    """The same in this process, one after the other; not all frameworks bear each other."""
-    prepared = PreparedJob(job)
-    runs: list[Run] = []
-    reasons: dict[str, Reasons] = {}
-    for label, (column, plan) in columns.items():
-        backend = get_backend(column.backend, column.device)
-        reasons[label] = without(backend.name, prepared.config.norm_eps)
-        runner = Runner(backend, label, prepared)
-        runs += [_told(runner.run(asked), told) for asked in plan(reasons[label])]
-    return runs, reasons
 
 
 def _told(run: Run, told: Callable[[Run], None]) -> Run:
@@ -84,6 +69,6 @@ def begin(framework: str, device: str | None, column: str, job: str) -> tuple[li
 
     def run(text: str) -> str:
         asked = json.loads(text)
-        return json.dumps(asdict(runner.run(Asked(asked["seed"], frozenset(asked["own"]), asked["planted"]))))
+        return json.dumps(asdict(runner.run(Asked(asked["seed"], frozenset(asked["own"])))))
 
     return [json.dumps(without(runner.backend.name, prepared.config.norm_eps))], run

@@ -23,18 +23,17 @@ from ...inference.evaluation import bleu
 from ...initialization import initial_weights
 from ...trainer import Trainer
 from .job import EXTRA_STEPS, PreparedJob
-from .switches import Planted, check_switches, own_part, planted
+from .switches import check_switches, own_part
 
 SMOOTHED = 10  # steps whose mean loss is held against the threshold
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One run: ``own`` are the switches that are the framework's own, ``planted`` a difference on purpose."""
+    """One run: ``own`` are the switches that are the framework's own."""
 
     seed: int
     own: frozenset[str] = frozenset()
-    planted: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,22 +115,20 @@ class Runner:
 
     def __init__(self, backend: Backend, column: str, prepared: PreparedJob):
         self.backend, self.column, self.prepared = backend, column, prepared
-        self.kept: list[tuple[Any, Any, Trainer, dict[str, np.ndarray]]] = []
+        self.kept: list[tuple[TransformerConfig, Any, Trainer, dict[str, np.ndarray]]] = []
         self.checkpoint_bytes = 0
 
     def run(self, asked: Asked) -> Run:
         """Raises ConfigError for a switch that the framework has nothing of its own for."""
         began = os.times().user
-        own, changed = check_switches(asked.own), planted(asked.planted)
-        config = self._config(own, changed)
-        model, trainer, compiled = self._trainer(config, own, changed, asked.seed)
+        own = check_switches(asked.own)
+        config = self.config(own)
+        model, trainer, compiled = self.trainer(config, own, asked.seed)
         self.backend.set_weights(model, self._initial_weights(config, own, asked.seed))
         # Numbers that are not finite are a result here; NumPy would print warnings with paths.
         with np.errstate(all="ignore"):
-            losses, seconds, tokens = self._train(config, trainer, own, changed, asked.seed)
-            if changed.transposed is not None:
-                self.backend.set_weights(model, changed.evaluated(self.backend.get_weights(model)))
-            measured = self._evaluate(model)
+            losses, seconds, tokens = self._train(config, trainer, own, asked.seed)
+            measured = self.evaluate(model)
         return Run(
             column=self.column,
             version=self.backend.version(),
@@ -146,56 +143,49 @@ class Runner:
             **measured,
         )
 
-    def _config(self, own: frozenset[str], changed: Planted) -> TransformerConfig:
+    def config(self, own: frozenset[str]) -> TransformerConfig:
         if "epsilon" not in own:
             return self.prepared.config
-        epsilon = own_part(self.backend.name, "norm_epsilon")() if changed.norm_epsilon is None else changed.norm_epsilon
-        return self.prepared.config.replace(norm_eps=epsilon)
+        return self.prepared.config.replace(norm_eps=own_part(self.backend.name, "norm_epsilon")())
 
     def _initial_weights(self, config: TransformerConfig, own: frozenset[str], seed: int) -> Mapping[str, np.ndarray]:
         if "init" in own:
             return own_part(self.backend.name, "initial_weights")(self.backend, config, seed)
         return initial_weights(config, seed)
 
-    def _trainer(
-        self, config: TransformerConfig, own: frozenset[str], changed: Planted, seed: int
-    ) -> tuple[Any, Trainer, bool]:
+    def trainer(self, config: TransformerConfig, own: frozenset[str], seed: int) -> tuple[Any, Trainer, bool]:
         """A model and its trainer at the start, and whether they are those of an earlier run, whose steps are compiled.
 
         A framework's own optimizer has no state that could be set back, and its own dropout follows the trainer's seed.
         """
-        options = changed.trainer_options(self.prepared.options)
-        again = not own & {"dropout", "optimizer"} and changed.epsilon_hat is None
-        for key, model, trainer, start in self.kept:
-            if again and key == (config, options):
+        again = not own & {"dropout", "optimizer"}
+        for kept, model, trainer, start in self.kept:
+            if again and kept == config:
                 trainer.load_state_dict(start)
                 return model, trainer, True
         model = self.backend.create_empty(config)
-        trainer = self.backend.trainer(model, **options, seed=seed)
+        trainer = self.backend.trainer(model, **self.prepared.options, seed=seed)
         if "optimizer" in own:
             own_part(self.backend.name, "use_own_adam")(trainer)
         if again:
-            self.kept[:] = [((config, options), model, trainer, _copied(trainer.state_dict()))]
+            self.kept[:] = [(config, model, trainer, _copied(trainer.state_dict()))]
         return model, trainer, False
 
     def _train(
-        self, config: TransformerConfig, trainer: Trainer, own: frozenset[str], changed: Planted, seed: int
+        self, config: TransformerConfig, trainer: Trainer, own: frozenset[str], seed: int
     ) -> tuple[list[float], list[float], list[int]]:
         """The losses of all steps, the seconds that each took, and its target tokens."""
         losses, seconds, tokens = [], [], []
         for count, batch in enumerate(self.prepared.batches(seed), 1):
             masks = None if "dropout" in own else _masks(config, seed, count - 1, batch)
             trainer.learning_rate = trainer.options.learning_rate * self.prepared.rate(count)
-            if changed.epsilon_hat is not None:
-                epsilon = changed.adam_epsilon(count, trainer.options.betas[1])
-                own_part(self.backend.name, "set_adam_epsilon")(trainer, epsilon)
             start = perf_counter()
             losses.append(float(trainer.step(batch, masks)))
             seconds.append(perf_counter() - start)
             tokens.append(batch.num_tokens)
         return losses, seconds, tokens
 
-    def _evaluate(self, model: Any) -> dict[str, float]:
+    def evaluate(self, model: Any) -> dict[str, float]:
         prepared, batch = self.prepared, self.prepared.held_out
         logits = self.backend.logits(model, batch.source, batch.target_in, batch.source_valid_lens)
         start = perf_counter()

@@ -13,12 +13,11 @@ from ...errors import ConfigError
 from ...registry import canonical_name, installed
 from ..scipy_stats import stats
 from . import attribution
-from .columns import Plan, Reasons, train_here, train_in_processes
+from .columns import Plan, Reasons, train_in_processes
 from .comparison import Comparison, cost_of, judged, threshold_of
 from .job import TrainingJob, built_in_job
 from .runner import Asked, Run
 from .switches import INJECTED
-from .switches import planted as check_planted
 from .verdicts import MARGIN
 
 SEEDS = range(12)
@@ -34,8 +33,6 @@ def runs(
     margin: float = MARGIN,
     reference: str = REFERENCE,
     job: TrainingJob | None = None,
-    planted: Mapping[str, str] | None = None,
-    processes: bool = True,
     timeout: float = TIMEOUT,
     threads: int = 1,
     told: Callable[[Run], None] = lambda run: None,
@@ -52,8 +49,6 @@ def runs(
         reference: what the others are compared with. NumPy by default: it is always there, it is what all else is compared
             with, and it brings no initializers, optimizers and norms of its own that a difference could come from.
         job: what is trained; default: the demo's corpus and model, 300 steps.
-        planted: by column, a difference on purpose (``planted.PLANTED``); such a column may be ``numpy@any name``.
-        processes: each column in a process of its own; False: all in this one.
         timeout: seconds that one run may take. threads: that a framework may use, in its own process.
         told: is told every run as it ends, by several threads.
     Raises:
@@ -66,29 +61,19 @@ def runs(
         raise ConfigError(f"margin must be above 0, got {margin}.")
     if attribute and not native:
         raise ConfigError("attribute needs native: with everything injected there is nothing to attribute.")
-    columns, harm = _columns(backends, reference), dict(planted or {})
-    if unknown := sorted(set(harm) - {column.label for column in columns}):
-        raise ConfigError(f"planted must name columns of this comparison, got {', '.join(unknown)}.")
-    for name in harm.values():
-        check_planted(name)
 
     def plan(label: str) -> Plan:
         def asked(reasons: Reasons) -> list[Asked]:
-            without = attribution.with_planted(reasons, harm.get(label))
-            own = attribution.own_switches(without) if native else INJECTED
+            own = attribution.own_switches(reasons) if native else INJECTED
             if attribute and label != reference:
-                return attribution.asked(without, chosen, harm.get(label))
-            return [Asked(seed, own, harm.get(label)) for seed in chosen]
+                return attribution.asked(reasons, chosen)
+            return [Asked(seed, own) for seed in chosen]
 
         return asked
 
     began = perf_counter()
-    plans = {column.label: (column, plan(column.label)) for column in columns}
-    if processes:
-        done, without = train_in_processes(plans, job, timeout, told, threads)
-    else:
-        done, without = train_here(plans, job, told)
-    without = {label: attribution.with_planted(reasons, harm.get(label)) for label, reasons in without.items()}
+    plans = {column.label: (column, plan(column.label)) for column in _columns(backends, reference)}
+    done, without = train_in_processes(plans, job, timeout, told, threads)
     return compared(done, without, reference, chosen, native, attribute, margin, job, perf_counter() - began)
 
 

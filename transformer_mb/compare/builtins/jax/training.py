@@ -70,11 +70,6 @@ def use_own_adam(trainer: Any) -> None:
     trainer.recipe = Recipe.of(replace(trainer.options, betas=(chosen["b1"], chosen["b2"]), eps=chosen["eps"]))
 
 
-def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """Set the epsilon of the trainer's Adam from the next step on."""
-    trainer.recipe = replace(trainer.recipe, eps=epsilon)
-
-
 TABLES: dict[str, Table] = {
     "optimizers": {
         "adam": stepped(optax.adam),
@@ -102,6 +97,5 @@ TABLES: dict[str, Table] = {
         "norm_epsilon": lambda: nnx.LayerNorm(1, rngs=nnx.Rngs(0)).epsilon,
         "initial_weights": initial_weights,
         "use_own_adam": use_own_adam,
-        "set_adam_epsilon": set_adam_epsilon,
     },
 }

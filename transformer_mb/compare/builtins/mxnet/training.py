@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import mxnet as mx
@@ -98,11 +97,6 @@ def use_own_adam(trainer: Any) -> None:
     trainer.optimizer = _OwnAdam(trainer.optimizer)
 
 
-def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """Set the epsilon of the trainer's Adam from the next step on."""
-    trainer.optimizer.options = replace(trainer.optimizer.options, eps=epsilon)
-
-
 TABLES: dict[str, Table] = {
     "optimizers": {
         "adam": stepped("adam", "learning_rate"),
@@ -130,6 +124,5 @@ TABLES: dict[str, Table] = {
         "norm_epsilon": lambda: nn.LayerNorm()._epsilon,
         "initial_weights": initial_weights,
         "use_own_adam": use_own_adam,
-        "set_adam_epsilon": set_adam_epsilon,
     },
 }

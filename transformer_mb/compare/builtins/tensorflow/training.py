@@ -124,6 +124,5 @@ TABLES: dict[str, Table] = {
         "norm_epsilon": lambda: layers.LayerNormalization().epsilon,
         "initial_weights": initial_weights,
         "use_own_adam": use_own_adam,
-        "set_adam_epsilon": "The compiled step holds epsilon as a constant.",
     },
 }

@@ -68,12 +68,6 @@ def use_own_adam(trainer: Any) -> None:
     trainer.optimizer = optim.Adam(trainer.updated)
 
 
-def set_adam_epsilon(trainer: Any, epsilon: float) -> None:
-    """Set the epsilon of the trainer's Adam from the next step on."""
-    for group in trainer.optimizer.param_groups:
-        group["eps"] = epsilon
-
-
 TABLES: dict[str, Table] = {
     "optimizers": {
         "adam": stepped(optim.Adam, "lr"),
@@ -101,6 +95,5 @@ TABLES: dict[str, Table] = {
         "norm_epsilon": lambda: nn.LayerNorm(1).eps,
         "initial_weights": initial_weights,
         "use_own_adam": use_own_adam,
-        "set_adam_epsilon": set_adam_epsilon,
     },
 }
