@@ -17,7 +17,7 @@ NOT_EVEN_FORCE = "not even --force replaces that"
 
 @pytest.fixture
 def never_runs(monkeypatch):
-    monkeypatch.setattr(matrix, "run_plan", lambda *arguments, **options: pytest.fail("it ran"))
+    monkeypatch.setattr(matrix, "run_matrix", lambda *arguments, **options: pytest.fail("it ran"))
 
 
 @pytest.fixture

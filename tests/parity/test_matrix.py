@@ -237,7 +237,7 @@ def test_whatever_a_backend_says_breaks_no_document(tmp_path, capsys, faulty_bac
 
 
 def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(matrix, "run_plan", lambda *arguments, **options: pytest.fail("it ran"))
+    monkeypatch.setattr(matrix, "run_matrix", lambda *arguments, **options: pytest.fail("it ran"))
     for option, wrong in (("--json", tmp_path), ("--junit", tmp_path)):
         assert main(["parity", "--backends", "numpy", option, str(wrong)]) == 2
         assert "Is a directory" in capsys.readouterr().err

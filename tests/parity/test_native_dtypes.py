@@ -15,7 +15,7 @@ from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows.caches import cached_experiments
 from transformer_mb.parity.rows.layer_cases import CASES
-from transformer_mb.parity.rows.layers import layer_experiments, layer_request
+from transformer_mb.parity.rows.layers import drawn_experiments, layer_experiments, layer_request
 from transformer_mb.parity.rows.model_cases import MODELS
 from transformer_mb.parity.rows.models import model_request
 from transformer_mb.parity.rows.tokens import token_experiments
@@ -40,7 +40,7 @@ def test_a_loss_of_two_bytes_comes_in_float32(dtype):
     """Of a whole table of cells the loss alone: summed over many tokens, two bytes would lose it."""
     backend = load_backend_class("torch")(dtype=dtype)
     wider = {}
-    for experiment in layer_experiments(dtype, 0):
+    for experiment in (*layer_experiments(dtype, 0), *drawn_experiments(dtype, 0)):
         wrong = [result for result in judged(experiment, "torch", partial(reference.run, backend)) if result.status != "passed"]
         assert wrong == []
         wider.setdefault(experiment.request.spec["layer"], set()).add(computed_in(experiment.request))

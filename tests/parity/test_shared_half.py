@@ -21,7 +21,7 @@ from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import making, reference
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.plain import sinusoids
-from transformer_mb.parity.rows.layers import layer_experiments
+from transformer_mb.parity.rows.layers import drawn_experiments, layer_experiments
 from transformer_mb.parity.rows.tokens import token_experiments
 from transformer_mb.parity.rows.trained_steps import accumulated_experiments
 from transformer_mb.parity.verdict.answers import judged
@@ -33,6 +33,7 @@ EXPERIMENTS = {
         *token_experiments("float64", 0),
         *accumulated_experiments("float64", 0),
         *layer_experiments("float64", 0),
+        *drawn_experiments("float64", 0),
     )
 }
 BEAM, GREEDY, STEPS = "beam tokens", "greedy tokens", ("trained steps", "sgd, accumulated, weights set")

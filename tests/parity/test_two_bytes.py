@@ -16,7 +16,7 @@ from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.alterations import setting, shifted, transposed
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.precision import before_rounding
-from transformer_mb.parity.rows.layers import layer_experiments
+from transformer_mb.parity.rows.layers import drawn_experiments, layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.rows.one_answer import EqualParts
 from transformer_mb.parity.rows.optimizers import optimizer_experiments
@@ -137,7 +137,12 @@ MISTAKES = {
 @in_two_bytes
 @pytest.mark.parametrize("planted", MISTAKES, ids=", ".join)
 def test_a_mistake_in_a_request_fails(planted, dtype):
-    experiments = [*layer_experiments(dtype, 0), *model_experiments(dtype, 0), *optimizer_experiments(dtype, 0)]
+    experiments = [
+        *layer_experiments(dtype, 0),
+        *drawn_experiments(dtype, 0),
+        *model_experiments(dtype, 0),
+        *optimizer_experiments(dtype, 0),
+    ]
     experiment = next(each for each in experiments if planted in {(cell.row, cell.case) for cell in each.cells("torch")})
     backend, alter = TorchBackend(dtype=dtype), MISTAKES[planted]
     assert all(result.status == PASSED for result in judged(experiment, "torch", partial(compute, backend)))
@@ -179,6 +184,6 @@ def test_torch_keeps_moments_in_float32(dtype):
 @in_two_bytes
 def test_each_seed_has_drawn_cases(dtype):
     for seed in range(3):
-        layers = {each.case for each in layer_experiments(dtype, seed) if each.case.startswith("drawn")}
+        layers = {each.case for each in drawn_experiments(dtype, seed)}
         models = {each.case for each in model_experiments(dtype, seed) if each.case.startswith("drawn")}
         assert len(layers) >= 2 and len(models) == 1

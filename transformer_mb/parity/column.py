@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -58,12 +59,16 @@ class ColumnRun:
         except WorkerError as error:
             self._wait_for_the_end()
             self.unable = str(error)
-            self.shared.note(self.label, {"error": self.unable})
+            self._note({"error": self.unable})
             return
         # What it must offer, and what it offers beside that.
         self.dtypes = list({*entries()[self.spec.backend].dtypes, *self.worker.greeting["dtypes"]})
-        self.shared.note(self.label, {**self.worker.greeting, "device_asked_for": self.spec.device})
+        self._note({**self.worker.greeting, "device_asked_for": self.spec.device})
         self.shared.will_execute({self.label: self.dtypes})
+
+    def _note(self, greeting: dict[str, Any]) -> None:
+        with self.shared.telling() as outcome:
+            outcome.backends[self.label] = greeting
 
     def _wait_for_the_end(self) -> None:
         """A worker has died; if that is because the run ends, it is no failure of its cells."""
@@ -89,7 +94,8 @@ class ColumnRun:
             reasons.append(f"{self.label} executed no cell: it offers {', '.join(self.dtypes) or 'no dtype'}.")
         if self.shared.plan.selection.controls and not any(control.backend == self.label for control in outcome.controls):
             reasons.append(f"No negative control ran in {self.label}.")
-        self.shared.note_idleness(self.label, reasons)
+        with self.shared.telling() as outcome:
+            outcome.idle += reasons
 
     def _experiments(self, after: bool) -> None:
         takes = self.shared.plan.selection.takes
@@ -116,7 +122,8 @@ class ColumnRun:
             cause, tree = bisect(experiment, self._ask, dump, [result.row for result in failed])
         except WorkerError:
             return  # the cell has said it already
-        self.shared.add_difference(Difference(self.label, failed[0].cell.id, cause, tree))
+        with self.shared.telling() as outcome:
+            outcome.differences.append(Difference(self.label, failed[0].cell.id, cause, tree))
 
     def _takes_part(self, experiment: Experiment) -> bool:
         """Tell whether the column has the dtype, and a cell of its own.
@@ -135,7 +142,7 @@ class ColumnRun:
             except Exception as error:  # the backend's failure: this mistake was not put to the verdict
                 cell = Cell(control.row, control.case, experiment.dtype)
                 result = ControlResult(control.name, *cell, self.label, False, str(error))
-            self.shared.add_controls([result])
+            self._add([result])
         if experiment in self.shared.plan.spoiled:
             self._planted_into_answers("numbers that are not finite", experiment, spoil(experiment, self.label, replay))
         if self.shared.plan.selection.controls:
@@ -145,10 +152,15 @@ class ColumnRun:
     def _planted_into_answers(self, name: str, experiment: Experiment, controls: Iterable[ControlResult]) -> None:
         """``name`` is of what could not be planted."""
         try:
-            self.shared.add_controls(controls)
+            self._add(controls)
         except Exception as error:
             cell = experiment.cells(self.label)[0]
-            self.shared.add_controls([ControlResult(name, *cell, self.label, False, str(error))])
+            self._add([ControlResult(name, *cell, self.label, False, str(error))])
+
+    def _add(self, controls: Iterable[ControlResult]) -> None:
+        for control in controls:
+            with self.shared.telling() as outcome:
+                outcome.controls.append(control)
 
 
 def dumped(cell: Cell) -> str:

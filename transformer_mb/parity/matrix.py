@@ -23,59 +23,49 @@ SLOWEST_FIRST = ("jax", "tensorflow", "mxnet", "torch", "paddle", "numpy")
 
 
 def run_matrix(
-    workers: Sequence[Column],
+    columns: Sequence[Column],
     selection: Selection,
     *,
+    plan: Plan | None = None,
     timeout: float = TIMEOUT,
     jobs: int | None = None,
     watcher: Watcher | None = None,
     dump: Path | None = None,
 ) -> tuple[Outcome, Plan]:
-    """Run everything that a selection takes on every worker.
+    """Run everything that a selection takes on every column. What ends it early, as Ctrl-C, is the outcome's ``interrupted``.
 
     Args:
+        plan: of the selection, where it was made and checked before.
         timeout: seconds that a worker may take for one request before it counts as hanging.
         jobs: workers that compute at the same time; None: one per core.
         watcher: is told what comes in.
         dump: a folder for inputs and outputs of models that failed, a folder for each.
     Raises: ParityError when the selection takes nothing, or when execnet is not installed.
     """
-    plan = plan_of(selection, workers)
-    plan.check()
-    return run_plan(workers, plan, timeout=timeout, jobs=jobs, watcher=watcher, dump=dump), plan
-
-
-def plan_of(selection: Selection, workers: Sequence[Column]) -> Plan:
-    return Plan(selection, [spec.label for spec in workers], [spec.label for spec in workers if spec.on_gpu])
-
-
-def run_plan(
-    workers: Sequence[Column],
-    plan: Plan,
-    *,
-    timeout: float = TIMEOUT,
-    jobs: int | None = None,
-    watcher: Watcher | None = None,
-    dump: Path | None = None,
-) -> Outcome:
-    """``run_matrix`` with the plan made. Ctrl-C, or whatever ends it early, is ``interrupted`` of what it returns."""
+    if plan is None:
+        plan = plan_of(selection, columns)
+        plan.check()
     require_execnet()
     began = time.perf_counter()
     order = {name: i for i, name in enumerate(SLOWEST_FIRST)}
     with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as folder:
-        places, barrier = threading.Semaphore(jobs or os.cpu_count() or 1), threading.Barrier(len(workers))
+        places, barrier = threading.Semaphore(jobs or os.cpu_count() or 1), threading.Barrier(len(columns))
         run = Run(plan, Path(folder), timeout, dump, watcher or Watcher(), places, barrier)
         try:
-            columns = [ColumnRun(spec, run) for spec in workers]
-            run.will_execute({column.label: column.dtypes for column in columns})
-            _compute(sorted(columns, key=lambda column: order.get(column.spec.backend, -1)))
+            runs = [ColumnRun(column, run) for column in columns]
+            run.will_execute({one.label: one.dtypes for one in runs})
+            _compute(sorted(runs, key=lambda one: order.get(one.spec.backend, -1)))
         except BaseException as error:
             run.abandon()
             run.outcome.interrupted = error
     run.outcome.seconds = time.perf_counter() - began
     unknown = {"error": "the run ended before it had started"}
-    run.outcome.backends = {spec.label: run.outcome.backends.get(spec.label, unknown) for spec in workers}
-    return run.outcome
+    run.outcome.backends = {column.label: run.outcome.backends.get(column.label, unknown) for column in columns}
+    return run.outcome, plan
+
+
+def plan_of(selection: Selection, columns: Sequence[Column]) -> Plan:
+    return Plan(selection, [column.label for column in columns], [column.label for column in columns if column.on_gpu])
 
 
 def _compute(columns: Sequence[ColumnRun]) -> None:

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 FREE = "free-running"
 # What makes experiments, in the order in which they run: module and function in rows/, imported where a row of theirs may be
-# selected; the computations of these rows; and the attributes of a plan that it takes beside the dtype.
+# selected; the computations of these rows; the attributes of a plan that it takes beside the dtype; how its cases begin.
 MAKERS = (
     ("layers", "layer_experiments", ("layer",), ("seed",)),
+    ("layers", "drawn_experiments", ("layer",), ("seed",), "drawn "),
     ("models", "model_experiments", ("model",), ("seed",)),
     ("caches", "cached_experiments", ("cached",), ("seed",)),
     ("optimizers", "optimizer_experiments", ("update",), ("seed",)),
@@ -90,9 +91,9 @@ class Plan:
     def _made(self, dtype: str) -> list[Experiment]:
         """Make the experiments of the rows that may be selected; of all where mistakes are planted into them."""
         experiments: list[Experiment] = []
-        for module, function, computations, takes in MAKERS:
-            rows = [row.name for row in LADDER.values() if row.computation in computations]
-            if self.selection.controls or any(map(self.selection.may_take, rows)):
+        for module, function, computations, takes, *start in MAKERS:
+            cells = [f"{row.name}: {''.join(start)}" for row in LADDER.values() if row.computation in computations]
+            if self.selection.controls or any(map(self.selection.may_take, cells)):
                 make: Any = attrgetter(function)(import_module(f"{__package__}.rows.{module}"))
                 experiments += make(dtype=dtype, **{name: getattr(self, name) for name in takes})
         return experiments

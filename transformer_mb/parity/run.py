@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from .cells import Cell, ControlResult, Result
-from .outcome import Difference, Outcome, Watcher
+from .cells import Cell, Result
+from .outcome import Outcome, Watcher
 from .plan import Plan
 from .worker import Worker
 
@@ -45,6 +45,13 @@ class Run:
         if self.stopped.is_set():
             raise Stopped
 
+    @contextmanager
+    def telling(self) -> Iterator[Outcome]:
+        """Give the outcome to one column at a time. Raises Stopped when the run was abandoned."""
+        with self.lock:
+            self.check()
+            yield self.outcome
+
     def abandon(self) -> None:
         """End the workers: what is still being asked of them, nobody waits for."""
         with self.lock:
@@ -63,38 +70,15 @@ class Run:
     def will_execute(self, dtypes: Mapping[str, Sequence[str]]) -> None:
         """Columns have these dtypes, as far as is known yet."""
         cells = {label: len(self.plan.cells(label, own)) for label, own in dtypes.items()}
-        with self.lock:
-            self.check()
-            self.outcome.planned_cells |= cells
-            planned = dict(self.outcome.planned_cells)
+        with self.telling() as outcome:
+            outcome.planned_cells |= cells
+            planned = dict(outcome.planned_cells)
         self.watcher.planned(planned)
-
-    def note(self, label: str, greeting: dict[str, Any]) -> None:
-        with self.lock:
-            self.check()
-            self.outcome.backends[label] = greeting
 
     def add(self, executed: Sequence[Cell], results: Sequence[Result]) -> None:
         """``executed``: the cells that the worker was asked for; where it could not be, they have failed all the same."""
-        with self.lock:
-            self.check()
-            self.outcome.executed += len({result.cell for result in results} & set(executed))
-            self.outcome.results += results
+        with self.telling() as outcome:
+            outcome.executed += len({result.cell for result in results} & set(executed))
+            outcome.results += results
         for result in results:
             self.watcher.result(result)
-
-    def add_controls(self, controls: Iterable[ControlResult]) -> None:
-        for control in controls:
-            with self.lock:
-                self.check()
-                self.outcome.controls.append(control)
-
-    def add_difference(self, difference: Difference) -> None:
-        with self.lock:
-            self.check()
-            self.outcome.differences.append(difference)
-
-    def note_idleness(self, label: str, reasons: Sequence[str]) -> None:
-        with self.lock:
-            self.check()
-            self.outcome.idle += reasons

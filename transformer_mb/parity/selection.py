@@ -47,10 +47,10 @@ class Selection:
         """The name of the pairs that the training job has."""
         return "built-in corpus" if self.data is None else self.data.name
 
-    def may_take(self, row: str) -> bool:
-        """Tell whether a pattern may match a cell of the row: whatever stands before its first star or question mark does."""
+    def may_take(self, begin: str) -> bool:
+        """Tell whether a pattern may match an id that begins so: what stands before its first star or question mark does."""
         starts = (re.split(r"[*?]", pattern)[0] for pattern in self.patterns)
-        return any(f"{row}: ".startswith(start) or start.startswith(f"{row}: ") for start in starts)
+        return any(begin.startswith(start) or start.startswith(begin) for start in starts)
 
     def takes(self, cell: Cell) -> bool:
         return cell.dtype in self.dtypes and any(matches(pattern, cell.id) for pattern in self.patterns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -15,19 +16,30 @@ from ..computing.messages import Request, named, without_arrays
 from ..computing.precision import rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from .drawn_layers import drawn_cases
 from .drawn_values import random_weights, redrawn
 from .layer_cases import CASES, SMOOTH, WITH_ACTIVATION, Case, build_input, build_layer
 
 
 def layer_experiments(dtype: str, seed: int) -> list[Comparison]:
-    """Make all cases of the table; in two bytes one per kind of layer, with and without masks, and long sums.
+    """Make all cases of the table."""
+    return _experiments(CASES, dtype, seed)
+
+
+def drawn_experiments(dtype: str, seed: int) -> list[Comparison]:
+    """Make the seed's cases."""
+    from .drawn_layers import drawn_cases
+
+    return _experiments(drawn_cases(seed), dtype, seed)
+
+
+def _experiments(cases: Iterable[Case], dtype: str, seed: int) -> list[Comparison]:
+    """Of the table in two bytes one per kind of layer, with and without masks, and long sums.
 
     Of a layer with ReLU these have no gradients: see ``layer_cases.SMOOTH``.
     """
     every_row = rows_of("layer", dtype)
     experiments = []
-    for case in (*CASES, *drawn_cases(seed)):
+    for case in cases:
         if case.every_dtype or case.long_sums != (dtype in PLAIN_DTYPES):
             smooth = dtype in PLAIN_DTYPES or case.layer not in WITH_ACTIVATION or case.options.get("activation") in SMOOTH
             rows = every_row if smooth else every_row[:1]

@@ -78,7 +78,7 @@ def command(
     from ....built_in import EVERY_DTYPE
     from ....columns.gateway import require_execnet
     from ....columns.options import names, parsed_columns
-    from ....parity.matrix import plan_of, run_plan
+    from ....parity.matrix import plan_of, run_matrix
     from ....parity.selection import WHOLE, Selection, part_of
     from ....registry import entries
     from ...termination import ended_cleanly
@@ -115,7 +115,7 @@ def command(
     files.check(plan, force)
     with ended_cleanly():
         with Progress() as progress:
-            outcome = run_plan(workers, plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
+            outcome, _ = run_matrix(workers, selection, plan=plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
         show(outcome, [spec.label for spec in workers], every_case, seed)
         settings: dict[str, Any] = {
             "seed": seed,
