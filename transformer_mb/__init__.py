@@ -9,7 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import presets
+    from . import compare, data, errors, presets
+    from .backend import Backend
     from .checkpoint import average, load, save
     from .config import TransformerConfig
     from .data.batching import Batches
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Backend": "backend",
     "Batches": "data.batching",
     "Generator": "inference.generation",
     "Sampling": "decoding.sampling",
@@ -35,10 +37,11 @@ _HOMES = {
     "load": "checkpoint",
     "port": "porting.port",
     "save": "checkpoint",
-    "presets": "presets",
     "train": "training",
 }
+_MODULES = ("compare", "data", "errors", "presets")
 __all__ = [
+    "Backend",
     "Batches",
     "Generator",
     "Sampling",
@@ -46,6 +49,9 @@ __all__ = [
     "Translator",
     "Vocabulary",
     "average",
+    "compare",
+    "data",
+    "errors",
     "get_backend",
     "load",
     "port",
@@ -56,10 +62,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
-    return module if name == _HOMES[name] else getattr(module, name)
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

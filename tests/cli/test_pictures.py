@@ -12,7 +12,7 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.figures import curves
 from transformer_mb.figures.attention_files import sentence_figure
-from transformer_mb.figures.sentences import attention_of
+from transformer_mb.inference.attention import attention_of
 
 
 def test_html_holds_every_sentence(cli, trained, pairs, tmp_path):
@@ -39,7 +39,7 @@ def test_what_is_drawn_is_what_the_model_weighs(trained, pairs):
     found = attention_of(translator, source, target)
     assert found.source == [*source.split(), "<eos>"] and found.target == [*target.split(), "<eos>"]
     assert found.inputs == ["<bos>", *target.split()]
-    images = [axes.get_images()[0] for axes in sentence_figure(translator, source, target).get_axes() if axes.get_images()]
+    images = [axes.get_images()[0] for axes in sentence_figure(found, target).get_axes() if axes.get_images()]
     expected = [
         head for kind in ("decoder_cross", "encoder", "decoder_self") for layer in found.weights[kind] for head in layer
     ]

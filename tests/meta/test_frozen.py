@@ -15,6 +15,7 @@ PUBLIC = (
     "transformer_mb.checkpoint",
     "transformer_mb.compare",
     "transformer_mb.data",
+    "transformer_mb.parity",
     "transformer_mb.training",
 )
 

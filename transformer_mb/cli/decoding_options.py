@@ -146,10 +146,14 @@ def tell_unended(translator: Translator, lines: int) -> None:
         )
 
 
-def tell_long_lines(translator: Translator, lines: Sequence[str], numbers: Sequence[int]) -> None:
-    """A warning for each line that ``--too-long`` cuts or skips; an error for one at which it stops. numbers: of the lines."""
-    for place, count in translator.excess(lines).items():
+def tell_long_lines(translator: Translator, numbers: Sequence[int] | None = None) -> None:
+    """Have each line that ``--too-long`` cuts or skips told as a warning. numbers: of the lines, else from 1."""
+
+    def on_long(number: int, count: int) -> None:
+        line = number if numbers is None else numbers[number - 1]
         if translator.too_long == "stop":
-            raise translator.length_error(numbers[place], count)
+            raise translator.length_error(line, count)
         done = DONE[translator.too_long].format(longest=translator.longest)
-        tell(f"Warning: Line {numbers[place]} has {count} tokens and the model takes {translator.longest}: {done}.")
+        tell(f"Warning: Line {line} has {count} tokens and the model takes {translator.longest}: {done}.")
+
+    translator.on_long = on_long

@@ -96,7 +96,11 @@ class Vocabulary:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a sentence, without bos and eos. A special token's name in it, such as <eos>, is an unknown word."""
-        return [self._id_in_text.get(piece, self.unk_id) for piece in self.pieces(text)]
+        return self.encoded(self.pieces(text))
+
+    def encoded(self, pieces: Iterable[str]) -> list[int]:
+        """The ids of a sentence by its ``pieces``."""
+        return [self._id_in_text.get(piece, self.unk_id) for piece in pieces]
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of many sentences."""

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..errors import PictureError
 from ..files.whole_file import check_new, replaced_file
+from ..inference.attention import SentenceAttention, attention_of
 from ..inference.translation import Translator
 from .attention import attention_figure
 from .files import ENDINGS, as_svg, check_figure_path, save_figure, save_page
 from .kind import Attention
-from .sentences import attention_of
 
 LINES_ENDINGS = (".jsonl", ".json")
 ONE_EACH = (".png", ".svg")  # files that hold one sentence
@@ -57,9 +57,8 @@ def attention_file(path: Path | None, translator: Translator) -> Iterator[Write]
 
 def _row(translator: Translator, line: str, translation: str) -> dict[str, Any]:
     """``source`` and ``target`` tokens, and the ``weights`` [layer][head][target][source] of the cross-attention."""
-    if not translator.tokens(line):
+    if (attention := attention_of(translator, line, translation)) is None:
         return {"source": [], "target": [], "weights": []}
-    attention = attention_of(translator, line, translation)
     weights = [layer.astype(float).round(6).tolist() for layer in attention.weights["decoder_cross"]]
     return {"source": attention.source, "target": attention.target, "weights": weights}
 
@@ -77,13 +76,13 @@ def _pictures(path: Path, translator: Translator) -> Iterator[Write]:
         nonlocal number
         for line, translation in zip(lines, translations, strict=True):
             number += 1
-            if not translator.tokens(line):
+            if (attention := attention_of(translator, line, translation)) is None:
                 continue
             if number > MOST:
                 raise PictureError(
                     f"At most {MOST} sentences are drawn, got line {number}. {LINES_ENDINGS[0]} files hold any number."
                 )
-            figure = sentence_figure(translator, line, translation)
+            figure = sentence_figure(attention, translation, translator.config.compat_decode != "d2l")
             if page:
                 drawn.append(as_svg(figure))
             else:
@@ -94,10 +93,9 @@ def _pictures(path: Path, translator: Translator) -> Iterator[Write]:
         save_page(drawn, path)
 
 
-def sentence_figure(translator: Translator, line: str, translation: str) -> Any:
-    attention = attention_of(translator, line, translation)
-    past = None if translator.models[0].config.compat_decode == "d2l" else np.tri(len(attention.inputs), dtype=bool)
-    weights = attention.weights
+def sentence_figure(attention: SentenceAttention, translation: str, causal: bool = True) -> Any:
+    """Draw the three kinds of attention; ``causal``: the decoder saw nothing of what comes after."""
+    past, weights = np.tri(len(attention.inputs), dtype=bool) if causal else None, attention.weights
     kinds = [
         Attention("cross-attention, translation to source", attention.target, attention.source, weights["decoder_cross"]),
         Attention("encoder self-attention", attention.source, attention.source, weights["encoder"]),

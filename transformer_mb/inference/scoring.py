@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -75,26 +75,18 @@ def _log_sum(logits: np.ndarray) -> np.ndarray:
     return np.asarray(highest + np.log(np.exp(logits - highest[..., None]).sum(axis=-1)))
 
 
-def scored_pairs(
-    translator: TextModel,
-    pairs: Iterable[tuple[str, str]],
-    first: int = 1,
-    tell_long: Callable[[int, int], None] = lambda number, count: None,
-) -> list[PairScore]:
-    """``Translator.score``: pairs of similar length together, the results in the order of the pairs.
-
-    ``tell_long`` hears the number and the tokens of each pair that is cut or skipped.
-    """
+def scored_pairs(translator: TextModel, pairs: Iterable[tuple[str, str]], first: int = 1) -> list[PairScore]:
+    """``Translator.score``: pairs of similar length together, the results in the order of the pairs."""
     source, target = translator.source_vocabulary, translator.target_vocabulary
     ids = [(source.encode(one), target.encode(other)) for one, other in checked_pairs(pairs)]
     results = [SKIPPED] * len(ids)
     taken: list[tuple[int, list[int], list[int]]] = []
     for number, sides in enumerate(ids):
         count = max(map(len, sides))
-        if count > translator.longest and translator.too_long == "stop":
-            raise pair_length_error(translator, number + first, count)
         if count > translator.longest:
-            tell_long(number + first, count)
+            translator.on_long(number + first, count)
+            if translator.too_long == "stop":
+                raise pair_length_error(translator, number + first, count)
         if count <= translator.longest or translator.too_long == "cut":
             taken.append((number, sides[0][: translator.longest], sides[1][: translator.longest]))
     taken.sort(key=lambda one: max(len(one[1]), len(one[2])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self, TypeVar
 
 from ..backend import Backend
@@ -28,6 +28,9 @@ class TextModel:
             of the last block's heads.
         too_long: what becomes of a line of more tokens than the model has positions (``longest``): ``stop`` raises
             TokenError, ``cut`` translates its first tokens, ``skip`` takes it for an empty one.
+    Attributes:
+        on_long: called with the number, from 1, and the tokens of each line or pair that is too long, before any is
+            computed; it may raise an error of its own.
     Raises:
         ConfigError: an argument that cannot be, or a model of one side alone.
     """
@@ -55,7 +58,7 @@ class TextModel:
         self.config = shared_config([one.config for one in self.models])
         self.replace_unknown = replace_unknown
         self.unended = 0  # translations so far that stopped at their limit, without <eos>
-        self._read: dict[str, list[int]] = {}
+        self.on_long: Callable[[int, int], None] = lambda number, count: None
         self.source_vocabulary = source_vocabulary
         self.target_vocabulary = target_vocabulary
         self.batch_size = batch_size
@@ -119,8 +122,6 @@ class TextModel:
 
     def _encoded(self, line: str) -> list[int]:
         """A line of blanks alone has nothing to translate, though subwords may write it."""
-        if line in self._read:
-            return self._read[line]
         return self.source_vocabulary.encode(line) if line.strip() else []
 
     def _within(self, tokens: list[Token]) -> list[Token]:
@@ -130,14 +131,14 @@ class TextModel:
 
     def excess(self, lines: Iterable[str]) -> dict[int, int]:
         """How many tokens each line has that is too long, by its number from 0."""
-        listed = list(lines)
-        self._read = {line: self._encoded(line) for line in listed}  # who asks this translates them next
-        counts = (len(self._read[line]) for line in listed)
+        counts = (len(self._encoded(line)) for line in lines)
         return {number: count for number, count in enumerate(counts) if count > self.longest}
 
     def length_error(self, number: int, count: int) -> TokenError:
         """The error of a line that is too long; ``number`` is counted from 1."""
-        return TokenError(
+        error = TokenError(
             f"Line {number} must be at most {self.longest} tokens long (max_len = {self.longest + 1}, <eos> counted), but it "
             f"has {count}."
         )
+        error.line = number
+        return error

@@ -142,8 +142,10 @@ class Translator(TextModel):
         """Each line's result in the order of the lines, decoded in batches of similar length."""
         encoded = [self._encoded(line) for line in lines]
         for number, ids in enumerate(encoded, start=first + 1):
-            if self.too_long == "stop" and len(ids) > self.longest:
-                raise self.length_error(number, len(ids))
+            if len(ids) > self.longest:
+                self.on_long(number, len(ids))
+                if self.too_long == "stop":
+                    raise self.length_error(number, len(ids))
         encoded = [self._within(ids) for ids in encoded]
         filled = [number for number, ids in enumerate(encoded) if ids]
         size = max(1, min(self.batch_size, LARGEST // (beam * len(self.target_vocabulary))))

@@ -111,11 +111,12 @@ def show_attention(translator: Translator, sentences: Sequence[str]) -> None:
     """The longest of the sentences that still fits."""
     from rich.console import Console
 
-    from ...figures.sentences import attention_of
+    from ...inference.attention import attention_of
 
     lengths = {one: len(translator.ids(one)) for one in sentences}
     sentence = max((one for one in sentences if lengths[one] <= WIDEST), key=lengths.__getitem__)
     attention = attention_of(translator, sentence, translator.translate([sentence])[0])
+    assert attention is not None  # the sentence has tokens
     last_layer = attention.weights["decoder_cross"][-1]
     Console().print(attention_table(attention.source, attention.target, last_layer.mean(axis=0)))
 

@@ -125,7 +125,7 @@ def command(
             replace_unknown=replace_unknown,
         )
         sources = [source for source, _ in pairs]
-        tell_long_lines(translator, sources, pairs.numbers)
+        tell_long_lines(translator, pairs.numbers)
         texts = translator.translate(sources, beam, penalty, coverage_penalty=coverage_penalty)
         tell_unended(translator, len(sources))
         vocabularies = translator.source_vocabulary, translator.target_vocabulary

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...inference.scoring import PairScore
 
 NAME = "score"
+DONE = {"cut": "only its first {} are scored", "skip": "it was skipped and its score is nan"}
 PAIRS = "sentence pairs come by --data {path}, or on standard input, < {path}"
 
 
@@ -39,7 +40,6 @@ def command(
     from ...data.lines import numbered_lines
     from ...data.readers import each_pair, each_parallel_pair
     from ...errors import ConfigError
-    from ...inference.scoring import scored_pairs
     from ...inference.translation import Translator
 
     if target is not None and data is None:
@@ -53,14 +53,15 @@ def command(
     else:
         pairs, size = each_parallel_pair(data, target), CHUNK
 
-    def tell_long(number: int, count: int) -> None:
-        done = {"cut": "only its first {} are scored", "skip": "it was skipped and its score is nan"}[too_long]
-        limit = translator.longest
-        tell(f"Warning: Pair {number} has a side of {count} tokens and the model takes {limit}: {done.format(limit)}.")
+    def on_long(number: int, count: int) -> None:
+        if done := DONE.get(too_long):
+            limit = translator.longest
+            tell(f"Warning: Pair {number} has a side of {count} tokens and the model takes {limit}: {done.format(limit)}.")
 
     def answer(first: int, chunk: list[tuple[str, str]]) -> Iterator[str]:
-        return (described(score, tokens) for score in scored_pairs(translator, chunk, first, tell_long))
+        return (described(score, tokens) for score in translator.score(chunk, first))
 
+    translator.on_long = on_long
     answered(answer, numbered_chunks(pairs, size), write_rows)
     tell_bad_lines(found)
 

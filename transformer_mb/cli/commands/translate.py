@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,10 +21,7 @@ from ..decoding_options import (
     tell_unended,
 )
 from ..reporting import tell_bad_lines
-from ..streams import chunk_size, input_lines, numbered_chunks, rows_to
-
-if TYPE_CHECKING:
-    from ...inference.translation import Translator
+from ..streams import answered, chunk_size, input_lines, numbered_chunks, rows_to
 
 NAME = "translate"
 LINES = "lines to translate come by --input {path}, or on standard input, < {path}"
@@ -104,28 +101,33 @@ def command(
         too_long=too_long,
         replace_unknown=replace_unknown,
     )
+    tell_long_lines(translator)
     count = 0
     with attention_file(attention, translator) as write_attention, rows_to(output) as write:
-        chunks = numbered_chunks((line for _, line in input_lines(source, seen)), chunk_size(source))
-        for first, lines, prefixes in prefix_lines(prefix_file, acceptable(translator, tell_pairs(chunks))):
+
+        def answer(first: int, chunk: list[tuple[str, str | None]]) -> list[str]:
+            nonlocal count
+            lines, prefixes = [line for line, _ in chunk], [prefix for _, prefix in chunk]
             more = LineOptions(
                 coverage_penalty=coverage_penalty,
                 sample=sampling,
-                prefixes=prefixes,
+                prefixes=None if prefix_file is None else prefixes,
                 max_ratio=max_ratio,
                 first=first - 1,
             )
-            count += len(lines)
             if kept is None:
-                texts = translator.translate(lines, beam, penalty, **more)
-                rows = texts
+                rows = texts = translator.translate(lines, beam, penalty, **more)
             else:
                 found = translator.hypotheses(lines, beam, kept, penalty, **more)
                 texts = [hypotheses[0].text for hypotheses in found]
                 numbered = enumerate(found, start=first)
                 rows = [scored_row(number, one, one.text) for number, hypotheses in numbered for one in hypotheses]
             write_attention(lines, texts)
-            write(rows)
+            count += len(lines)
+            return rows
+
+        chunks = numbered_chunks((line for _, line in input_lines(source, seen)), chunk_size(source))
+        answered(answer, with_prefixes(prefix_file, tell_pairs(chunks)), write)
     tell_bad_lines(seen)
     tell_unended(translator, count)
 
@@ -144,19 +146,10 @@ def tell_pairs(chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, l
         yield first, lines
 
 
-def acceptable(translator: Translator, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Lines that can be translated. A line too long for ``--too-long stop`` raises, once those before it have been given."""
-    for first, lines in chunks:
-        refused = translator.excess(lines) if translator.too_long == "stop" else {}
-        for number in refused:
-            yield first, lines[:number]
-            break
-        tell_long_lines(translator, lines, range(first, first + len(lines)))
-        yield first, lines
-
-
-def prefix_lines(path: Path | None, chunks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str], Any]]:
-    """The chunks with the prefixes of their lines, None without a file; raises DataError where they are not as many."""
+def with_prefixes(
+    path: Path | None, chunks: Iterator[tuple[int, list[str]]]
+) -> Iterator[tuple[int, list[tuple[str, str | None]]]]:
+    """The chunks' lines with their prefixes, None without a file; raises DataError where they are not as many."""
     from ...data.lines import numbered_lines
     from ...errors import DataError
 
@@ -169,6 +162,6 @@ def prefix_lines(path: Path | None, chunks: Iterator[tuple[int, list[str]]]) -> 
             raise DataError(
                 f"{path} must have one line per line of standard input, got {count} for at least {first + len(lines) - 1}."
             )
-        yield first, lines, taken if path is not None else None
+        yield first, list(zip_longest(lines, taken))
     if next(texts, None) is not None:
         raise DataError(f"{path} must have one line per line of standard input, got more than {count}.")
