@@ -6,68 +6,41 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-import typer
-
 from ..reports.output import tell
+from .options import option
 
 if TYPE_CHECKING:
     from ..decoding.sampling import Sampling
     from ..inference.translation import Translator
 
-Beam = Annotated[int, typer.Option("--beam", min=1, help="Hypotheses of the beam search, to 1000; 1 decodes greedily.")]
+Beam = Annotated[int, option("--beam", "Hypotheses of the beam search, to 1000; 1 decodes greedily.", min=1)]
 LengthPenalty = Annotated[
     float | None,
-    typer.Option(
-        "--length-penalty",
-        min=0.0,
-        help="Of the beam search: 0 is none, more (to 10) favors longer translations. [default: 0.6]",
-        show_default=False,
+    option(
+        "--length-penalty", "Of the beam search: 0 is none, more (to 10) favors longer translations. [default: 0.6]", min=0.0
     ),
 ]
 CoveragePenalty = Annotated[
-    float,
-    typer.Option("--coverage-penalty", min=0.0, help="Of the beam search: more favors translations of the whole source."),
+    float, option("--coverage-penalty", "Of the beam search: more favors translations of the whole source.", min=0.0)
 ]
-NBest = Annotated[
-    int | None,
-    typer.Option("--n-best", min=1, help="Print the N best of the beam, at most --beam, as --scores does.", show_default=False),
-]
-Scores = Annotated[bool, typer.Option("--scores", help="Print LINE, SCORE, LOG-PROBABILITY and the text with tabs between.")]
-Sample = Annotated[bool, typer.Option("--sample", help="Draw each token by its probability, instead of a search.")]
-Temperature = Annotated[
-    float | None,
-    typer.Option("--temperature", help="Of --sample: below 1 the probable become more so. [default: 1]", show_default=False),
-]
-TopK = Annotated[
-    int | None,
-    typer.Option("--top-k", min=1, help="Of --sample: draw from the K likeliest tokens, at most all.", show_default=False),
-]
-TopP = Annotated[
-    float | None,
-    typer.Option("--top-p", help="Of --sample: draw from the fewest tokens that have a share P.", show_default=False),
-]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Of --sample. [default: 0]", show_default=False)]
+NBest = Annotated[int | None, option("--n-best", "Print the N best of the beam, at most --beam, as --scores does.", min=1)]
+Scores = Annotated[bool, option("--scores", "Print LINE, SCORE, LOG-PROBABILITY and the text with tabs between.")]
+Sample = Annotated[bool, option("--sample", "Draw each token by its probability, instead of a search.")]
+Temperature = Annotated[float | None, option("--temperature", "Of --sample: below 1 the probable become more so. [default: 1]")]
+TopK = Annotated[int | None, option("--top-k", "Of --sample: draw from the K likeliest tokens, at most all.", min=1)]
+TopP = Annotated[float | None, option("--top-p", "Of --sample: draw from the fewest tokens that have a share P.")]
+Seed = Annotated[int | None, option("--seed", "Of --sample. [default: 0]", min=0)]
 TooLong = Annotated[
     str,
-    typer.Option(
-        "--too-long", metavar="cut|skip|stop", help="Of a line with more tokens than the model takes: cut or skip it, or stop."
-    ),
+    option("--too-long", "Of a line with more tokens than the model takes: cut or skip it, or stop.", metavar="cut|skip|stop"),
 ]
-MaxSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--max-steps", min=1, help="Longest translation, to max_len; else twice the source and 10.", show_default=False
-    ),
-]
+MaxSteps = Annotated[int | None, option("--max-steps", "Longest translation, to max_len; else twice the source and 10.", min=1)]
 ReplaceUnknown = Annotated[
-    bool, typer.Option("--replace-unknown", help="An <unk> becomes the word of the source that it attended to most.")
+    bool, option("--replace-unknown", "An <unk> becomes the word of the source that it attended to most.")
 ]
-BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Sentences decoded together.")]
+BatchSize = Annotated[int, option("--batch-size", "Sentences decoded together.", min=1)]
 DecodingDtype = Annotated[
-    str,
-    typer.Option(
-        "--dtype", help="Of weights and activations; int8: products of whole numbers (torch on the CPU; NumPy imitates it)."
-    ),
+    str, option("--dtype", "Of weights and activations; int8: products of whole numbers (torch on the CPU; NumPy imitates it).")
 ]
 
 # What becomes of a line with more tokens than a model has positions, by ``--too-long``.

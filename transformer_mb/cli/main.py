@@ -27,7 +27,7 @@ from .commands import (
     translate,
 )
 from .framework_messages import without_framework_messages
-from .options import with_values
+from .options import option, with_values
 from .reporting import Debugging, guarded, leave_quietly, open_standard_streams, told
 from .standard_output import named_output
 
@@ -56,10 +56,8 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and what frameworks say.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
+    debug: Annotated[bool, option("--debug", "Show the traceback of an error, and what frameworks say.")] = False,
+    version: Annotated[bool, option("--version", "Print the version.", callback=_show_version, is_eager=True)] = False,
 ) -> None:
     Debugging.on = debug
 

@@ -16,61 +16,43 @@ def named_path(text: str) -> Path:
     return Path(text)
 
 
-Backend = Annotated[
-    str | None, typer.Option("--backend", help="Framework; else TRANSFORMER_MB_BACKEND, else numpy.", show_default=False)
-]
-Backends = Annotated[list[str] | None, typer.Option("--backends", help="Names separated by commas; default: all installed.")]
-Device = Annotated[
-    str | None, typer.Option("--device", help="As the framework names it; else its default.", show_default=False)
-]
+def option(*flags_and_words: str, **more: Any) -> Any:
+    """An option: its flags, then its words; ``more`` as ``typer.Option`` takes them."""
+    *flags, words = flags_and_words
+    return typer.Option(*flags, help=words, **more)
+
+
+def argument(metavar: str, words: str) -> Any:
+    """An argument and its words."""
+    return typer.Argument(metavar=metavar, help=words, show_default=False)
+
+
+Backend = Annotated[str | None, option("--backend", "Framework; else TRANSFORMER_MB_BACKEND, else numpy.")]
+Backends = Annotated[list[str] | None, option("--backends", "Names separated by commas; default: all installed.")]
+Device = Annotated[str | None, option("--device", "As the framework names it; else its default.")]
 Devices = Annotated[
     list[str] | None,
-    typer.Option("--device", help="cuda, gpu:0, ... for all but NumPy; NAME=DEVICE for one backend; commas between several."),
+    option("--device", "cuda, gpu:0, ... for all but NumPy; NAME=DEVICE for one backend; commas between several."),
 ]
-Dtype = Annotated[str, typer.Option("--dtype", help="Of weights and activations.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace results that are there already.")]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results here as JSON.", show_default=False)]
+Dtype = Annotated[str, option("--dtype", "Of weights and activations.")]
+Force = Annotated[bool, option("--force", "Replace results that are there already.")]
+JsonFile = Annotated[Path | None, option("--json", "Write the results here as JSON.")]
 BadLines = Annotated[
-    str,
-    typer.Option(
-        "--bad-lines", metavar="stop|drop", help="At a line that is no UTF-8 or has a NUL character: stop, or leave it out."
-    ),
+    str, option("--bad-lines", "At a line that is no UTF-8 or has a NUL character: stop, or leave it out.", metavar="stop|drop")
 ]
 Data = Annotated[
     Path,
-    typer.Option(
-        "--data",
-        help="SOURCE TAB TARGET lines, .jsonl, or the source side with --target.",
-        show_default=False,
-        parser=named_path,
-        metavar="PATH",
-    ),
+    option("--data", "SOURCE TAB TARGET lines, .jsonl, or the source side with --target.", parser=named_path, metavar="PATH"),
 ]
-OptionalData = Annotated[
-    Path | None,
-    typer.Option("--data", help="SOURCE TAB TARGET lines, or the source side with --target.", show_default=False),
-]
-Target = Annotated[Path | None, typer.Option("--target", help="The target side, line by line.", show_default=False)]
-Fields = Annotated[
-    str | None, typer.Option("--fields", help="Two field names of JSON lines, as source,target.", show_default=False)
-]
-Columns = Annotated[
-    str | None,
-    typer.Option("--columns", help="Two column numbers of lines with tabs, source first, as 2,3.", show_default=False),
-]
-NumExamples = Annotated[
-    int | None, typer.Option("--num-examples", min=1, help="Read only the first N lines.", show_default=False)
-]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A checkpoint folder.", show_default=False)]
-Folders = Annotated[
-    list[Path],
-    typer.Argument(metavar="DIR...", help="A checkpoint folder; several translate as one, by their mean.", show_default=False),
-]
-SourceFormat = Annotated[str | None, typer.Option("--from", help="Format or family; else recognized.", show_default=False)]
-ModelSettings = Annotated[
-    Path | None,
-    typer.Option("--config", help="JSON or TOML: what no weight file holds, such as num_heads.", show_default=False),
-]
+OptionalData = Annotated[Path | None, option("--data", "SOURCE TAB TARGET lines, or the source side with --target.")]
+Target = Annotated[Path | None, option("--target", "The target side, line by line.")]
+Fields = Annotated[str | None, option("--fields", "Two field names of JSON lines, as source,target.")]
+Columns = Annotated[str | None, option("--columns", "Two column numbers of lines with tabs, source first, as 2,3.")]
+NumExamples = Annotated[int | None, option("--num-examples", "Read only the first N lines.", min=1)]
+Folder = Annotated[Path, argument("DIR", "A checkpoint folder.")]
+Folders = Annotated[list[Path], argument("DIR...", "A checkpoint folder; several translate as one, by their mean.")]
+SourceFormat = Annotated[str | None, option("--from", "Format or family; else recognized.")]
+ModelSettings = Annotated[Path | None, option("--config", "JSON or TOML: what no weight file holds, such as num_heads.")]
 
 
 def columns_of(text: str | None) -> list[Any] | None:
@@ -82,15 +64,15 @@ def columns_of(text: str | None) -> list[Any] | None:
 
 
 def only(what: str) -> Any:
-    return typer.Option("--only", help=f"{what} by name; * is any text; separate several with |.")
+    return option("--only", f"{what} by name; * is any text; separate several with |.")
 
 
 def markdown(what: str) -> Any:
-    return typer.Option("--markdown", help=f"Write {what} as Markdown.", show_default=False)
+    return option("--markdown", f"Write {what} as Markdown.")
 
 
 def timeout(what: str) -> Any:
-    return typer.Option("--timeout", min=1.0, help=f"Seconds that one {what} may take.")
+    return option("--timeout", f"Seconds that one {what} may take.", min=1.0)
 
 
 # An option whose value may be left out, which Typer does not know.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from .. import options
+from ..options import argument, option
 from ..reporting import say
 
 NAME = "average"
@@ -16,10 +15,9 @@ LAST = "Of one folder: only the N that were trained longest."
 
 
 def command(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help=FOLDERS, show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="The folder of the mean.", show_default=False, parser=options.named_path,
-                                      metavar="PATH")],
-    last: Annotated[int | None, typer.Option("--last", min=1, help=LAST, show_default=False)] = None,
+    folders: Annotated[list[Path], argument("DIR...", FOLDERS)],
+    out: Annotated[Path, option("--out", "The folder of the mean.", parser=options.named_path, metavar="PATH")],
+    last: Annotated[int | None, option("--last", LAST, min=1)] = None,
     force: options.Force = False,
 ) -> None:  # fmt: skip
     """Write a model whose weights are the mean of others'."""

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...counted import counted
 from ...printable import printable
 from ...reports.output import Output
 from .. import options
+from ..options import option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,10 +36,10 @@ def command(
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: options.Dtype = "float32",
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the corpus.")] = EPOCHS,
-    seed: Annotated[int, typer.Option("--seed", help="Of initial weights, data order and dropout.")] = 0,
+    epochs: Annotated[int, option("--epochs", "Passes over the corpus.", min=1)] = EPOCHS,
+    seed: Annotated[int, option("--seed", "Of initial weights, data order and dropout.")] = 0,
     json_file: options.JsonFile = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Save the model here.", show_default=False)] = None,
+    out: Annotated[Path | None, option("--out", "Save the model here.")] = None,
     force: options.Force = False,
 ) -> None:
     """Train on the built-in corpus, translate unseen sentences and show the attention."""

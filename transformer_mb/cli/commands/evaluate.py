@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ...counted import counted, skipped_lines
 from ...reports.output import Output, each_written, tell
 from .. import decoding_options, options
 from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_unended
+from ..options import argument, option
 from ..reporting import tell_bad_lines
 from ..streams import rows_to
 
@@ -25,35 +24,23 @@ PAIRS = "sentence pairs come by --data {path}"
 
 def command(
     data: options.Data,
-    folders: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[DIR]...", help="A checkpoint folder; several translate as one.", show_default=False),
-    ] = None,
+    folders: Annotated[list[Path] | None, argument("[DIR]...", "A checkpoint folder; several translate as one.")] = None,
     target: options.Target = None,
     fields: options.Fields = None,
     columns: options.Columns = None,
     num_examples: options.NumExamples = None,
     bad_lines: options.BadLines = "stop",
-    translations: Annotated[
-        Path | None, typer.Option("--translations", help="Score these, line by line, without a model.", show_default=False)
-    ] = None,
+    translations: Annotated[Path | None, option("--translations", "Score these, line by line, without a model.")] = None,
     reference: Annotated[
-        list[Path] | None,
-        typer.Option("--reference", help="A further reference, line by line; as often as there are.", show_default=False),
+        list[Path] | None, option("--reference", "A further reference, line by line; as often as there are.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Keep the translations here, line by line.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, option("--output", "Keep the translations here, line by line.")] = None,
     tokenize: Annotated[
         str,
-        typer.Option(
-            "--tokenize", metavar="13a|intl|zh|ja-mecab|ko-mecab|char|none", help="How BLEU parts words, by sacreBLEU's names."
-        ),
+        option("--tokenize", "How BLEU parts words, by sacreBLEU's names.", metavar="13a|intl|zh|ja-mecab|ko-mecab|char|none"),
     ] = "13a",
-    lowercase: Annotated[
-        bool, typer.Option("--lowercase", help="Compare in lower case, as of a model that writes no other.")
-    ] = False,
-    ter: Annotated[bool, typer.Option("--ter", help="Translation edit rate too.")] = False,
+    lowercase: Annotated[bool, option("--lowercase", "Compare in lower case, as of a model that writes no other.")] = False,
+    ter: Annotated[bool, option("--ter", "Translation edit rate too.")] = False,
     beam: decoding_options.Beam = 1,
     length_penalty: decoding_options.LengthPenalty = None,
     coverage_penalty: decoding_options.CoveragePenalty = 0.0,

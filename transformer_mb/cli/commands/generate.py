@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import typer
-
 from .. import decoding_options, options
 from ..decoding_options import chosen_length_penalty, chosen_sampling, hypotheses_asked_for, scored_row
+from ..options import option
 from ..reporting import write_rows
 from ..streams import answered, chunk_size, numbered_chunks, standard_input
 
@@ -17,9 +16,7 @@ NAME = "generate"
 
 def command(
     folder: options.Folder,
-    ids: Annotated[
-        bool, typer.Option("--ids", help="Prompts are token ids with spaces between, and so is what follows.")
-    ] = False,
+    ids: Annotated[bool, option("--ids", "Prompts are token ids with spaces between, and so is what follows.")] = False,
     beam: decoding_options.Beam = 1,
     length_penalty: decoding_options.LengthPenalty = None,
     n_best: decoding_options.NBest = None,
@@ -32,7 +29,7 @@ def command(
     backend: options.Backend = None,
     device: options.Device = None,
     dtype: decoding_options.DecodingDtype = "float32",
-    max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="The most tokens that follow a prompt.")] = 100,
+    max_steps: Annotated[int, option("--max-steps", "The most tokens that follow a prompt.", min=1)] = 100,
     batch_size: decoding_options.BatchSize = 64,
 ) -> None:
     """Continue standard input, line by line, with a model of architecture decoder; print what follows each line."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ...counted import counted
 from ...printable import printable
 from ...reports.output import Output
 from .. import options
+from ..options import argument
 
 NAME = "inspect"
 
 
 def command(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder.", show_default=False)],
+    path: Annotated[Path, argument("PATH", "A file or folder.")],
     from_: options.SourceFormat = None,
     config: options.ModelSettings = None,
     json_file: options.JsonFile = None,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ...reports.output import tell
 from .. import decoding_options, options
 from ..decoding_options import as_one
+from ..options import option
 from ..reporting import tell_bad_lines, write_rows
 from ..streams import CHUNK, STANDARD_INPUT, answered, chunk_size, numbered_chunks, standard_input
 
@@ -26,7 +25,7 @@ def command(
     data: options.OptionalData = None,
     target: options.Target = None,
     columns: options.Columns = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Each token's log-probability too, and the tokens.")] = False,
+    tokens: Annotated[bool, option("--tokens", "Each token's log-probability too, and the tokens.")] = False,
     too_long: decoding_options.TooLong = "cut",
     backend: options.Backend = None,
     device: options.Device = None,

@@ -10,6 +10,7 @@ import typer
 from ...counted import counted
 from .. import options
 from ..arguments import Command
+from ..options import option
 from ..reporting import guarded, tell_bad_lines
 
 NAME = "tokenizer"
@@ -24,17 +25,16 @@ def _tokenizer() -> None:
 def train(
     data: options.Data,
     out: Annotated[
-        Path,
-        typer.Option("--out", help="A folder for source.json and target.json, or shared.json.", parser=options.named_path),
+        Path, option("--out", "A folder for source.json and target.json, or shared.json.", parser=options.named_path)
     ],
     target: options.Target = None,
     fields: options.Fields = None,
     columns: options.Columns = None,
     bad_lines: options.BadLines = "stop",
     num_examples: options.NumExamples = None,
-    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Tokens of each vocabulary, from 260 on.")] = 8000,
-    model: Annotated[str, typer.Option("--model", metavar="bpe|unigram", help="How text is cut into subwords.")] = "bpe",
-    shared: Annotated[bool, typer.Option("--shared", help="One vocabulary for both sides.")] = False,
+    vocab_size: Annotated[int, option("--vocab-size", "Tokens of each vocabulary, from 260 on.")] = 8000,
+    model: Annotated[str, option("--model", "How text is cut into subwords.", metavar="bpe|unigram")] = "bpe",
+    shared: Annotated[bool, option("--shared", "One vocabulary for both sides.")] = False,
     force: options.Force = False,
 ) -> None:
     """Train subword vocabularies on sentence pairs, for `train --tokenizer`: of bytes, so that no text loses anything."""

@@ -7,8 +7,6 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ...reports.output import tell
 from .. import decoding_options, options
 from ..decoding_options import (
@@ -20,6 +18,7 @@ from ..decoding_options import (
     tell_long_lines,
     tell_unended,
 )
+from ..options import option
 from ..reporting import tell_bad_lines
 from ..streams import answered, chunk_size, input_lines, numbered_chunks, rows_to
 
@@ -29,12 +28,8 @@ LINES = "lines to translate come by --input {path}, or on standard input, < {pat
 
 def command(
     folders: options.Folders,
-    source: Annotated[
-        Path | None, typer.Option("--input", help="Translate this file, else standard input.", show_default=False)
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", help="Write here, else to standard output.", show_default=False)
-    ] = None,
+    source: Annotated[Path | None, option("--input", "Translate this file, else standard input.")] = None,
+    output: Annotated[Path | None, option("--output", "Write here, else to standard output.")] = None,
     beam: decoding_options.Beam = 1,
     length_penalty: decoding_options.LengthPenalty = None,
     coverage_penalty: decoding_options.CoveragePenalty = 0.0,
@@ -45,10 +40,7 @@ def command(
     top_k: decoding_options.TopK = None,
     top_p: decoding_options.TopP = None,
     seed: decoding_options.Seed = None,
-    prefix_file: Annotated[
-        Path | None,
-        typer.Option("--prefix-file", help="What each translation begins with, line by line.", show_default=False),
-    ] = None,
+    prefix_file: Annotated[Path | None, option("--prefix-file", "What each translation begins with, line by line.")] = None,
     too_long: decoding_options.TooLong = "cut",
     bad_lines: options.BadLines = "stop",
     backend: options.Backend = None,
@@ -56,17 +48,15 @@ def command(
     dtype: decoding_options.DecodingDtype = "float32",
     max_steps: decoding_options.MaxSteps = None,
     max_ratio: Annotated[
-        float | None,
-        typer.Option("--max-ratio", help="Longest translation: R times the source's tokens and 10.", show_default=False),
+        float | None, option("--max-ratio", "Longest translation: R times the source's tokens and 10.")
     ] = None,
     batch_size: decoding_options.BatchSize = 64,
     replace_unknown: decoding_options.ReplaceUnknown = False,
     attention: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--attention",
-            help="Draw attention heatmaps: .png, .svg (one file per line: FILE, FILE-2, ...) or .html; .jsonl for programs.",
-            show_default=False,
+            "Draw attention heatmaps: .png, .svg (one file per line: FILE, FILE-2, ...) or .html; .jsonl for programs.",
         ),
     ] = None,
     force: options.Force = False,

@@ -12,14 +12,15 @@ from ....printable import printable
 from ....reports.output import Output
 from ....reports.table import Table
 from ... import options
+from ...options import option
 
 if TYPE_CHECKING:
     from ....compare.expectations import Standing
 
 NAME = "behaviours"
-Against = Annotated[Path | None, typer.Option("--against", help="Compare with this earlier --json, not what is expected.")]
-Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME@LABEL=INTERPRETER adds a column.")]
-Accept = Annotated[bool, typer.Option("--accept", help="Expect from now on what is measured here.")]
+Against = Annotated[Path | None, option("--against", "Compare with this earlier --json, not what is expected.")]
+Pythons = Annotated[list[str] | None, option("--python", "NAME@LABEL=INTERPRETER adds a column.")]
+Accept = Annotated[bool, option("--accept", "Expect from now on what is measured here.")]
 
 
 def command(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ....reports.output import Output
 from ... import options
+from ...options import option
 
 if TYPE_CHECKING:
     from ....compare.training.effects import Study
@@ -17,21 +16,15 @@ SEEDS, FEWEST, STEPS = 12, 8, 100
 
 NAME = "effects"
 Backend = Annotated[
-    str | None,
-    typer.Option(
-        "--backends",
-        "--backend",
-        help="The one that trains both; else TRANSFORMER_MB_BACKEND, else numpy.",
-        show_default=False,
-    ),
+    str | None, option("--backends", "--backend", "The one that trains both; else TRANSFORMER_MB_BACKEND, else numpy.")
 ]
 
 
 def command(
-    seeds: Annotated[int, typer.Option("--seeds", min=FEWEST, help="Of weights, order and dropout.")] = SEEDS,
+    seeds: Annotated[int, option("--seeds", "Of weights, order and dropout.", min=FEWEST)] = SEEDS,
     only: Annotated[str, options.only("Effects")] = "*",
     backend: Backend = None,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Of each training.")] = STEPS,
+    steps: Annotated[int, option("--steps", "Of each training.", min=1)] = STEPS,
     json_file: options.JsonFile = None,
     markdown: Annotated[Path | None, options.markdown("the tables")] = None,
     force: options.Force = False,

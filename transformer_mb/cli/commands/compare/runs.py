@@ -12,6 +12,7 @@ import typer
 from ....columns.ending import TIMEOUT
 from ....reports.table import table_console
 from ... import options
+from ...options import option
 
 if TYPE_CHECKING:
     from ....compare.training.comparison import Comparison
@@ -19,16 +20,12 @@ if TYPE_CHECKING:
 NAME = "runs"
 SEEDS = re.compile(r"(?P<count>\d{1,4})|(?P<first>\d{1,6})-(?P<last>\d{1,6})")
 
-Seeds = Annotated[str, typer.Option("--seeds", help="How many, or a range such as 0-11; 5 for a verdict, 30 to publish.")]
-Native = Annotated[
-    bool, typer.Option("--native/--injected", help="Own initializers, dropout, Adam and epsilon; or ours in all of them.")
-]
-Attribute = Annotated[bool, typer.Option("--attribute", help="With --native: also name which own part makes a difference.")]
-Margin = Annotated[float, typer.Option("--margin", help="Seed deviations that are no difference.")]
-Reference = Annotated[str, typer.Option("--reference", help="What the others are compared with.")]
-Data = Annotated[
-    Path | None, typer.Option("--data", help="SOURCE TAB TARGET lines; else the demo's corpus.", show_default=False)
-]
+Seeds = Annotated[str, option("--seeds", "How many, or a range such as 0-11; 5 for a verdict, 30 to publish.")]
+Native = Annotated[bool, option("--native/--injected", "Own initializers, dropout, Adam and epsilon; or ours in all of them.")]
+Attribute = Annotated[bool, option("--attribute", "With --native: also name which own part makes a difference.")]
+Margin = Annotated[float, option("--margin", "Seed deviations that are no difference.")]
+Reference = Annotated[str, option("--reference", "What the others are compared with.")]
+Data = Annotated[Path | None, option("--data", "SOURCE TAB TARGET lines; else the demo's corpus.")]
 
 
 def command(

@@ -5,24 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ....columns.ending import TIMEOUT
 from ....reports.output import Output
 from ... import options
+from ...options import argument, option
 
 if TYPE_CHECKING:
     from ....compare.installed.measuring import Comparison
 
 NAME = "versions"
-Columns = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[COLUMN...]", help="NAME, or NAME@LABEL=INTERPRETER: as --backends and --python.", show_default=False
-    ),
-]
-Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME@LABEL=INTERPRETER adds a column.")]
-Cases = Annotated[str | None, typer.Option("--cases", help="Cells of the parity matrix by id.", show_default=False)]
+Columns = Annotated[list[str] | None, argument("[COLUMN...]", "NAME, or NAME@LABEL=INTERPRETER: as --backends and --python.")]
+Pythons = Annotated[list[str] | None, option("--python", "NAME@LABEL=INTERPRETER adds a column.")]
+Cases = Annotated[str | None, option("--cases", "Cells of the parity matrix by id.")]
 
 
 def command(

@@ -10,26 +10,24 @@ import typer
 
 from ....columns.ending import TIMEOUT
 from ... import options
+from ...options import option
 from .sweep import HERE, Address, Collect, Needs, On, Out, Seeds, Sweeping, WithoutToken
 
 NAME = "parity"
 
 Cases = Annotated[
-    list[str] | None,
-    typer.Option("--cases", help="Ids of cells, as --list prints them; * is any text; separate several with |."),
+    list[str] | None, option("--cases", "Ids of cells, as --list prints them; * is any text; separate several with |.")
 ]
-ListIds = Annotated[bool, typer.Option("--list", help="Print the ids of the cells that would run, and run none.")]
-Dtypes = Annotated[list[str] | None, typer.Option("--dtype", help="Dtypes separated by commas; default: all.")]
-Pythons = Annotated[list[str] | None, typer.Option("--python", help="NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")]
-Hosts = Annotated[list[str] | None, typer.Option("--ssh", help="NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
-Part = Annotated[
-    str | None, typer.Option("--part", help="K/N: the K-th of N parts of all this, for several processes or machines.")
-]
-Data = Annotated[Path | None, typer.Option("--data", help="Pairs for the training job; else the built-in corpus.")]
-Junit = Annotated[Path | None, typer.Option("--junit", help="Write the cells as JUnit XML.")]
-Report = Annotated[Path | None, typer.Option("--report", help="A folder for the drawn curves and the table as Markdown.")]
-Dump = Annotated[Path | None, typer.Option("--dump", help="A folder for inputs and outputs: one folder per model that failed.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are no earlier results of this command, too.")]
+ListIds = Annotated[bool, option("--list", "Print the ids of the cells that would run, and run none.")]
+Dtypes = Annotated[list[str] | None, option("--dtype", "Dtypes separated by commas; default: all.")]
+Pythons = Annotated[list[str] | None, option("--python", "NAME=INTERPRETER; NAME@LABEL=INTERPRETER adds a column.")]
+Hosts = Annotated[list[str] | None, option("--ssh", "NAME=HOST, or NAME@LABEL=HOST, as execnet's ssh= takes it.")]
+Part = Annotated[str | None, option("--part", "K/N: the K-th of N parts of all this, for several processes or machines.")]
+Data = Annotated[Path | None, option("--data", "Pairs for the training job; else the built-in corpus.")]
+Junit = Annotated[Path | None, option("--junit", "Write the cells as JUnit XML.")]
+Report = Annotated[Path | None, option("--report", "A folder for the drawn curves and the table as Markdown.")]
+Dump = Annotated[Path | None, option("--dump", "A folder for inputs and outputs: one folder per model that failed.")]
+Force = Annotated[bool, option("--force", "Replace files that are no earlier results of this command, too.")]
 
 
 def command(
@@ -40,8 +38,8 @@ def command(
     device: options.Devices = None,
     python: Pythons = None,
     ssh: Hosts = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of weights, inputs, the order of batches and what dropout drops.")] = 0,
-    controls: Annotated[bool, typer.Option("--controls", help="Plant known mistakes, which must be caught.")] = False,
+    seed: Annotated[int, option("--seed", "Of weights, inputs, the order of batches and what dropout drops.")] = 0,
+    controls: Annotated[bool, option("--controls", "Plant known mistakes, which must be caught.")] = False,
     part: Part = None,
     data: Data = None,
     json_file: options.JsonFile = None,
@@ -49,9 +47,9 @@ def command(
     report: Report = None,
     dump: Dump = None,
     force: Force = False,
-    every_case: Annotated[bool, typer.Option("--every-case", help="One line per case.")] = False,
+    every_case: Annotated[bool, option("--every-case", "One line per case.")] = False,
     timeout: Annotated[float, options.timeout("answer")] = TIMEOUT,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Backends at a time; default: one per core.")] = None,
+    jobs: Annotated[int | None, option("--jobs", "Backends at a time; default: one per core.", min=1)] = None,
     seeds: Seeds = None,
     out: Out = None,
     collect: Collect = None,

@@ -16,6 +16,7 @@ from ....counted import counted
 from ....printable import printable
 from ....reports.output import Output, each_written
 from ....reports.table import matrix_console
+from ...options import option
 
 if TYPE_CHECKING:
     from ....columns.column import Column
@@ -26,27 +27,16 @@ if TYPE_CHECKING:
 HERE, RAY = "local", "ray"
 SHOWN = 25  # failures and nearest results; --json has all
 
-Seeds = Annotated[
-    str | None, typer.Option("--seeds", help="Run once for each of 0-49, or of 0,3,7-9, into --out.", show_default=False)
-]
-Out = Annotated[
-    Path | None, typer.Option("--out", help="A folder for --seeds, a file per run; what it holds is not run again.")
-]
-Collect = Annotated[
-    Path | None,
-    typer.Option("--collect", help="Run nothing; tell what such a folder holds, --seeds at least."),
-]
-On = Annotated[str, typer.Option("--on", metavar="local|ray", help="Where the runs of --seeds are done.")]
-Address = Annotated[
-    str | None, typer.Option("--address", help="A running Ray cluster, HOST:PORT or auto; else one is started.")
-]
+Seeds = Annotated[str | None, option("--seeds", "Run once for each of 0-49, or of 0,3,7-9, into --out.")]
+Out = Annotated[Path | None, option("--out", "A folder for --seeds, a file per run; what it holds is not run again.")]
+Collect = Annotated[Path | None, option("--collect", "Run nothing; tell what such a folder holds, --seeds at least.")]
+On = Annotated[str, option("--on", "Where the runs of --seeds are done.", metavar="local|ray")]
+Address = Annotated[str | None, option("--address", "A running Ray cluster, HOST:PORT or auto; else one is started.")]
 Needs = Annotated[
     list[str] | None,
-    typer.Option("--needs", help="Of a node, for --on ray: GPU=1, memory=BYTES, or NAME=AMOUNT of a resource of your cluster."),
+    option("--needs", "Of a node, for --on ray: GPU=1, memory=BYTES, or NAME=AMOUNT of a resource of your cluster."),
 ]
-WithoutToken = Annotated[
-    bool, typer.Option("--without-token", help="Take a Ray cluster on which whoever reaches it runs any program.")
-]
+WithoutToken = Annotated[bool, option("--without-token", "Take a Ray cluster on which whoever reaches it runs any program.")]
 
 
 @dataclass(frozen=True)

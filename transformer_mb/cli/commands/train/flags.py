@@ -14,6 +14,7 @@ from ....presets import PRESETS
 from ....training_options import DATA, DECODING, KINDS, MODEL, RUN, RUN_DEFAULTS, SIDES, TRAINING
 from ... import options
 from ...arguments import Command
+from ...options import argument, option
 
 # In the order of --help.
 FLAGS = (
@@ -50,12 +51,12 @@ OTHERS: dict[str, Any] = {
     "backend": options.Backend,
     "device": options.Device,
     "json_file": options.JsonFile,
-    "resume": Annotated[str | None, typer.Option("--resume", metavar="[auto]", help=RESUME, show_default=False)],
-    "distributed": Annotated[bool, typer.Option("--distributed", help=DISTRIBUTED)],
-    "shard": Annotated[bool, typer.Option("--shard", help=SHARD)],
-    "force": Annotated[bool, typer.Option("--force", help="Replace a checkpoint in --out, and result files.")],
+    "resume": Annotated[str | None, option("--resume", RESUME, metavar="[auto]")],
+    "distributed": Annotated[bool, option("--distributed", DISTRIBUTED)],
+    "shard": Annotated[bool, option("--shard", SHARD)],
+    "force": Annotated[bool, option("--force", "Replace a checkpoint in --out, and result files.")],
     "print_config": Annotated[
-        bool, typer.Option("--print-config", help="Print every option with its value here as CONFIG.toml, and end.")
+        bool, option("--print-config", "Print every option with its value here as CONFIG.toml, and end.")
     ],
 }
 TABLES: dict[str, Iterable[str]] = {"[model]": MODEL, "[training]": TRAINING, "[decoding]": DECODING}
@@ -63,7 +64,7 @@ TABLES: dict[str, Iterable[str]] = {"[model]": MODEL, "[training]": TRAINING, "[
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Give ``command(context, config_file, **given)`` its options."""
-    file = Annotated[Path | None, typer.Argument(metavar="CONFIG.toml", help=CONFIG_HELP, show_default=False)]
+    file = Annotated[Path | None, argument("CONFIG.toml", CONFIG_HELP)]
     first = [
         Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
         Parameter("config_file", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=file),
