@@ -12,7 +12,7 @@ SHORT = 20  # lines; a file of fewer is mostly a heading
 ROOMS = {
     "transformer_mb": (3_624, 36),
     "transformer_mb/checkpoint": (777, 6),
-    "transformer_mb/cli": (3_188, 39),
+    "transformer_mb/cli": (3_080, 39),
     "transformer_mb/compare": (8_027, 82),
     "transformer_mb/data": (3_068, 24),
     "transformer_mb/decoding": (898, 10),
