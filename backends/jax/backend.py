@@ -23,8 +23,9 @@ from transformer_mb.native_backend import NativeBackend
 from transformer_mb.native_parameters import by_name
 from transformer_mb.trees import map_leaves
 
-from . import compilation, compiled, model, settings, weights
+from . import model, settings, weights
 from .dropout import injected_dropout
+from .shortcuts import compilation, compiled
 from .trainer import JAXTrainer
 
 

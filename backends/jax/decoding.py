@@ -15,10 +15,10 @@ from transformer_mb.decoding.inputs import DecodingInputs, room
 from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
-from .compilation import Program
-from .compiled import Structure, product_precision, split
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
+from .shortcuts.compilation import Program
+from .shortcuts.compiled import Structure, product_precision, split
 
 
 def suppress(logits: Array, token_ids: tuple[int, ...]) -> Array:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from .compiled import at_least_float32
-from .recipe import Recipe
+from .shortcuts.compiled import at_least_float32
+from .shortcuts.recipe import Recipe
 
 
 def build_optimizer(parameters: Mapping[str, Array], options: Recipe) -> tuple[optax.GradientTransformation, Any]:

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 import jax
 
-from . import compilation, compiled
+from .shortcuts import compilation, compiled
 
 
 @contextmanager
-def _tf32() -> Iterator[None]:
+def tf32() -> Iterator[None]:
     """As if this backend had forgotten its switch: JAX itself takes TF32 for products of float32 matrices."""
     before = compiled.PRECISIONS["full"]
     compiled.PRECISIONS["full"] = compiled.PRECISIONS["tf32"]
@@ -33,4 +33,4 @@ def _deterministic() -> Iterator[None]:
         del compilation.EVERYWHERE["xla_gpu_deterministic_ops"]
 
 
-SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {"TF32": _tf32, "deterministic": _deterministic}
+SETTINGS: dict[str, Callable[[], AbstractContextManager[None]]] = {"TF32": tf32, "deterministic": _deterministic}

@@ -16,14 +16,14 @@ from jax import Array
 from transformer_mb.distributed import Share
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compilation import Program, compiled
-from .compiled import Structure, at_least_float32, product_precision, split
 from .dropout import injected_dropout, seeded_dropout
 from .linear import reverse_mode, round_products
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
-from .recipe import Recipe
+from .shortcuts.compilation import Program, compiled
+from .shortcuts.compiled import Structure, at_least_float32, product_precision, split
+from .shortcuts.recipe import Recipe
 from .weights import array_like, named_parameters
 
 # What optax calls the moments.

@@ -19,7 +19,7 @@ from transformer_mb.trees import leaves
 
 from . import model, weights
 from .dropout import injected_dropout
-from .threads import suit
+from .shortcuts.threads import suit
 from .trainer import MXNetTrainer
 
 

@@ -30,7 +30,7 @@ class Pooler(Block):
         return mnp.tanh(self.dense(X[:, 0]))
 
 
-class _TiedDense(nn.Dense):
+class TiedDense(nn.Dense):
     """The output projection by an embedding's table; gluon shares a parameter by its name among ``params``."""
 
     def __init__(self, embedding: nn.Embedding, use_bias: bool, padding_id: int | None):
@@ -70,7 +70,7 @@ class EncoderDecoder(Block):
             decoder.embedding = encoder.embedding
         if config.tie_output:
             padding_id = config.pad_id if config.padding_vector_zero else None
-            decoder.dense = _TiedDense(decoder.embedding, config.output_bias, padding_id)
+            decoder.dense = TiedDense(decoder.embedding, config.output_bias, padding_id)
         model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
         model.config = config
         return model

@@ -17,13 +17,13 @@ from transformer_mb.distributed import Share
 from transformer_mb.trainer import Trainer, TrainerOptions
 
 from .dropout import dropouts, injected_dropout, seeded_dropout
-from .inputs import Inputs, shapes_of, split
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
-from .shim import compiled
-from .threads import suit
-from .watched import settings_within
+from .shortcuts.inputs import Inputs, shapes_of, split
+from .shortcuts.tape import compiled
+from .shortcuts.threads import suit
+from .shortcuts.watched import settings_within
 from .weights import named_parameters
 
 # How many arrays MXNet's fused update takes; more of them overwrite its memory.

@@ -17,7 +17,7 @@ from transformer_mb.trees import leaves
 from . import attention, model, weights
 from .dropout import injected_dropout
 from .framework import Layer, no_gradients, softmax_backward
-from .int8 import _to_int8
+from .int8 import to_int8
 from .rounding import SETTINGS, rounded_array
 from .trainer import NumPyTrainer
 
@@ -69,7 +69,7 @@ class NumPyBackend(NativeBackend, package=__package__):
                 parameter.value = rounded_array(parameter.value, self.rounded_to)
         return module
 
-    _to_int8 = staticmethod(_to_int8)
+    _to_int8 = staticmethod(to_int8)
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):

@@ -8,12 +8,12 @@ from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.decoding.sampling import Truncation
 from transformer_mb.decoding.session import EagerSession
 
-from .decoding_steps import DecodingSteps
-from .encoding import encode
 from .framework import no_gradients
 from .model import EncoderDecoder
-from .prepared_layers import is_plain
 from .sampling import drawn, uniforms
+from .shortcuts.decoding_steps import DecodingSteps
+from .shortcuts.encoding import encode
+from .shortcuts.prepared_layers import is_plain
 
 GROUP = 16  # columns of a vocabulary of which a search for the best looks at the largest first
 

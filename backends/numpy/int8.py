@@ -39,7 +39,7 @@ def _rounded_input(X: np.ndarray) -> np.ndarray:
     return (np.clip(np.rint(X / step) + zero, 0, LARGEST) - zero) * step
 
 
-def _to_int8(module: Layer) -> None:
+def to_int8(module: Layer) -> None:
     """Every linear layer within becomes an Int8Linear."""
     for name, child in vars(module).copy().items():
         if type(child) is Linear:
@@ -47,4 +47,4 @@ def _to_int8(module: Layer) -> None:
                 raise DtypeError(f"int8 is made of float32 on the CPU, got {child.weight.value.dtype} on cpu.")
             setattr(module, name, Int8Linear(child))
         elif isinstance(child, Layer):
-            _to_int8(child)
+            to_int8(child)

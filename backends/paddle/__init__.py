@@ -21,10 +21,9 @@ if sys.modules.get("tensorflow") is not None and "paddle" not in sys.modules:
 with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
     warnings.filterwarnings("ignore", "No ccache found")  # which those need who compile operators of their own
     chosen = "OMP_NUM_THREADS" in os.environ  # Paddle itself sets it
-    import paddle
+    import paddle  # noqa: F401
 
 # isort: split
-from . import weights
 from .attention import DotProductAttention as DotProductAttention
 from .attention import MultiHeadAttention as MultiHeadAttention
 from .attention import masked_softmax as masked_softmax
@@ -42,13 +41,13 @@ from .loss import MaskedSoftmaxCELoss as MaskedSoftmaxCELoss
 from .model import EncoderDecoder as EncoderDecoder
 from .normalization import AddNorm as AddNorm
 from .normalization import LayerNorm as LayerNorm
+from .shortcuts import threads
 
 BACKEND = PaddleBackend
 
 tell_mkl()
 # Paddle takes one thread where the user does not ask for more.
 if not chosen:
-    weights._threads = cores()
-    paddle.base.core.set_num_threads(weights._threads)
+    threads.allow(cores())
 # glibc gives arrays of megabytes back to the system and has them zeroed anew, which takes longer than to compute them.
 keep_freed_memory(2**28)

@@ -17,8 +17,9 @@ from transformer_mb.layer_options import AttentionOptions
 from transformer_mb.masks import causal_mask
 
 from .dropout import Dropout
-from .given import _known_sizes, attention_mask, features, floats, lengths
-from .weights import _Linear
+from .given import attention_mask, features, floats, known_sizes, lengths
+from .linear import Linear
+from .shortcuts.axes import swap_axes
 
 
 def sequence_mask(X: Tensor, valid_len: Tensor, value: float = 0) -> Tensor:
@@ -36,23 +37,13 @@ def masked_softmax(X: Tensor, valid_lens: Tensor | None = None, mask: Tensor | N
 
 def transpose_qkv(X: Tensor, num_heads: int) -> Tensor:
     check_unparted(X, num_heads)
-    return _swap_axes(X.reshape([0, 0, num_heads, -1]))  # [B, T, D] -> [B, H, T, D/H]
+    return swap_axes(X.reshape([0, 0, num_heads, -1]))  # [B, T, D] -> [B, H, T, D/H]
 
 
 def transpose_output(X: Tensor, num_heads: int) -> Tensor:
     check_parted(X, num_heads)
     X = X.reshape([-1, num_heads, *X.shape[-2:]])
-    return _swap_axes(X).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
-
-
-def _swap_axes(X: Tensor) -> Tensor:
-    """The two middle axes of four swapped.
-
-    On the CPU Paddle's transpose gives a strided view, whose copy at its next use takes ten times as long as einsum's.
-    """
-    if 1 in X.shape[1:3]:
-        return X.reshape([X.shape[0], X.shape[2], X.shape[1], -1])
-    return paddle.einsum("bthd->bhtd", X)
+    return swap_axes(X).flatten(2)  # [B, H, T, D/H] -> [B, T, D]
 
 
 def _softmax_where(scores: Tensor, allowed: Tensor | None) -> Tensor:
@@ -104,8 +95,8 @@ class DotProductAttention(Called, nn.Layer):
         causal: bool = False,
         need_weights: bool = False,
     ) -> Tensor:
-        _known_sizes("queries", queries)
-        _known_sizes("keys", keys)
+        known_sizes("queries", queries)
+        known_sizes("keys", keys)
         check_attention(queries, keys, values)
         floats("queries", queries)
         floats("keys", keys, queries, "queries")
@@ -132,17 +123,17 @@ class MultiHeadAttention(Called, nn.Layer):
         check_heads(num_hiddens, num_heads)
         self.num_heads = num_heads
         self.attention = DotProductAttention(dropout)
-        self.W_q = _Linear(query_size, num_hiddens, bias_attr=use_bias)
-        self.W_k = _Linear(key_size, num_hiddens, bias_attr=use_bias)
-        self.W_v = _Linear(value_size, num_hiddens, bias_attr=use_bias)
-        self.W_o = _Linear(num_hiddens, num_hiddens, bias_attr=use_bias)
+        self.W_q = Linear(query_size, num_hiddens, bias_attr=use_bias)
+        self.W_k = Linear(key_size, num_hiddens, bias_attr=use_bias)
+        self.W_v = Linear(value_size, num_hiddens, bias_attr=use_bias)
+        self.W_o = Linear(num_hiddens, num_hiddens, bias_attr=use_bias)
 
     @property
     def attention_weights(self) -> Tensor | None:
         return self.attention.attention_weights
 
     def project_keys_values(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        _known_sizes("keys", keys)
+        known_sizes("keys", keys)
         features("keys", keys, self.W_k)
         features("values", values, self.W_v)
         return transpose_qkv(self.W_k(keys), self.num_heads), transpose_qkv(self.W_v(values), self.num_heads)
@@ -155,7 +146,7 @@ class MultiHeadAttention(Called, nn.Layer):
         valid_lens: Tensor | None = None,
         **options: Unpack[AttentionOptions],
     ) -> Tensor:
-        _known_sizes("queries", queries)
+        known_sizes("queries", queries)
         features("queries", queries, self.W_q)
         queries = transpose_qkv(self.W_q(queries), self.num_heads)
         output = self.attention(queries, keys, values, valid_lens, **options)

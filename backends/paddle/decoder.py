@@ -17,8 +17,8 @@ from .cache import BlockCache, KeyValueCache
 from .embedding import SequenceEmbedding
 from .feed_forward import PositionWiseFFN
 from .given import features
+from .linear import Linear
 from .normalization import AddNorm, LayerNorm
-from .weights import _Linear
 
 
 class DecoderBlock(Called, nn.Layer):
@@ -109,7 +109,7 @@ class TransformerDecoder(SequenceEmbedding):
         for i in range(num_layers):
             self.blks.add_sublayer(f"block{i}", DecoderBlock(*sizes, dropout, i, use_bias, **block_options))
         self.norm = LayerNorm(norm_shape, **chosen.layer_norm) if chosen.final_norm else None
-        self.dense: nn.Layer = _Linear(num_hiddens, vocab_size, bias_attr=chosen.output_bias)
+        self.dense: nn.Layer = Linear(num_hiddens, vocab_size, bias_attr=chosen.output_bias)
 
     @property
     def attention_weights(self) -> list[list[Tensor | None]]:

@@ -12,13 +12,13 @@ from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.decoding.sampling import Truncation
 from transformer_mb.decoding.session import EagerSession
 
-from .decoding_steps import DecodingSteps
-from .encoding import encode
-from .loss import _log_sum_exp
+from .loss import log_sum_exp
 from .model import EncoderDecoder
-from .prepared_layers import hidden_keys, is_plain
 from .sampling import drawn, uniforms
-from .weights import _take_threads
+from .shortcuts.decoding_steps import DecodingSteps
+from .shortcuts.encoding import encode
+from .shortcuts.prepared_layers import hidden_keys, is_plain
+from .shortcuts.threads import suit
 
 
 def suppress(logits: Tensor, token_ids: tuple[int, ...]) -> Tensor:
@@ -43,7 +43,7 @@ class BeamDecoder(EagerSession):
     _suppress = staticmethod(suppress)
 
     def _look(self, inputs: DecodingInputs, beam: int) -> None:
-        _take_threads(sum(parameter.size for parameter in self.model.decoder.dense.parameters()))
+        suit(sum(parameter.size for parameter in self.model.decoder.dense.parameters()))
         self.place, self.hidden = inputs.tokens.place, None
         if self.model.encoder is not None:
             self.hidden = hidden_keys(inputs.valid_lens, inputs.source.shape[1], self.model.decoder.parameters()[0])
@@ -70,12 +70,12 @@ class BeamDecoder(EagerSession):
     def _log_softmax(self, logits: Tensor) -> Tensor:
         logits = logits if logits.dtype == paddle.float64 else logits.astype("float32")
         logits -= logits.max(axis=-1, keepdim=True)
-        return logits - _log_sum_exp(logits).unsqueeze(1)
+        return logits - log_sum_exp(logits).unsqueeze(1)
 
     def _top(self, logits: Tensor, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         best, ids = logits.topk(k)
         # Composed, because Paddle's own log_softmax on the CPU never falls below -64.
-        total = _log_sum_exp(logits - best[:, :1]).unsqueeze(1)
+        total = log_sum_exp(logits - best[:, :1]).unsqueeze(1)
         return best.numpy(), ids.numpy(), (best - best[:, :1] - total).numpy()
 
     def _lowest(self, logits: Tensor, rows: np.ndarray, last: np.ndarray, k: int) -> np.ndarray:

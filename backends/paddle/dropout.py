@@ -57,13 +57,13 @@ def seeded_dropout(model: nn.Layer, seed: int, step: int, batch: Any) -> Iterato
         with injected_dropout(model, drawn_masks(batch_sites(model.config, batch), seed, step)):
             yield
         return
-    with _kept_random_state():
+    with kept_random_state():
         paddle.seed(hash((seed, step)) & 0x7FFFFFFFFFFFFFFF)
         yield
 
 
 @contextmanager
-def _kept_random_state() -> Iterator[None]:
+def kept_random_state() -> Iterator[None]:
     """Inside, paddle.seed may be called: it seeds the generators of all devices, and here they are put back."""
     devices = ["cpu", "gpu"] if paddle.device.cuda.device_count() else ["cpu"]  # of "gpu" the states are those of all GPUs
     states = {device: paddle.get_rng_state(device) for device in devices}

@@ -16,7 +16,8 @@ from transformer_mb.layer_options import Chosen, EmbeddingOptions
 from transformer_mb.positions import sinusoid_table
 
 from .dropout import Dropout
-from .given import _known_sizes, floats, look_up, token_ids
+from .given import floats, known_sizes, look_up, token_ids
+from .linear import without_row
 from .normalization import LayerNorm
 
 
@@ -48,7 +49,7 @@ class PositionalEncoding(Called, nn.Layer):
     def forward(self, X: Tensor, offset: int | Tensor = 0) -> Tensor:
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
-        _known_sizes("The input of PositionalEncoding", X)
+        known_sizes("The input of PositionalEncoding", X)
         if isinstance(offset, int):  # of a tensor, a position that is not there is an error of the device
             check_positions(offset, X.shape[1], self.max_len)
         return self.dropout(X + self._positions(X, offset, X.shape[1]))
@@ -107,7 +108,7 @@ class SequenceEmbedding(Called, nn.Layer):
         check_positions(offset, T, self.max_len)
         start = offset + self.position_offset - (0 if left_padding is None else left_padding)
         if _is_read(self.embedding):
-            X = look_up(name, _without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
+            X = look_up(name, without_row(self.embedding.weight, self.padding_id), tokens) * self.scale
         else:
             X = self.embedding(tokens) * self.scale
         table = self.pos_embedding
@@ -129,16 +130,3 @@ def _is_read(table: nn.Layer) -> bool:
     own = vars(table)
     watched = own["_forward_pre_hooks"] or own["_forward_post_hooks"] or "forward" in own
     return type(table) is nn.Embedding and not watched
-
-
-def _without_row(table: Tensor, row: int | None) -> Tensor:
-    """The table, one of whose rows gets no gradient.
-
-    nn.Embedding's padding_idx would also give zeros for a pad row that holds others, and knows no projection; a hook on the
-    gradient is refused in a static graph.
-    """
-    if row is None or not paddle.is_grad_enabled() or table.stop_gradient:
-        return table
-    copy = table.clone()
-    copy[row] = table[row].detach()
-    return copy

@@ -13,7 +13,7 @@ from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
 from .given import features
-from .weights import _Linear
+from .linear import Linear
 
 
 def _gelu_tanh(X: Tensor) -> Tensor:
@@ -43,10 +43,10 @@ class PositionWiseFFN(Called, nn.Layer):
         check_choice("activation", activation)
         check_sizes(ffn_num_input=ffn_num_input, ffn_num_hiddens=ffn_num_hiddens, ffn_num_outputs=ffn_num_outputs)
         super().__init__()
-        self.dense1 = _Linear(ffn_num_input, ffn_num_hiddens, bias_attr=use_bias)
+        self.dense1 = Linear(ffn_num_input, ffn_num_hiddens, bias_attr=use_bias)
         self.activation = ACTIVATIONS[activation]
         self.dropout = Dropout(dropout)
-        self.dense2 = _Linear(ffn_num_hiddens, ffn_num_outputs, bias_attr=use_bias)
+        self.dense2 = Linear(ffn_num_hiddens, ffn_num_outputs, bias_attr=use_bias)
 
     def forward(self, X: Tensor) -> Tensor:
         features("The input of PositionWiseFFN", X, self.dense1)

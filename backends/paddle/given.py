@@ -70,7 +70,7 @@ def floats(name: str, X: Tensor, like: Any = None, of: str = "weights") -> None:
         refuse_dtype(name, X.dtype, expected, of)
 
 
-def _known_sizes(name: str, X: Tensor) -> None:
+def known_sizes(name: str, X: Tensor) -> None:
     """Refuse, in a program of Paddle's, an input whose InputSpec leaves sizes open: masks and positions are made of them."""
     if paddle.in_dynamic_mode():
         return
@@ -83,7 +83,7 @@ def _known_sizes(name: str, X: Tensor) -> None:
 
 def _tensor(name: str, given: Any, like: Any) -> Tensor:
     if hasattr(given, "stop_gradient"):  # a Tensor, or what stands for one in a static graph
-        _known_sizes(name, given)
+        known_sizes(name, given)
         return given
     return paddle.to_tensor(as_array(name, given), place=getattr(like, "place", None))
 

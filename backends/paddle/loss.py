@@ -13,7 +13,7 @@ from transformer_mb.layer_calls import Called
 from .given import floats, lengths, token_ids
 
 
-def _log_sum_exp(logits: Tensor) -> Tensor:
+def log_sum_exp(logits: Tensor) -> Tensor:
     """The logarithm of the sum of exponentials: [rows] of [rows, V].
 
     As a product with ones, which adds in blocks: Paddle's own sum adds one number after the other, and over 8,001 words loses a
@@ -48,7 +48,7 @@ class MaskedSoftmaxCELoss(Called, nn.Layer):
     def _step_losses(self, pred: Tensor, label: Tensor) -> Tensor:
         # Composed, because Paddle's own cross-entropy on the CPU never lets a log-probability fall below -64.
         pred = pred - pred.detach().max(axis=-1, keepdim=True)
-        total = _log_sum_exp(pred)
+        total = log_sum_exp(pred)
         losses = total + F.nll_loss(pred, label, reduction="none")
         if not self.label_smoothing:
             return losses

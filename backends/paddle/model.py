@@ -14,8 +14,8 @@ from transformer_mb.layer_calls import Called, check_parts
 from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
-from .embedding import _without_row
 from .encoder import TransformerEncoder
+from .linear import TiedLinear
 
 
 class Pooler(nn.Layer):
@@ -27,20 +27,6 @@ class Pooler(nn.Layer):
 
     def forward(self, X: Tensor) -> Tensor:
         return paddle.tanh(self.dense(X[:, 0]))
-
-
-class _TiedLinear(nn.Layer):
-    """A projection by an embedding table [V, D], which nn.Linear would want as [D, V]."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None, padding_id: int | None):
-        super().__init__()
-        self.weight = weight
-        self.bias = bias
-        self.padding_id = padding_id
-
-    def forward(self, X: Tensor) -> Tensor:
-        Y = paddle.matmul(X, _without_row(self.weight, self.padding_id), transpose_y=True)
-        return Y if self.bias is None else Y + self.bias
 
 
 class EncoderDecoder(Called, nn.Layer):
@@ -61,7 +47,7 @@ class EncoderDecoder(Called, nn.Layer):
         if config.share_embeddings:
             decoder.embedding = encoder.embedding
         if config.tie_output:
-            decoder.dense = _TiedLinear(decoder.embedding.weight, decoder.dense.bias, decoder.padding_id)
+            decoder.dense = TiedLinear(decoder.embedding.weight, decoder.dense.bias, decoder.padding_id)
         model = cls(encoder, decoder, Pooler(config.num_hiddens) if config.pooler else None)
         model.config = config
         return model

@@ -8,13 +8,13 @@ from paddle import Tensor
 
 from transformer_mb.decoding.sampling import Truncation
 
-from .dropout import _kept_random_state
+from .dropout import kept_random_state
 
 
 def uniforms(seeds: np.ndarray, steps: int) -> Tensor:
     """[B, steps] float32 below 1, each row by its own seed [B, 2]; the caller's random numbers stay as they were."""
     rows = []
-    with _kept_random_state():
+    with kept_random_state():
         for high, low in seeds.tolist():
             paddle.seed(high << 31 | low)
             rows.append(paddle.rand([steps], "float32"))

@@ -21,7 +21,8 @@ from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
-from .weights import _take_threads, gradients, named_parameters
+from .shortcuts.threads import suit
+from .weights import gradients, named_parameters
 
 
 class PaddleTrainer(Trainer):
@@ -38,7 +39,7 @@ class PaddleTrainer(Trainer):
         self._check_unfrozen()
         if not self.model.training:
             self.model.train()
-        _take_threads(self.largest)
+        suit(self.largest)
         with paddle.device.device_guard(self.place):
             tensors = [None if array is None else paddle.to_tensor(array, place=self.place) for array in share.batch]
             source, source_valid_lens, target_in, target_out, target_valid_lens = tensors

@@ -5,7 +5,6 @@ Only the weights of nn.Linear lie differently: [in, out] here, [out, in] in cano
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,25 +13,6 @@ import paddle
 from paddle import Tensor, nn
 
 from transformer_mb.native_parameters import NativeParameter
-
-_threads: int | None = None  # how many there may be; None where the user has chosen
-
-
-def _take_threads(largest: int) -> None:
-    """As many as a model is worth whose largest parameter is of that size: on small arrays several only wait for each other."""
-    if _threads is not None:
-        paddle.base.core.set_num_threads(_threads if largest >= 2**17 else 1)
-
-
-class _Linear(nn.Linear):
-    """nn.Linear whose bias gets its gradient by a matrix product, which takes a twentieth of Paddle's sum over many rows."""
-
-    def forward(self, X: Tensor) -> Tensor:
-        rows = math.prod(X.shape[:-1]) if self.bias is not None and paddle.in_dynamic_mode() else 0
-        if rows * self.weight.shape[1] < 2**16 or not paddle.is_grad_enabled():
-            return super().forward(X)
-        ones = paddle.ones([rows, 1], self.bias.dtype)
-        return paddle.matmul(X, self.weight) + paddle.matmul(ones, self.bias.unsqueeze(0)).reshape([*X.shape[:-1], -1])
 
 
 class Parameter(NativeParameter):

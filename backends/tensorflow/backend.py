@@ -77,7 +77,7 @@ class TensorFlowBackend(NativeBackend, package=__package__):
         self, layer: Any, inputs: list[Any], options: dict[str, Any], cotangent: Any, training: bool
     ) -> tuple[Any, dict[int, Any], dict[str, np.ndarray]]:
         watched = [leaf for leaf in leaves(inputs) if isinstance(leaf, tf.Tensor) and leaf.dtype.is_floating]
-        parameters = weights._named_variables(layer)
+        parameters = weights.named_variables(layer)
         with tf.device(self.device), tf.GradientTape() as tape:
             tape.watch(watched)
             output = self._call(layer, inputs, options, training)
@@ -91,7 +91,7 @@ class TensorFlowBackend(NativeBackend, package=__package__):
         self, model: model.EncoderDecoder, batch: Batch, loss: Any, dropout_masks: Mapping[str, np.ndarray] | None
     ) -> tuple[float, dict[str, np.ndarray]]:
         source, valid_lens, target_in, target_out, target_valid_lens = map(self._tensor, batch)
-        parameters = weights._named_variables(model)
+        parameters = weights.named_variables(model)
         with tf.device(self.device), tf.GradientTape() as tape, injected_dropout(model, dropout_masks):
             logits, _ = model(source, target_in, valid_lens, training=dropout_masks is not None)
             total = tf.reduce_sum(loss(logits, target_out, target_valid_lens))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from .embedding import _check
+from .embedding import check_room
 
 
 class KeyValueCache(NamedTuple):
@@ -47,7 +47,7 @@ class KeyValueCache(NamedTuple):
                 keys = tf.concat((self.key_buffer, keys), axis=2)
                 values = tf.concat((self.value_buffer, values), axis=2)
             return self._replace(length=length, key_buffer=keys, value_buffer=values)
-        _check(self.length, keras.ops.shape(keys)[2], self.max_steps, "max_steps")
+        check_room(self.length, keras.ops.shape(keys)[2], self.max_steps, "max_steps")
         allocated, start = self if self.key_buffer is not None else self._allocated(keys), (0, 0, self.length, 0)
         key_buffer = keras.ops.slice_update(allocated.key_buffer, start, keys)
         value_buffer = keras.ops.slice_update(allocated.value_buffer, start, values)

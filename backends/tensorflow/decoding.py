@@ -18,9 +18,9 @@ from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.decoding.sampling import Truncation
 
 from .cache import BlockCache
-from .decoding_steps import DecodingSteps, is_plain
 from .model import EncoderDecoder
 from .sampling import drawn, uniforms
+from .shortcuts.decoding_steps import DecodingSteps, is_plain
 from .weights import named_layers
 
 # Of a layer what a trace keeps and somebody may assign: "call" is there where it was patched.

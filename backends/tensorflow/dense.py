@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -130,3 +130,35 @@ def _leading(X: tf.Tensor, width: int) -> Any:
     if sizes.count(None) > 1 or (None in sizes and 0 in sizes):
         return tf.concat((tf.shape(X)[:-1], (width,)), axis=0)
     return [*(-1 if size is None else size for size in sizes), width]
+
+
+def _without_gradient(weight: tf.Tensor, row: int) -> tf.Tensor:
+    """The table, whose row learns nothing. By tf.where the whole table would be copied at each step of decoding."""
+
+    @tf.custom_gradient
+    def table(weight: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        def gradient(table: tf.Tensor) -> tf.Tensor:
+            return tf.tensor_scatter_nd_update(table, [[row]], tf.zeros_like(table[:1]))
+
+        return tf.identity(weight), gradient
+
+    return table(weight)
+
+
+class TiedDense(keras.layers.Layer):
+    """An output projection whose weight is an embedding table: [V, D] is the canonical [out, in] already."""
+
+    def __init__(self, embedding: keras.layers.Embedding, use_bias: bool, padding_id: int | None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.embedding = embedding
+        self.padding_id = padding_id
+        self.bias = self.add_weight(shape=(embedding.input_dim,), initializer="zeros", name="bias") if use_bias else None
+        self.built = True
+
+    def call(self, X: tf.Tensor) -> tf.Tensor:
+        weight = tf.convert_to_tensor(self.embedding.embeddings)
+        weight = weight if self.padding_id is None else _without_gradient(weight, self.padding_id)
+        B, T, D = keras.ops.shape(X)
+        Y = product(tf.reshape(X, (-1, D)), weight, transpose_b=True)
+        Y = tf.reshape(Y, (B, T, self.embedding.input_dim))
+        return Y if self.bias is None else plus(Y, self.bias)

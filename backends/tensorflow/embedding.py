@@ -42,7 +42,7 @@ class PositionalEncoding(Called, keras.layers.Layer):
         check_features("The input of PositionalEncoding", X, self.num_hiddens)
         floats("The input of PositionalEncoding", X)
         T = keras.ops.shape(X)[1]
-        _check(offset, T, self.max_len)
+        check_room(offset, T, self.max_len)
         self._match(X)
         of_rows = isinstance(offset, tf.Tensor) and offset.shape.rank == 1
         vectors = tf.gather(self.P, _places(offset, T)) if of_rows else self.P[offset : offset + T]
@@ -55,7 +55,7 @@ class PositionalEncoding(Called, keras.layers.Layer):
                 self.P = tf.cast(sinusoid_table(self.max_len, self.num_hiddens, self.layout), X.dtype)
 
 
-def _check(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int | tf.Tensor, limit: str = "max_len") -> None:
+def check_room(offset: int | tf.Tensor, steps: int | tf.Tensor, max_len: int | tf.Tensor, limit: str = "max_len") -> None:
     """Within a graph, where the numbers of steps may not be known yet, the graph itself checks them."""
     first, count, most = map(tf.get_static_value, (offset, steps, max_len))
     if first is not None and count is not None and most is not None:
@@ -171,7 +171,7 @@ class SequenceEmbedding(Called, keras.layers.Layer):
         name = f"The input of {type(self).__name__}"
         tokens = token_ids(name, tokens, None, None)
         T = keras.ops.shape(tokens)[1]
-        _check(offset, T, self.max_len)
+        check_room(offset, T, self.max_len)
         start = offset + self.position_offset
         start = start if left_padding is None else start - left_padding
         X = look_up(name, self.embedding, tokens)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -16,7 +15,7 @@ from transformer_mb.layer_calls import Called, check_parts
 from transformer_mb.layer_options import decoder_arguments, encoder_arguments
 
 from .decoder import TransformerDecoder
-from .dense import Dense, plus, product
+from .dense import Dense, TiedDense
 from .encoder import TransformerEncoder
 
 
@@ -32,38 +31,6 @@ class Pooler(keras.layers.Layer):
 
     def call(self, X: tf.Tensor) -> tf.Tensor:
         return tf.tanh(self.dense(X[:, 0]))
-
-
-def _without_gradient(weight: tf.Tensor, row: int) -> tf.Tensor:
-    """The table, whose row learns nothing. By tf.where the whole table would be copied at each step of decoding."""
-
-    @tf.custom_gradient
-    def table(weight: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-        def gradient(table: tf.Tensor) -> tf.Tensor:
-            return tf.tensor_scatter_nd_update(table, [[row]], tf.zeros_like(table[:1]))
-
-        return tf.identity(weight), gradient
-
-    return table(weight)
-
-
-class _TiedDense(keras.layers.Layer):
-    """An output projection whose weight is an embedding table: [V, D] is the canonical [out, in] already."""
-
-    def __init__(self, embedding: keras.layers.Embedding, use_bias: bool, padding_id: int | None, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.embedding = embedding
-        self.padding_id = padding_id
-        self.bias = self.add_weight(shape=(embedding.input_dim,), initializer="zeros", name="bias") if use_bias else None
-        self.built = True
-
-    def call(self, X: tf.Tensor) -> tf.Tensor:
-        weight = tf.convert_to_tensor(self.embedding.embeddings)
-        weight = weight if self.padding_id is None else _without_gradient(weight, self.padding_id)
-        B, T, D = keras.ops.shape(X)
-        Y = product(tf.reshape(X, (-1, D)), weight, transpose_b=True)
-        Y = tf.reshape(Y, (B, T, self.embedding.input_dim))
-        return Y if self.bias is None else plus(Y, self.bias)
 
 
 @keras.saving.register_keras_serializable("transformer_mb")
@@ -104,7 +71,7 @@ class EncoderDecoder(Called, keras.Model):
         if config.share_embeddings:
             _replace(decoder, "embedding", encoder.embedding)
         if config.tie_output:
-            tied = _TiedDense(decoder.embedding, config.output_bias, decoder.padding_id, dtype=dtype)
+            tied = TiedDense(decoder.embedding, config.output_bias, decoder.padding_id, dtype=dtype)
             _replace(decoder, "dense", tied)
         pooler = Pooler(config.num_hiddens, dtype=dtype) if config.pooler else None
         model = cls(encoder, decoder, pooler, name=name, dtype=dtype)

@@ -20,7 +20,7 @@ from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
 from .optimizers import build_optimizer, clip_gradients
-from .weights import _named_variables
+from .weights import named_variables
 
 
 class TensorFlowTrainer(Trainer):
@@ -29,7 +29,7 @@ class TensorFlowTrainer(Trainer):
     always_compiles = True
 
     def __init__(self, model: EncoderDecoder, options: TrainerOptions):
-        super().__init__(model, _named_variables(model), options)
+        super().__init__(model, named_variables(model), options)
         self.tensors = [parameter.value for parameter in self.unfrozen.values()]
         self.device = self.tensors[0].device
         self.loss = MaskedSoftmaxCELoss(label_smoothing=options.label_smoothing, normalization=options.normalization)

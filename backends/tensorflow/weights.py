@@ -75,7 +75,7 @@ def named_parameters(module: Any) -> dict[str, Parameter]:
     return _found(module, merged=True)
 
 
-def _named_variables(module: Any) -> dict[str, Parameter]:
+def named_variables(module: Any) -> dict[str, Parameter]:
     """The same, but of a layer with LoRA the weight and its factors each by itself: what gradients are taken of."""
     return _found(module, merged=False)
 

@@ -16,10 +16,10 @@ from transformer_mb.config import check_heads, check_sizes
 from transformer_mb.layer_calls import Called
 from transformer_mb.layer_options import AttentionOptions
 
-from .composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
 from .dropout import Dropout
 from .given import attention_mask, features, floats, lengths
-from .watched import is_watched
+from .shortcuts import is_watched
+from .shortcuts.composed_attention import SHORT_ROW, ComposedAttention, is_one_node, softmax_where
 
 FEW_SCORES = 2000  # up to so many the single call is the faster one all the same
 

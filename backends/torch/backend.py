@@ -18,7 +18,7 @@ from transformer_mb.trees import leaves
 
 from . import model, settings
 from .dropout import injected_dropout
-from .int8 import _to_int8
+from .shortcuts.int8 import to_int8
 from .trainer import TorchTrainer
 from .weights import Parameter, named_parameters
 
@@ -63,7 +63,7 @@ class TorchBackend(NativeBackend, package=__package__):
     def _place(self, module: nn.Module) -> nn.Module:
         return module.to(self.device, getattr(torch, self.dtype))
 
-    _to_int8 = staticmethod(_to_int8)
+    _to_int8 = staticmethod(to_int8)
 
     def _tensor(self, leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):

@@ -13,12 +13,12 @@ from transformer_mb.decoding.inputs import DecodingInputs
 from transformer_mb.decoding.sampling import Truncation
 from transformer_mb.decoding.session import EagerSession
 
-from .decoding_steps import DecodingSteps
-from .encoding import encode
 from .model import EncoderDecoder
-from .prepared_layers import is_plain
 from .sampling import drawn, uniforms
-from .threads import suited
+from .shortcuts.decoding_steps import DecodingSteps
+from .shortcuts.encoding import encode
+from .shortcuts.prepared_layers import is_plain
+from .shortcuts.threads import suit
 
 
 def suppress(logits: Tensor, token_ids: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ class BeamDecoder(EagerSession):
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        with torch.inference_mode(), suited(self.device, self.model.config, self.positions):
+        with torch.inference_mode(), suit(self.device, self.model.config, self.positions):
             yield
 
     def _native(self, array: np.ndarray) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -12,8 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_mb.checks import check_same
-from transformer_mb.config import TransformerConfig, check_rate
-from transformer_mb.dropout_masks import batch_sites, injected
+from transformer_mb.config import check_rate
+from transformer_mb.dropout_masks import injected
+
+from .shortcuts.random_masks import kept
 
 
 class Dropout(nn.Dropout):
@@ -37,19 +38,11 @@ class Dropout(nn.Dropout):
         if self.keep is None and like.device.type != "cpu":
             return super().forward(like.new_ones(shape))
         if self.keep is None:
-            kept = _kept(shape, self.p)
+            factors = kept(shape, self.p)
         else:
             check_same("The dropout mask", self.keep.shape, "its input", shape)
-            kept = self.keep.to(like.device)
-        return kept.to(like.dtype).mul_(1.0 / (1.0 - self.p))
-
-
-def _kept(shape: Sequence[int], rate: float) -> Tensor:
-    """0 and 1 as int16, by sixteen random bits each: the CPU draws four of them in a sixth of a Bernoulli number's time."""
-    count = math.prod(shape)
-    bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
-    # In place, so that no booleans come between: torch compares and converts those several times slower.
-    return bits.ge_(min(round(rate * 2**16), 2**16 - 1) - 2**15).view(shape)
+            factors = self.keep.to(like.device)
+        return factors.to(like.dtype).mul_(1.0 / (1.0 - self.p))
 
 
 def dropouts(module: nn.Module) -> dict[str, Dropout]:
@@ -62,12 +55,6 @@ def injected_dropout(module: Any, masks: Mapping[str, Any] | None) -> AbstractCo
     weight = next(module.parameters(), None) if masks else None
     # Beside the weights at once: CUDA graphs take no inputs of the processor's.
     return injected(dropouts, module, masks, partial(torch.as_tensor, device=None if weight is None else weight.device))
-
-
-def _drawn_masks(config: TransformerConfig, batch: Any) -> dict[str, Tensor]:
-    """What ``injected_dropout`` takes, of torch's own random numbers: outside a compiled step, where the CPU draws faster."""
-    sites = batch_sites(config, batch)
-    return {path: _kept(shape, rate).bool() for path, (rate, shape) in sites.items()}
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from transformer_mb.positions import sinusoid_table
 from .dropout import Dropout
 from .given import floats, look_up, token_ids
 from .normalization import HALF, LayerNorm
-from .watched import is_watched
+from .shortcuts import is_watched
 
 
 def _places(start: Tensor, count: int) -> Tensor:
@@ -28,7 +28,7 @@ def _places(start: Tensor, count: int) -> Tensor:
 
 def _is_read(table: nn.Module) -> bool:
     """Whether a slice of its weight says what its call would, and nobody watches that."""
-    return type(table) is _Embedding and not is_watched(table)
+    return type(table) is Embedding and not is_watched(table)
 
 
 class PositionalEncoding(Called, nn.Module):
@@ -65,7 +65,7 @@ class PositionalEncoding(Called, nn.Module):
                 torch._C._set_tracing_state(trace)  # type: ignore[attr-defined]
 
 
-class _Embedding(nn.Embedding):
+class Embedding(nn.Embedding):
     """In two bytes torch adds up a row's gradient in the format, which loses it where a token is frequent; this in float32."""
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -93,12 +93,12 @@ class SequenceEmbedding(Called, nn.Module):
         self.position_offset = chosen.position_offset
         self.scale = math.sqrt(num_hiddens) if chosen.embedding_scale else 1.0
         rows = chosen.max_len + chosen.position_offset
-        self.embedding = _Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
-        self.pos_embedding = _Embedding(rows, num_hiddens) if chosen.position == "learned" else None
+        self.embedding = Embedding(vocab_size, num_hiddens, padding_idx=chosen.padding_id)
+        self.pos_embedding = Embedding(rows, num_hiddens) if chosen.position == "learned" else None
         self.pos_encoding = (
             None if chosen.position == "learned" else PositionalEncoding(num_hiddens, 0.0, rows, layout=chosen.sinusoid_layout)
         )
-        self.type_embedding = _Embedding(token_types, num_hiddens) if token_types else None
+        self.type_embedding = Embedding(token_types, num_hiddens) if token_types else None
         self.embedding_norm = LayerNorm(num_hiddens, **chosen.layer_norm) if chosen.embedding_norm else None
         self.dropout = Dropout(chosen.embedding_dropout)
 

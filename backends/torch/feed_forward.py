@@ -14,7 +14,7 @@ from transformer_mb.layer_calls import Called
 
 from .dropout import Dropout
 from .given import features
-from .watched import is_watched
+from .shortcuts import is_watched
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,

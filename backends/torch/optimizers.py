@@ -1,8 +1,11 @@
-"""torch's own optimizers: its Adam is the contract's formula, its AdamW and SGD likewise."""
+"""torch's own optimizers: its Adam is the contract's formula, its AdamW and SGD likewise.
+
+Of bfloat16 and float16 weights moments and arithmetic are in float32, and each weight is rounded once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -40,3 +43,35 @@ def _norms_of_rows(gradient: Tensor) -> Tensor:
     if gradient.ndim < 2 or gradient.is_cuda or hasattr(gradient, "full_tensor"):
         return gradient
     return torch.linalg.vector_norm(gradient, dim=-1)
+
+
+class Float32Copies:
+    """What an optimizer updates: ``tensors``, each a parameter, or of one of two bytes a copy that is rounded once a step.
+
+    torch.optim gives moments the dtype of what it updates.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter]):
+        low = (torch.bfloat16, torch.float16)
+        self.tensors = [nn.Parameter(tensor.detach().float()) if tensor.dtype in low else tensor for tensor in parameters]
+        pairs = zip(self.tensors, parameters, strict=True)
+        self.pairs = [(copy, parameter) for copy, parameter in pairs if copy is not parameter]
+
+    @torch.no_grad()
+    def read(self) -> None:
+        for copy, parameter in self.pairs:
+            copy.copy_(parameter)
+
+    @torch.no_grad()
+    def add_gradients(self) -> None:
+        """Move gradients to the copies, and add them to theirs: in float32, where a sum keeps its small parts."""
+        for copy, parameter in self.pairs:
+            if parameter.grad is not None:
+                gradient = parameter.grad.float()
+                copy.grad = gradient if copy.grad is None else copy.grad + gradient
+                parameter.grad = None
+
+    @torch.no_grad()
+    def write(self) -> None:
+        for copy, parameter in self.pairs:
+            parameter.copy_(copy)

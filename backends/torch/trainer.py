@@ -16,15 +16,15 @@ from transformer_mb.distributed import Processes, Share
 from transformer_mb.errors import ConfigError
 from transformer_mb.trainer import Trainer, TrainerOptions
 
-from .compiled_loss import batch_loss, compiled_loss
-from .dropout import _drawn_masks, injected_dropout, seeded_dropout
+from .dropout import injected_dropout, seeded_dropout
 from .loss import MaskedSoftmaxCELoss
 from .model import EncoderDecoder
-from .optimizers import build_optimizer, clip_gradients
+from .optimizers import Float32Copies, build_optimizer, clip_gradients
 from .settings import tf32
 from .sharding import in_parts, part, release, whole
-from .threads import suited
-from .two_bytes import add_gradients, at_least_float32, read_weights, write_weights
+from .shortcuts.compiled_loss import batch_loss, compiled_loss
+from .shortcuts.random_masks import drawn_masks
+from .shortcuts.threads import suit
 from .weights import named_parameters
 
 # What torch.optim calls the moments.
@@ -52,7 +52,8 @@ class TorchTrainer(Trainer):
         """Which model the steps change: the given one, or its like in parts."""
         self.trained, self.parameters = model, named_parameters(model)
         self.tensors = [parameter.value for parameter in self.parameters.values()]
-        self.updated = [at_least_float32(tensor) for tensor in self.tensors]
+        self.copies = Float32Copies(self.tensors)
+        self.updated = self.copies.tensors
         self.optimizer = build_optimizer(self.updated, self.options)
         self.compute = compiled_loss(model, self.loss) if self.options.compile else partial(batch_loss, model, self.loss)
 
@@ -70,7 +71,7 @@ class TorchTrainer(Trainer):
 
     def run_batch(self, share: Share, part: int, last: bool) -> Tensor:
         products = tf32() if self.options.precision == "tf32" else nullcontext()
-        with suited(self.device, self.model.config, share.batch.target_in.size), products:
+        with suit(self.device, self.model.config, share.batch.target_in.size), products:
             return self._run_batch(share, part, last)
 
     def _run_batch(self, share: Share, part: int, last: bool) -> Tensor:
@@ -87,11 +88,11 @@ class TorchTrainer(Trainer):
         with seeded_dropout(self.trained, self.dropout_seed, self.dropout_step(part), share.batch), bf16:
             masks: Mapping[str, Any] | None = share.dropout_masks
             if masks is None and self.options.compile and self.device.type == "cpu":
-                masks = _drawn_masks(self.model.config, share.batch)
+                masks = drawn_masks(self.model.config, share.batch)
             with injected_dropout(self.trained, masks):
                 loss = self.compute(*tensors) * share.weight
         loss.backward()
-        add_gradients(self.updated, self.tensors)
+        self.copies.add_gradients()
         if last:
             if not self.processes.sharded:  # else the backward itself has added up
                 self.processes.reduce(self._gradients())
@@ -103,7 +104,7 @@ class TorchTrainer(Trainer):
         for name, parameter in self.parameters.items():
             if parameter.trained:
                 parameter.value.grad = parameter.native(gradients[name])
-        add_gradients(self.updated, self.tensors)
+        self.copies.add_gradients()
         self._apply()
 
     def _forget_gradients(self) -> None:
@@ -114,14 +115,14 @@ class TorchTrainer(Trainer):
         return [tensor.grad for tensor in self.updated if tensor.grad is not None]
 
     def _apply(self) -> None:
-        read_weights(self.updated, self.tensors)
+        self.copies.read()
         gradients = self._gradients()
         if self.options.clip_norm is not None:
             clip_gradients(gradients, self.options.clip_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate
         self.optimizer.step()
-        write_weights(self.updated, self.tensors)
+        self.copies.write()
         self.step_count += 1
 
     def moments(self, slot: str) -> Iterable[Tensor]:

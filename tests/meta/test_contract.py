@@ -13,59 +13,39 @@ from transformer_mb.interface import FUNCTIONS, LAYERS
 
 MODEL = "torch"  # what others are compared with where the interface is silent: caches, trainers, weights
 
-# Where layers are called one by one, their calls take Python longer than a few rows take the processor; what is compiled as a
-# whole calls none.
-PAST_THE_LAYERS = {
-    "decoding_steps.py": "a step of decoding past the layers",
-    "encoding.py": "likewise of a short source",
-    "prepared_layers.py": "what both of these compute of a layer",
-}
-# Files that one backend needs and no other has, with the reason.
+# Files that one backend needs and no other has, with the reason; what makes one fast beside its layers is in its shortcuts/.
 EXTRA_FILES = {
     ("numpy", "framework.py"): "parameters, modules and linear layers, which the others' frameworks bring",
     ("numpy", "activations.py"): "activations with their derivatives, and an erf, which the others' frameworks bring",
     ("numpy", "rounding.py"): "what lower precision loses, measured on NumPy, which has none itself",
-    ("torch", "compiled_loss.py"): "torch.compile is an option of the trainer; JAX and TensorFlow compile every step",
-    ("torch", "without_setuptools.py"): "likewise, where an image has left out what its module of paths imports",
-    **{(name, file): reason for name in ("numpy", "torch", "paddle") for file, reason in PAST_THE_LAYERS.items()},
-    ("tensorflow", "decoding_steps.py"): "a step in few operations and without copies, which the layers' own are not",
-    ("torch", "composed_attention.py"): "attention as one node of the graph, which PyTorch's CPU kernel is not with dropout",
-    ("torch", "watched.py"): "hooks, which the ways past a layer would not see",
-    ("torch", "threads.py"): "one thread for small arrays, which PyTorch does not see by itself",
-    ("torch", "one_row.py"): "which of PyTorch's libraries reads a weight faster, and how to have it do so",
-    ("torch", "int8.py"): "products of whole numbers, which PyTorch alone has on the CPU",
-    ("numpy", "int8.py"): "what they lose, measured on NumPy, which has none itself",
+    ("numpy", "int8.py"): "likewise of products of whole numbers",
     ("torch", "settings.py"): "what PyTorch can be told of how a GPU computes: kernels of attention, CUDA graphs, TF32",
     ("jax", "settings.py"): "likewise, of TF32",
-    ("torch", "two_bytes.py"): "float32 copies for an update, because torch.optim gives moments the dtype of the weights",
     ("torch", "sharding.py"): "weights in parts, which two frameworks of the six can keep",
     ("jax", "sharding.py"): "likewise, and the mesh of devices over which XLA lays all arrays",
     ("jax", "linear.py"): "nnx.Linear with gradients that XLA computes fast on a CPU, which it does not by itself",
-    ("jax", "recipe.py"): "the numbers of an update as inputs, which jax.jit would hold as constants of what it compiles",
-    ("jax", "compilation.py"): "how much XLA optimizes: the others' compilers, where they have one, are not asked",
-    ("jax", "compiled.py"): "functions compiled once for all modules built alike, which jax.jit cannot see by itself",
+    ("paddle", "linear.py"): "nn.Linear likewise, and a projection by a table, which Paddle would have to turn",
     ("tensorflow", "dense.py"): "products of matrices, whose precision Keras has as a policy of each layer",
-    ("mxnet", "inputs.py"): "where a compiled step finds its batch, which MXNet prepares for arrays that stay where they are",
-    ("mxnet", "threads.py"): "one thread for small arrays, which MXNet does not see by itself",
-    ("mxnet", "watched.py"): "settings and hooks, which what is compiled would not see",
     ("mxnet", "shim.py"): "what MXNet 1.9.1 needs before it can be imported at all",
 }
-# Likewise functions.
+# Likewise functions and classes.
 EXTRA_NAMES = {
+    ("torch", "Embedding"): "a table whose gradients are added up in float32, which nn.Embedding does not do in two bytes",
+    ("torch", "Float32Copies"): "torch.optim gives moments the dtype of the weights",
+    ("tensorflow", "Embedding"): "likewise; JAX has a private one, whose name in Keras would be none that TensorFlow takes",
     ("tensorflow", "named_layers"): "layers by path, which torch and Paddle name themselves",
     ("mxnet", "named_layers"): "likewise",
     ("jax", "named_layers"): "likewise",
+    ("tensorflow", "named_variables"): "variables one by one, of which Keras may have added some to a layer (LoRA)",
+    ("tensorflow", "check_room"): "positions that are a tensor in a graph",
     ("jax", "array_like"): "a copy where another array lies: JAX may share memory that a donated buffer overwrites",
     ("mxnet", "to_device"): "an array on a device, seven times faster than mxnet.np.array",
     ("mxnet", "as_int64"): "counts and places in a dtype in which sums do not wrap, which MXNet does not choose by itself",
-    ("mxnet", "suit"): "how many threads work of a size is worth, which MXNet does not see by itself",
-    (
-        "tensorflow",
-        "Embedding",
-    ): "a table; torch and JAX have a private one, whose name in Keras would be none that TensorFlow takes",
-    ("tensorflow", "plus"): "a sum whose gradients are added up in float32, which TensorFlow does not do in float16",
-    ("jax", "broadcast"): "likewise, which JAX does in no format of two bytes",
+    ("mxnet", "TiedDense"): "a projection by a table, of which a shortcut asks whether it is one",
     ("paddle", "gradients"): "zeros where paddle.grad gives None",
+    ("paddle", "known_sizes"): "a program's inputs may leave sizes open, of which masks are made",
+    ("paddle", "kept_random_state"): "paddle.seed seeds all devices",
+    ("paddle", "log_sum_exp"): "Paddle's own sum loses a digit over thousands of words",
 }
 
 
@@ -108,11 +88,49 @@ def test_a_backend_offers_the_contract(name):
 @pytest.mark.parametrize("name", [name for name in BUILT_IN if name != MODEL])
 def test_beyond_the_contract_all_backends_offer_the_same(name):
     assert files(name) == files(MODEL) and len(files(MODEL)) >= 15
-    (expected, _), (offered, _) = offered_by(MODEL), offered_by(name)
+    expected, offered = (
+        {key: value for key, value in offered_by(one)[0].items() if (one, key.split(".")[0]) not in EXTRA_NAMES}
+        for one in (MODEL, name)
+    )
     # A backend may have a method more on a class of its own.
-    offered = {key: value for key, value in offered.items() if "." not in key or key in expected}
-    offered = {key: value for key, value in offered.items() if (name, key) not in EXTRA_NAMES}
-    assert not differences(offered, expected)
+    assert not differences({key: value for key, value in offered.items() if "." not in key or key in expected}, expected)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_what_one_backend_alone_has_is_there(name):
+    offered, _ = offered_by(name)
+    assert not [key for backend, key in EXTRA_NAMES if backend == name and key not in offered]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_each_shortcut_has_its_gain(name):
+    """A row of docs/SPEED.md, by backend and module: what is worth nothing goes."""
+    rows = [
+        line.split(" | ") for line in (ROOT / "docs" / "SPEED.md").read_text().splitlines() if line.startswith("| `shortcuts/")
+    ]
+    told = {
+        file
+        for files, backends, *_ in rows
+        if name in backends.split(", ")
+        for file in re.findall(r"shortcuts/(\w+\.py)", files)
+    }
+    there = {path.name for path in (BACKENDS / name / "shortcuts").glob("*.py")} - {"__init__.py"}
+    assert there and told == there, "name the measured gain of each in docs/SPEED.md"
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_no_module_takes_the_private_name_of_another(name):
+    taken = []
+    for path in sorted((BACKENDS / name).rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        ours = [node for node in imports if node.level or str(node.module).startswith("transformer_mb")]
+        names = {alias.asname or alias.name for node in ours for alias in node.names}
+        used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+        modules = {name for name in names if name.islower()}
+        taken += [f"{path}: {one}" for one in names if one.startswith("_")]
+        taken += [f"{path}: {n.value.id}.{n.attr}" for n in used if n.value.id in modules and n.attr[0] == "_" != n.attr[1]]
+    assert not taken
 
 
 CHANGES = {

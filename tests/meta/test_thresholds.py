@@ -12,9 +12,10 @@ from transformer_mb.parity.computing.thresholds import THRESHOLDS
 NO_THRESHOLDS = {
     ("numpy", "activations.ONE"): "erf is 1 from there on",
     ("numpy", "int8.LARGEST"): "of the format",
-    ("torch", "int8.LARGEST"): "of the format",
-    ("torch", "threads.LARGE"): "how many threads compute, which is the user's in the matrix",
-    ("mxnet", "threads.LARGE"): "likewise",
+    ("torch", "shortcuts.int8.LARGEST"): "of the format",
+    ("torch", "shortcuts.threads.LARGE"): "how many threads compute, which is the user's in the matrix",
+    ("mxnet", "shortcuts.threads.LARGE"): "likewise",
+    ("paddle", "shortcuts.threads.LARGE"): "likewise",
     ("mxnet", "shim._EVERY_THREAD"): "MXNet's own name of a mode",
 }
 
@@ -41,20 +42,22 @@ def constants(source):
         yield from (one.id for one in targets if isinstance(one, ast.Name) and one.id.isupper() and is_number(value))
 
 
-def imported(source):
-    """Names that a module has from others of its package: (module, name)."""
+def imported(module, source):
+    """Constants that a module has from others of its backend, as ``MODULE.NAME``."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
-            yield from ((node.module, one.name) for one in node.names)
+        if isinstance(node, ast.ImportFrom) and node.level and node.module:
+            package = ["", *module.split(".")][: -node.level]
+            yield from (".".join([*package[1:], node.module, one.name]) for one in node.names)
 
 
 def places(name):
     """Where a backend reads a number: in its own module, or in one that has imported it."""
-    sources = {path.stem: path.read_text() for path in sorted((BACKENDS / name).glob("*.py"))}
+    paths = {path.relative_to(BACKENDS / name).with_suffix(""): path for path in sorted((BACKENDS / name).rglob("*.py"))}
+    sources = {".".join(module.parts): path.read_text() for module, path in paths.items()}
     own = {f"{module}.{constant}" for module, source in sources.items() for constant in constants(source)}
     borrowed = {
-        f"{module}.{constant}" for module, source in sources.items() for other, constant in imported(source)
-        if f"{other}.{constant}" in own
+        f"{module}.{constant.rpartition('.')[2]}" for module, source in sources.items()
+        for constant in imported(module, source) if constant in own
     }  # fmt: skip
     return own | borrowed
 

@@ -10,8 +10,9 @@ from flax import nnx
 
 import transformer_mb as tmb
 from native.small import ONE_LAYER
-from transformer_mb.backends.jax import DotProductAttention, compilation, compiled, decoding, linear, trainer
+from transformer_mb.backends.jax import DotProductAttention, decoding, linear, trainer
 from transformer_mb.backends.jax.settings import SETTINGS
+from transformer_mb.backends.jax.shortcuts import compilation, compiled
 from transformer_mb.batch import Batch
 
 

@@ -14,11 +14,11 @@ from flax import nnx
 import transformer_mb as tmb
 from native.small import ONE_LAYER
 from transformer_mb.backends.jax import EncoderBlock, MaskedSoftmaxCELoss, settings, trainer
-from transformer_mb.backends.jax.compiled import product_precision
 from transformer_mb.backends.jax.dropout import _draw
 from transformer_mb.backends.jax.linear import batched_product, reverse_mode, round_products
 from transformer_mb.backends.jax.optimizers import build_optimizer
-from transformer_mb.backends.jax.recipe import Recipe
+from transformer_mb.backends.jax.shortcuts.compiled import product_precision
+from transformer_mb.backends.jax.shortcuts.recipe import Recipe
 from transformer_mb.batch import Batch
 from transformer_mb.trainer import TrainerOptions
 

@@ -15,8 +15,8 @@ from mxnet import autograd, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from transformer_mb.backends.mxnet import threads
-from transformer_mb.backends.mxnet.shim import compiled
+from transformer_mb.backends.mxnet.shortcuts import threads
+from transformer_mb.backends.mxnet.shortcuts.tape import compiled
 
 
 def initialized(layer):

@@ -13,8 +13,8 @@ from transformer_mb.backends import mxnet as layers  # first: it makes MXNet imp
 from mxnet import np as mnp
 from mxnet.ndarray import register
 
-from transformer_mb.backends.mxnet import decoding
-from transformer_mb.backends.mxnet.shim import compiled
+from transformer_mb.backends.mxnet.shortcuts import calls
+from transformer_mb.backends.mxnet.shortcuts.tape import compiled
 from transformer_mb.presets import d2l
 
 SOURCE = np.random.default_rng(0).integers(4, 9, (2, 6))
@@ -30,7 +30,7 @@ def test_threads_decode_at_once(count):
         found = list(threads.map(lambda i: backend.greedy(models[i % count], SOURCE, max_steps=8), range(20)))
     assert found == [expected[i % count] for i in range(20)]
     assert register._imperative_invoke is invoke
-    assert all(any(map(callable, decoding._CALLS[model.decoder][1].values())) for model in models)
+    assert all(any(map(callable, calls.CALLS[model.decoder][1].values())) for model in models)
 
 
 def test_a_model_is_built_and_trained_in_another_thread():

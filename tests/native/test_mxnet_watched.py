@@ -8,8 +8,8 @@ from transformer_mb.backends import mxnet as layers  # first: it makes MXNet imp
 # isort: split
 from mxnet import np as mnp
 
-from transformer_mb.backends.mxnet import decoding
 from transformer_mb.backends.mxnet import trainer as trainer_module
+from transformer_mb.backends.mxnet.shortcuts import calls
 from transformer_mb.batch import Batch
 from transformer_mb.presets import d2l
 
@@ -74,7 +74,7 @@ def score(model):
 def compiled_count(monkeypatch):
     """How many calls have been compiled so far."""
     made = []
-    for module in (decoding, trainer_module):
+    for module in (calls, trainer_module):
         compiled = module.compiled
         monkeypatch.setattr(module, "compiled", lambda *args, to=compiled, **options: made.append(1) or to(*args, **options))
     return lambda: len(made)
@@ -170,7 +170,7 @@ def test_models_are_freed():
     model = layers.BACKEND().build(CONFIG)
     [score(model) for _ in range(4)]
     side = weakref.ref(model.decoder)
-    assert model.decoder in decoding._CALLS
+    assert model.decoder in calls.CALLS
     del model
     gc.collect()
     mnp.zeros(1).wait_to_read()

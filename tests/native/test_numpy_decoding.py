@@ -6,7 +6,7 @@ import pytest
 import transformer_mb as tmb
 from transformer_mb.backends.numpy import MultiHeadAttention, decoding
 from transformer_mb.backends.numpy.backend import NumPyBackend
-from transformer_mb.backends.numpy.prepared_layers import is_plain
+from transformer_mb.backends.numpy.shortcuts.prepared_layers import is_plain
 from transformer_mb.decoding.inputs import decoding_inputs
 
 SIZES = {

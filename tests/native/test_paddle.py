@@ -17,7 +17,7 @@ from transformer_mb.backends.paddle import (
     TransformerEncoder,
 )
 from transformer_mb.backends.paddle.distributed import PaddleProcesses
-from transformer_mb.backends.paddle.prepared_layers import is_plain
+from transformer_mb.backends.paddle.shortcuts.prepared_layers import is_plain
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding.inputs import DecodingInputs
@@ -177,7 +177,7 @@ KINDS = (
 def test_past_the_layers_the_same_is_computed(monkeypatch, kind, limits):
     """Also of a source without any token, and with the products and transposes of larger models."""
     for name, limit in limits.items():
-        monkeypatch.setattr(f"transformer_mb.backends.paddle.prepared_layers.{name}", limit)
+        monkeypatch.setattr(f"transformer_mb.backends.paddle.shortcuts.prepared_layers.{name}", limit)
     backend = PaddleBackend(dtype="float64")
     model = backend.build(CONFIG.replace(**kind), seed=1)
     model.eval()

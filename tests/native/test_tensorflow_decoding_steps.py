@@ -6,9 +6,9 @@ import tensorflow as tf
 
 import transformer_mb as tmb
 from transformer_mb.backends.tensorflow.decoder import DecoderBlock
-from transformer_mb.backends.tensorflow.decoding_steps import DecodingSteps, is_plain
 from transformer_mb.backends.tensorflow.dense import Dense
 from transformer_mb.backends.tensorflow.model import EncoderDecoder
+from transformer_mb.backends.tensorflow.shortcuts.decoding_steps import DecodingSteps, is_plain
 from transformer_mb.config import TransformerConfig
 from transformer_mb.decoding.sampling import Sampling
 

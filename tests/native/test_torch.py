@@ -15,7 +15,7 @@ from transformer_mb.backends.torch import (
     MaskedSoftmaxCELoss,
     MultiHeadAttention,
 )
-from transformer_mb.backends.torch.dropout import _drawn_masks
+from transformer_mb.backends.torch.shortcuts.random_masks import drawn_masks
 from transformer_mb.backends.torch.trainer import _without_full_lengths
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
@@ -210,7 +210,7 @@ def test_what_a_compiled_step_drops_is_drawn_by_the_rate_of_each_place():
     rates = {"dropout": 0.1, "embedding_dropout": 0.3, "attention_dropout": 0.2, "ffn_dropout": 0.4}
     config = TransformerConfig(source_vocab_size=20, target_vocab_size=20, **sizes, **rates)
     batch = Batch(*(torch.zeros(4, 16, dtype=torch.int64) for _ in Batch._fields))
-    masks, sites = _drawn_masks(config, batch), batch_sites(config, batch)
+    masks, sites = drawn_masks(config, batch), batch_sites(config, batch)
     assert set(masks) == set(sites)
     for path, (rate, shape) in sites.items():
         mask = masks[path].double()

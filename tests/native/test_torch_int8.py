@@ -6,7 +6,7 @@ import torch
 
 from transformer_mb.backends.numpy.framework import Linear
 from transformer_mb.backends.numpy.int8 import Int8Linear as ImitatedLinear
-from transformer_mb.backends.torch.int8 import Int8Linear
+from transformer_mb.backends.torch.shortcuts.int8 import Int8Linear
 from transformer_mb.checkpoint import save
 from transformer_mb.config import TransformerConfig
 from transformer_mb.data import Vocabulary

@@ -10,11 +10,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transformer_mb.backends.torch.attention import DotProductAttention
-from transformer_mb.backends.torch.compiled_loss import batch_loss
 from transformer_mb.backends.torch.dropout import Dropout
 from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
 from transformer_mb.backends.torch.model import EncoderDecoder
 from transformer_mb.backends.torch.optimizers import build_optimizer
+from transformer_mb.backends.torch.shortcuts.compiled_loss import batch_loss
 from transformer_mb.parity.rows.model_cases import CONFIGS
 from transformer_mb.trainer import TrainerOptions
 

@@ -8,11 +8,12 @@ import pytest
 import torch
 
 import transformer_mb as tmb
-from transformer_mb.backends.torch import DotProductAttention, PositionWiseFFN, decoding_steps, one_row, prepared_layers
-from transformer_mb.backends.torch import encoding as encoding_module
-from transformer_mb.backends.torch.composed_attention import ComposedAttention
+from transformer_mb.backends.torch import DotProductAttention, PositionWiseFFN
 from transformer_mb.backends.torch.dropout import Dropout
-from transformer_mb.backends.torch.threads import _openmp, suited
+from transformer_mb.backends.torch.shortcuts import decoding_steps, one_row, prepared_layers
+from transformer_mb.backends.torch.shortcuts import encoding as encoding_module
+from transformer_mb.backends.torch.shortcuts.composed_attention import ComposedAttention
+from transformer_mb.backends.torch.shortcuts.threads import _openmp, suit
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
@@ -155,7 +156,7 @@ def test_few_positions_have_one_thread_and_afterwards_there_are_as_many_as_befor
 
 def test_one_thread_is_for_the_caller_alone_and_ends_with_an_error(two_threads):
     found = []
-    with pytest.raises(ZeroDivisionError), suited(torch.device("cpu"), tmb.presets.d2l(20, 20), 10):
+    with pytest.raises(ZeroDivisionError), suit(torch.device("cpu"), tmb.presets.d2l(20, 20), 10):
         assert torch.get_num_threads() == 1
         other = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
         other.start()

@@ -10,7 +10,7 @@ import sys
 sys.modules["setuptools"] = None  # as if it were not installed
 import torch
 import transformer_mb as tmb
-from transformer_mb.backends.torch.compiled_loss import compiled_loss
+from transformer_mb.backends.torch.shortcuts.compiled_loss import compiled_loss
 
 def compiled(X):
     return (X.sin() * 2.0).sum()

@@ -5,9 +5,10 @@ from itertools import count
 
 import pytest
 
-from transformer_mb.backends.numpy import BACKEND, optimizers, prepared_layers
-from transformer_mb.backends.torch import decoding_steps
+from transformer_mb.backends.numpy import BACKEND, optimizers
+from transformer_mb.backends.numpy.shortcuts import prepared_layers
 from transformer_mb.backends.torch.backend import TorchBackend
+from transformer_mb.backends.torch.shortcuts import decoding_steps
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.thresholds import TINY, tiny

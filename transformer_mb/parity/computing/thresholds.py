@@ -20,32 +20,32 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
         "framework.SAFE_EXPONENT": 0.0,
         "framework.SMALL": 1,
         "optimizers.CHUNK": 7,
-        "prepared_layers.SAFE_EXPONENT": 0.0,
-        "prepared_layers.SMALL_ROW": 1,
-        "prepared_layers.SMALL_WEIGHT": 8,
-        "prepared_layers.TURNED": range(1, 64),
+        "shortcuts.prepared_layers.SAFE_EXPONENT": 0.0,
+        "shortcuts.prepared_layers.SMALL_ROW": 1,
+        "shortcuts.prepared_layers.SMALL_WEIGHT": 8,
+        "shortcuts.prepared_layers.TURNED": range(1, 64),
     },
     "torch": {
         "attention.FEW_SCORES": 1,
         "attention.SHORT_ROW": 4,
-        "composed_attention.SHORT_ROW": 4,
-        "decoding_steps.JOINED": 8,
-        "encoding.FEW_TOKENS": 1,
-        "one_row.LARGE_WEIGHT": 1,
-        "prepared_layers.TURNED": range(1, 64),
+        "shortcuts.composed_attention.SHORT_ROW": 4,
+        "shortcuts.decoding_steps.JOINED": 8,
+        "shortcuts.encoding.FEW_TOKENS": 1,
+        "shortcuts.one_row.LARGE_WEIGHT": 1,
+        "shortcuts.prepared_layers.TURNED": range(1, 64),
     },
-    "tensorflow": {"decoding_steps.JOINED": 8, "dense.TINY": 8, "optimizers.SMALL": 10},
+    "tensorflow": {"shortcuts.decoding_steps.JOINED": 8, "dense.TINY": 8, "optimizers.SMALL": 10},
     "paddle": {
         "optimizers.CHUNK": 7,
         "optimizers.LONGEST": 100,
-        "prepared_layers.EINSUM": 8,
-        "prepared_layers.JOINED": 8,
+        "shortcuts.prepared_layers.EINSUM": 8,
+        "shortcuts.prepared_layers.JOINED": 8,
     },
-    "mxnet": {"decoding._MOST_CALLS": 2, "trainer.LARGE": 20, "trainer.MOST_ARRAYS": 3, "trainer.STATIC_STEPS": 0},
-    "jax": {"attention.SMALL_PRODUCT": 1, "compilation.SOME_SIZE": 1, "linear.FEW_ROWS": 2},
+    "mxnet": {"shortcuts.calls.MOST_CALLS": 2, "trainer.LARGE": 20, "trainer.MOST_ARRAYS": 3, "trainer.STATIC_STEPS": 0},
+    "jax": {"attention.SMALL_PRODUCT": 1, "shortcuts.compilation.SOME_SIZE": 1, "linear.FEW_ROWS": 2},
 }
 # What forgets all that a backend has made by those constants among others, and keeps: called before and after.
-FORGETTING = {"numpy": "prepared_layers._averages.cache_clear", "jax": "compiled.jax.clear_caches"}
+FORGETTING = {"numpy": "shortcuts.prepared_layers._averages.cache_clear", "jax": "shortcuts.compiled.jax.clear_caches"}
 
 _told: list[str] = []
 
@@ -71,8 +71,8 @@ def tiny(name: str) -> Iterator[None]:
 
 def _set(name: str, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
-        module, constant = key.split(".")
-        setattr(getattr(_package(name), module), constant, value)
+        module, _, constant = key.rpartition(".")
+        setattr(attrgetter(module)(_package(name)), constant, value)
     if name in FORGETTING:
         attrgetter(FORGETTING[name])(_package(name))()
 

@@ -15,20 +15,20 @@ import paddle
 import paddle.nn.functional as F
 from paddle import Tensor, _C_ops, nn
 
-from .attention import DotProductAttention, MultiHeadAttention, _swap_axes
-from .decoder import DecoderBlock, TransformerDecoder
-from .dropout import Dropout
-from .embedding import PositionalEncoding, SequenceEmbedding
-from .encoder import EncoderBlock, TransformerEncoder
-from .feed_forward import PositionWiseFFN
-from .model import _TiedLinear
-from .normalization import AddNorm, LayerNorm
-from .weights import _Linear
+from ..attention import DotProductAttention, MultiHeadAttention
+from ..decoder import DecoderBlock, TransformerDecoder
+from ..dropout import Dropout
+from ..embedding import PositionalEncoding, SequenceEmbedding
+from ..encoder import EncoderBlock, TransformerEncoder
+from ..feed_forward import PositionWiseFFN
+from ..linear import Linear, TiedLinear
+from ..normalization import AddNorm, LayerNorm
+from . import axes
 
 LAYERS = frozenset(
     (
         *(TransformerEncoder, TransformerDecoder, EncoderBlock, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm),
-        *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, _Linear, _TiedLinear),
+        *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, Linear, TiedLinear),
         *(nn.Sequential, nn.Embedding, nn.Linear),
     )
 )
@@ -91,12 +91,12 @@ def swap_axes(X: Tensor) -> Tensor:
     _, T, H, _ = X.shape
     if T == 1 or H == 1:
         return reshape(X, [0, H, T, -1])
-    return _swap_axes(X) if math.prod(X.shape) > EINSUM else paddle.transpose(X, [0, 2, 1, 3])
+    return axes.swap_axes(X) if math.prod(X.shape) > EINSUM else paddle.transpose(X, [0, 2, 1, 3])
 
 
 def product(*layers: nn.Layer) -> Product:
     """X [N, in] -> [N, out] of one layer, or of several on the same input, next to each other."""
-    if type(layers[0]) is _TiedLinear:
+    if type(layers[0]) is TiedLinear:
         return layers[0].forward
     weights: list[Tensor] = [layer.weight for layer in layers]
     biases: list[Tensor] = [layer.bias for layer in layers if layer.bias is not None]

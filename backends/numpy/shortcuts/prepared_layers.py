@@ -10,15 +10,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from .activations import Activation
-from .attention import DotProductAttention, MultiHeadAttention
-from .decoder import DecoderBlock, TransformerDecoder
-from .dropout import Dropout
-from .embedding import PositionalEncoding
-from .encoder import EncoderBlock, TransformerEncoder
-from .feed_forward import PositionWiseFFN
-from .framework import SAFE_EXPONENT, Embedding, Layer, Linear, Parameter, Sequential
-from .normalization import AddNorm, LayerNorm
+from ..activations import Activation
+from ..attention import DotProductAttention, MultiHeadAttention
+from ..decoder import DecoderBlock, TransformerDecoder
+from ..dropout import Dropout
+from ..embedding import PositionalEncoding
+from ..encoder import EncoderBlock, TransformerEncoder
+from ..feed_forward import PositionWiseFFN
+from ..framework import SAFE_EXPONENT, Embedding, Layer, Linear, Parameter, Sequential
+from ..normalization import AddNorm, LayerNorm
 
 LAYERS = {
     *(TransformerEncoder, EncoderBlock, TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import paddle
 import paddle.nn.functional as F
 from paddle import Tensor
 
-from .cache import BlockCache
-from .decoder import DecoderBlock, TransformerDecoder
+from transformer_mb.decoding.through import through
+
+from ..cache import BlockCache
+from ..decoder import DecoderBlock, TransformerDecoder
 from .prepared_layers import Hidden, attend, norm, positions, product, projections, reshape, swap_axes
 
 
@@ -93,16 +96,11 @@ class BlockSteps:
 
     def step(self, X: Tensor, own_hidden: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the next token's."""
-        norm1, norm2, norm3 = self.norms
-        if self.pre:
-            X = X + self._attend_own(norm1(X), own_hidden)
-            if self.cross is not None:
-                X = X + self._attend_source(norm2(X))
-            return X + self.dense2(self.activation(self.dense1(norm3(X))))
-        X = norm1(X + self._attend_own(X, own_hidden))
-        if self.cross is not None:
-            X = norm2(X + self._attend_source(X))
-        return norm3(X + self.dense2(self.activation(self.dense1(X))))
+        source = None if self.cross is None else self._attend_source
+        return through(X, (partial(self._attend_own, hidden=own_hidden), source, self._feed_forward), self.norms, self.pre)
+
+    def _feed_forward(self, X: Tensor) -> Tensor:
+        return self.dense2(self.activation(self.dense1(X)))
 
     def _attend_own(self, X: Tensor, hidden: Tensor | None) -> Tensor:
         queries, keys, values = self.projections(X)

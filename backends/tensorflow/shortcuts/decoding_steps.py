@@ -11,20 +11,21 @@ from collections.abc import Callable, Sequence
 import keras
 import tensorflow as tf
 
-from .attention import DotProductAttention, MultiHeadAttention, length_mask
-from .cache import BlockCache
-from .decoder import DecoderBlock, TransformerDecoder
-from .dense import Dense, products, row_product
-from .dropout import Dropout
-from .embedding import Embedding, PositionalEncoding
-from .feed_forward import PositionWiseFFN
-from .model import _TiedDense
-from .normalization import AddNorm, LayerNorm
-from .weights import named_layers
+from transformer_mb.decoding.through import through
+
+from ..attention import DotProductAttention, MultiHeadAttention, length_mask
+from ..cache import BlockCache
+from ..decoder import DecoderBlock, TransformerDecoder
+from ..dense import Dense, TiedDense, products, row_product
+from ..dropout import Dropout
+from ..embedding import Embedding, PositionalEncoding
+from ..feed_forward import PositionWiseFFN
+from ..normalization import AddNorm, LayerNorm
+from ..weights import named_layers
 
 LAYERS = (
     *(TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN),
-    *(PositionalEncoding, Dropout, Embedding, Dense, _TiedDense),
+    *(PositionalEncoding, Dropout, Embedding, Dense, TiedDense),
 )
 # One product is faster than three where the weights are few; more of them take longer to join than a sentence gains.
 JOINED = 2**16
@@ -84,7 +85,7 @@ class DecodingSteps:
         rows = keras.ops.shape(tokens)[0] * self.heads
         self.buffers = [buffer for cache in caches for buffer in self._buffers(cache, rows, decoder.blks[0])]
         self.embedding_norm, self.norm = _norm(decoder.embedding_norm), _norm(decoder.norm)
-        self.dense = _tied_product(decoder.dense) if isinstance(decoder.dense, _TiedDense) else _product(decoder.dense)
+        self.dense = _tied_product(decoder.dense) if isinstance(decoder.dense, TiedDense) else _product(decoder.dense)
 
     def _buffers(self, cache: BlockCache, rows: tf.Tensor, block: DecoderBlock) -> list[tf.Tensor]:
         own = cache.self_attention
@@ -149,17 +150,14 @@ class BlockSteps:
         values: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """[N, D] -> [N, D], and the buffers; ``place`` [1] is the step, ``past`` how many steps it attends to."""
-        norm1, norm2, norm3 = self.norms
-        Y, keys, values = self._attend_own(norm1(X) if self.pre else X, place, past, own_mask, keys, values)
-        if self.pre:
-            X = X + Y
-            if self.cross is not None:
-                X = X + self._attend_source(norm2(X))
-            return X + self._feed_forward(norm3(X)), keys, values
-        X = norm1(X + Y)
-        if self.cross is not None:
-            X = norm2(X + self._attend_source(X))
-        return norm3(X + self._feed_forward(X)), keys, values
+        buffers = [keys, values]
+
+        def attend_own(X: tf.Tensor) -> tf.Tensor:
+            Y, *buffers[:] = self._attend_own(X, place, past, own_mask, keys, values)
+            return Y
+
+        source = None if self.cross is None else self._attend_source
+        return through(X, (attend_own, source, self._feed_forward), self.norms, self.pre), *buffers
 
     def _attend_own(
         self,
@@ -203,7 +201,7 @@ def _product(*layers: Dense, scale: float = 1.0) -> Product:
     return lambda X: tf.nn.bias_add(row_product(X, weight), bias)
 
 
-def _tied_product(layer: _TiedDense) -> Product:
+def _tied_product(layer: TiedDense) -> Product:
     """With the table [V, D] as left factor: as right one it takes the CPU three times as long for 32 rows."""
     table, bias = tf.convert_to_tensor(layer.embedding.embeddings), layer.bias
 

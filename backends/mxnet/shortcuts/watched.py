@@ -12,19 +12,19 @@ from mxnet import gluon
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-from .attention import DotProductAttention, MultiHeadAttention
-from .decoder import DecoderBlock, TransformerDecoder
-from .dropout import Dropout
-from .embedding import PositionalEncoding
-from .encoder import EncoderBlock, TransformerEncoder
-from .feed_forward import PositionWiseFFN
-from .model import EncoderDecoder, Pooler, _TiedDense
-from .normalization import AddNorm, LayerNorm
+from ..attention import DotProductAttention, MultiHeadAttention
+from ..decoder import DecoderBlock, TransformerDecoder
+from ..dropout import Dropout
+from ..embedding import PositionalEncoding
+from ..encoder import EncoderBlock, TransformerEncoder
+from ..feed_forward import PositionWiseFFN
+from ..model import EncoderDecoder, Pooler, TiedDense
+from ..normalization import AddNorm, LayerNorm
 
 LAYERS = frozenset(
     (
         *(EncoderDecoder, TransformerEncoder, TransformerDecoder, EncoderBlock, DecoderBlock, MultiHeadAttention),
-        *(DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, Pooler, _TiedDense),
+        *(DotProductAttention, AddNorm, LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, Pooler, TiedDense),
         *(nn.Sequential, nn.Embedding, nn.Dense),
     )
 )

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
-from .attention import MultiHeadAttention
-from .encoder import EncoderBlock, TransformerEncoder
+from transformer_mb.decoding.through import through
+
+from ..attention import MultiHeadAttention
+from ..encoder import EncoderBlock, TransformerEncoder
 from .prepared_layers import added, attend, heads, norm, product, within
 
 
@@ -25,13 +27,13 @@ def encode(encoder: TransformerEncoder, source: np.ndarray, valid_lens: np.ndarr
 
 def _block(block: EncoderBlock, X: np.ndarray, B: int, seen: np.ndarray | None, mask: np.ndarray | None) -> np.ndarray:
     """[B * S, D] -> [B * S, D]."""
-    norm1, norm2 = norm(block.addnorm1.ln, X.dtype), norm(block.addnorm2.ln, X.dtype)
+    norms = [norm(part.ln, X.dtype) for part in (block.addnorm1, block.addnorm2)]
     dense1, dense2 = product(len(X), block.ffn.dense1), product(len(X), block.ffn.dense2)
-    if block.addnorm1.pre:
-        X = X + _attend(block.attention, norm1(X), B, seen, mask)
-        return X + dense2(block.ffn.activation.value(dense1(norm2(X)))[0])
-    X = norm1(X + _attend(block.attention, X, B, seen, mask))
-    return norm2(X + dense2(block.ffn.activation.value(dense1(X))[0]))
+    sublayers = (
+        lambda X: _attend(block.attention, X, B, seen, mask),
+        lambda X: dense2(block.ffn.activation.value(dense1(X))[0]),
+    )
+    return through(X, sublayers, norms, block.addnorm1.pre)
 
 
 def _attend(layer: MultiHeadAttention, X: np.ndarray, B: int, seen: np.ndarray | None, mask: np.ndarray | None) -> np.ndarray:

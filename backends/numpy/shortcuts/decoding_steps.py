@@ -6,11 +6,14 @@ Checks and memories of every layer take Python longer than the processor takes f
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
-from .cache import BlockCache
-from .decoder import DecoderBlock, TransformerDecoder
+from transformer_mb.decoding.through import through
+
+from ..cache import BlockCache
+from ..decoder import DecoderBlock, TransformerDecoder
 from .prepared_layers import added, attend, heads, norm, product, within
 
 
@@ -112,16 +115,9 @@ class BlockSteps:
 
     def step(self, X: np.ndarray, t: int, own_mask: np.ndarray | None, cross_mask: np.ndarray | None) -> np.ndarray:
         """[N, D] -> [N, D], the token of step ``t``."""
-        norm1, norm2, norm3 = self.norms
-        if self.pre:
-            X = X + self._attend_own(norm1(X), t, own_mask)
-            if self.cross is not None:
-                X = X + self._attend_source(norm2(X), cross_mask)
-            return X + self._feed_forward(norm3(X))
-        X = norm1(X + self._attend_own(X, t, own_mask))
-        if self.cross is not None:
-            X = norm2(X + self._attend_source(X, cross_mask))
-        return norm3(X + self._feed_forward(X))
+        source = None if self.cross is None else partial(self._attend_source, mask=cross_mask)
+        sublayers = partial(self._attend_own, t=t, mask=own_mask), source, self._feed_forward
+        return through(X, sublayers, self.norms, self.pre)
 
     def _attend_own(self, X: np.ndarray, t: int, mask: np.ndarray | None) -> np.ndarray:
         q, k, v = self.project(X)

@@ -12,8 +12,8 @@ from mxnet import np as mnp
 
 from transformer_mb.batch import Batch
 
-from .dropout import Dropout
-from .weights import to_device
+from ..dropout import Dropout
+from ..weights import to_device
 
 Shapes = tuple[tuple[Any, ...], tuple[Any, ...]]
 

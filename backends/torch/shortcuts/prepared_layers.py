@@ -11,20 +11,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import DotProductAttention, MultiHeadAttention
-from .decoder import DecoderBlock, TransformerDecoder
-from .dropout import Dropout
-from .embedding import PositionalEncoding, _Embedding
-from .encoder import EncoderBlock, TransformerEncoder
-from .feed_forward import PositionWiseFFN
+from ..attention import DotProductAttention, MultiHeadAttention
+from ..decoder import DecoderBlock, TransformerDecoder
+from ..dropout import Dropout
+from ..embedding import Embedding, PositionalEncoding
+from ..encoder import EncoderBlock, TransformerEncoder
+from ..feed_forward import PositionWiseFFN
+from ..normalization import AddNorm, LayerNorm
+from . import is_watched
 from .int8 import Int8Linear
-from .normalization import AddNorm, LayerNorm
 from .one_row import onednn_is_faster
-from .watched import is_watched
 
 LAYERS = {
     *(TransformerEncoder, EncoderBlock, TransformerDecoder, DecoderBlock, MultiHeadAttention, DotProductAttention, AddNorm),
-    *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, nn.Sequential, _Embedding, nn.Linear, Int8Linear),
+    *(LayerNorm, PositionWiseFFN, PositionalEncoding, Dropout, nn.Sequential, Embedding, nn.Linear, Int8Linear),
 }
 # For so many rows the CPU's product takes half the time with the weight as its left factor.
 TURNED = range(12, 48)

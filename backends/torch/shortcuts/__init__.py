@@ -1,4 +1,7 @@
-"""Whether somebody watches or replaces what a layer computes: then no shorter way may go around it."""
+"""Ways past the layers that take less time, each held to the layers by ``tests/conformance/test_shortcuts.py``.
+
+No way goes around a layer that somebody watches or replaces; that is told here.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ OF_ALL_LAYERS = (
 
 
 def is_watched(layer: nn.Module) -> bool:
+    """Tell whether a layer has hooks, or another forward than its class."""
     own = vars(layer)
     forward = "forward" in own or own["_forward_hooks"] or own["_forward_pre_hooks"]
     return bool(forward or own["_backward_hooks"] or own["_backward_pre_hooks"] or any(OF_ALL_LAYERS))

@@ -17,9 +17,9 @@ from jax import Array
 
 from transformer_mb.machine.compilation_cache import compilation_cache
 
-from .attention import DotProductAttention
+from ..attention import DotProductAttention
+from ..weights import held_by, named_layers, named_parameters
 from .compilation import compiled, is_small, platforms_of, seldom_on
-from .weights import held_by, named_layers, named_parameters
 
 _traced_since_counted = False
 

@@ -9,7 +9,10 @@ from typing import Any
 import paddle.nn.functional as F
 from paddle import Tensor
 
-from .encoder import EncoderBlock, TransformerEncoder
+from transformer_mb.decoding.through import through
+
+from ..attention import MultiHeadAttention
+from ..encoder import EncoderBlock, TransformerEncoder
 from .prepared_layers import Hidden, attend, norm, positions, product, projections, reshape, swap_axes
 
 
@@ -30,15 +33,19 @@ def encode(encoder: TransformerEncoder, source: Tensor, hidden: Hidden | None) -
 
 def _block(block: EncoderBlock, X: Tensor, S: int, hidden: Hidden | None) -> Tensor:
     """[B * S, D] -> [B * S, D]."""
-    attention, ffn, pre = block.attention, block.ffn, block.addnorm1.pre
-    norm1, norm2 = norm(block.addnorm1.ln, X.dtype), norm(block.addnorm2.ln, X.dtype)
+    ffn, norms = block.ffn, [norm(part.ln, X.dtype) for part in (block.addnorm1, block.addnorm2)]
+    sublayers = (
+        lambda X: _attend(block.attention, X, S, hidden),
+        lambda X: product(ffn.dense2)(ffn.activation(product(ffn.dense1)(X))),
+    )
+    return through(X, sublayers, norms, block.addnorm1.pre)
+
+
+def _attend(attention: MultiHeadAttention, X: Tensor, S: int, hidden: Hidden | None) -> Tensor:
     heads = [-1, S, attention.num_heads, X.shape[1] // attention.num_heads]
-    queries, keys, values = (swap_axes(reshape(part, heads)) for part in projections(attention)(norm1(X) if pre else X))
+    queries, keys, values = (swap_axes(reshape(part, heads)) for part in projections(attention)(X))
     queries = queries * (1.0 / math.sqrt(heads[-1]))
     if hidden is not None:
         values = values * hidden.values
     Y = attend(queries, keys, values, None if hidden is None else hidden.scores)
-    X = X + product(attention.W_o)(reshape(swap_axes(Y), X.shape))
-    X = X if pre else norm1(X)
-    X = X + product(ffn.dense2)(ffn.activation(product(ffn.dense1)(norm2(X) if pre else X)))
-    return X if pre else norm2(X)
+    return product(attention.W_o)(reshape(swap_axes(Y), X.shape))

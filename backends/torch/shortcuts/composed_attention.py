@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from .dropout import Dropout
-from .watched import is_watched
+from ..dropout import Dropout
+from . import is_watched
 
 # torch's softmax on the CPU is slow over rows shorter than this: fused 0.45 ms, composed 0.07 ms, for 2,560 rows of 10.
 SHORT_ROW = 16

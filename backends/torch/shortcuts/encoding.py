@@ -5,8 +5,10 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
-from .attention import length_mask
-from .encoder import EncoderBlock, TransformerEncoder
+from transformer_mb.decoding.through import through
+
+from ..attention import length_mask
+from ..encoder import EncoderBlock, TransformerEncoder
 from .prepared_layers import attend, heads, is_plain, norm
 
 FEW_TOKENS = 64  # with more of them what the layers compute takes longer than what they ask
@@ -27,18 +29,18 @@ def encode(encoder: TransformerEncoder, source: Tensor, valid_lens: Tensor) -> T
     X = norm(encoder.embedding_norm)(X)
     mask = length_mask(valid_lens, (B, 1, S, S), X) if bool((valid_lens < S).any()) else None
     for block in encoder.blks:
-        X = _step(block, X, mask)
+        X = _block(block, X, mask)
     return norm(encoder.norm)(X)
 
 
-def _step(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
+def _block(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:
     """[B, S, D] -> [B, S, D]."""
-    ffn, norm1, norm2 = block.ffn, norm(block.addnorm1.ln), norm(block.addnorm2.ln)
-    if block.addnorm1.pre:
-        X = X + _attend(block, norm1(X), mask)
-        return X + ffn.dense2.forward(ffn.activation(ffn.dense1.forward(norm2(X))))
-    X = norm1(X + _attend(block, X, mask))
-    return norm2(X + ffn.dense2.forward(ffn.activation(ffn.dense1.forward(X))))
+    ffn, norms = block.ffn, [norm(part.ln) for part in (block.addnorm1, block.addnorm2)]
+    sublayers = (
+        lambda X: _attend(block, X, mask),
+        lambda X: ffn.dense2.forward(ffn.activation(ffn.dense1.forward(X))),
+    )
+    return through(X, sublayers, norms, block.addnorm1.pre)
 
 
 def _attend(block: EncoderBlock, X: Tensor, mask: Tensor | None) -> Tensor:

@@ -52,7 +52,7 @@ class Int8Linear(nn.Linear):
         return Y.view(*X.shape[:-1], self.out_features)
 
 
-def _to_int8(module: nn.Module) -> None:
+def to_int8(module: nn.Module) -> None:
     """Every linear layer within becomes an Int8Linear."""
     for name, child in module.named_children():
         if type(child) is nn.Linear:
@@ -60,4 +60,4 @@ def _to_int8(module: nn.Module) -> None:
                 raise DtypeError(f"int8 is made of float32 on the CPU, got {child.weight.dtype} on {child.weight.device}.")
             setattr(module, name, Int8Linear(child))
         else:
-            _to_int8(child)
+            to_int8(child)

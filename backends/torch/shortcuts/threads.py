@@ -17,7 +17,7 @@ LARGE = 2**23
 
 
 @contextmanager
-def suited(device: torch.device, config: TransformerConfig, positions: int) -> Iterator[None]:
+def suit(device: torch.device, config: TransformerConfig, positions: int) -> Iterator[None]:
     """Inside, this thread's operations on a CPU use one thread where a model has so few positions that more are no help.
 
     What the user has said is the most there are, and is so again afterwards. Not by torch.set_num_threads: threads of Python

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .attention import length_mask
-from .cache import BlockCache
-from .decoder import DecoderBlock, TransformerDecoder
+from transformer_mb.decoding.through import through
+
+from ..attention import length_mask
+from ..cache import BlockCache
+from ..decoder import DecoderBlock, TransformerDecoder
 from .int8 import Int8Linear
 from .one_row import onednn_is_slower, without_onednn
 from .prepared_layers import attend, heads, norm, product
@@ -107,16 +110,12 @@ class BlockSteps:
 
     def step(self, X: Tensor, t: int, own_mask: Tensor | None, cross_mask: Tensor | None) -> Tensor:
         """[N, D] -> [N, D], the token of step ``t``."""
-        norm1, norm2, norm3 = self.norms
-        if self.pre:
-            X = X + self._attend_own(norm1(X), t, own_mask)
-            if self.cross is not None:
-                X = X + self._attend_source(norm2(X), cross_mask)
-            return X + self.dense2(self.activation(self.dense1(norm3(X))))
-        X = norm1(X + self._attend_own(X, t, own_mask))
-        if self.cross is not None:
-            X = norm2(X + self._attend_source(X, cross_mask))
-        return norm3(X + self.dense2(self.activation(self.dense1(X))))
+        source = None if self.cross is None else partial(self._attend_source, mask=cross_mask)
+        sublayers = partial(self._attend_own, t=t, mask=own_mask), source, self._feed_forward
+        return through(X, sublayers, self.norms, self.pre)
+
+    def _feed_forward(self, X: Tensor) -> Tensor:
+        return self.dense2(self.activation(self.dense1(X)))
 
     def _attend_own(self, X: Tensor, t: int, mask: Tensor | None) -> Tensor:
         N, H = X.shape[0], self.heads
