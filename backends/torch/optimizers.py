@@ -52,10 +52,14 @@ class Float32Copies:
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter]):
-        low = (torch.bfloat16, torch.float16)
-        self.tensors = [nn.Parameter(tensor.detach().float()) if tensor.dtype in low else tensor for tensor in parameters]
+        self.tensors = [self._copied(parameter) for parameter in parameters]
         pairs = zip(self.tensors, parameters, strict=True)
         self.pairs = [(copy, parameter) for copy, parameter in pairs if copy is not parameter]
+
+    @staticmethod
+    def _copied(parameter: nn.Parameter) -> nn.Parameter:
+        low = parameter.dtype in (torch.bfloat16, torch.float16)
+        return nn.Parameter(parameter.detach().float()) if low else parameter
 
     @torch.no_grad()
     def read(self) -> None:

@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
+import transformer_mb as tmb
 from transformer_mb.backends.numpy import MultiHeadAttention, PositionWiseFFN
+from transformer_mb.backends.numpy.backend import NumPyBackend
 from transformer_mb.backends.numpy.decoding import _top
 from transformer_mb.backends.numpy.rounding import product, rounded_products
+from transformer_mb.backends.numpy.shortcuts.prepared_layers import is_plain
+
+SIZES = {
+    "source_vocab_size": 11, "target_vocab_size": 13, "num_hiddens": 8, "ffn_num_hiddens": 12, "encoder_num_heads": 2,
+    "decoder_num_heads": 2, "encoder_num_layers": 2, "decoder_num_layers": 2, "max_len": 16,
+}  # fmt: skip
 
 
 def test_attention_learns_by_gradient_descent():
@@ -52,3 +60,19 @@ def test_bf16_rounds_factors_and_results_of_products():
         assert product(A, B) == 1.0
         assert product(A, np.array([[2.0], [2.0]], np.float32)) == 4.0
     assert product(A, B) == between + 2.0**-8
+
+
+def test_what_rounds_goes_through_its_layers():
+    config = tmb.TransformerConfig(**SIZES)
+    assert is_plain(tmb.get_backend("numpy").build(config).decoder)
+    for format_name in ("bfloat16", "float16"):
+        assert not is_plain(NumPyBackend(rounded_to=format_name).build(config).decoder)
+    assert not is_plain(tmb.get_backend("numpy").quantized(tmb.get_backend("numpy").build(config)).decoder)
+    assert not is_plain(NumPyBackend().DecoderBlock(8, 8, 8, 8, [4, 8], 8, 8, 2, 0.0, 0))
+
+
+def test_a_model_in_training_is_decoded_in_evaluation():
+    backend, source, lengths = tmb.get_backend("numpy"), np.random.default_rng(0).integers(4, 11, (3, 6)), np.array([4, 0, 5])
+    model = backend.build(tmb.TransformerConfig(**SIZES, dropout=0.9))
+    expected = backend.greedy(model.eval(), source, lengths, 6)
+    assert backend.greedy(model.train(), source, lengths, 6) == expected and model.training

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from transformer_mb.backends.torch import trainer
 from transformer_mb.backends.torch.backend import TorchBackend
 from transformer_mb.backends.torch.loss import MaskedSoftmaxCELoss
+from transformer_mb.backends.torch.optimizers import Float32Copies
 from transformer_mb.built_in import EVERY_DTYPE, PLAIN_DTYPES
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import reference
@@ -62,7 +63,7 @@ def test_a_loss_computed_in_two_bytes_fails(dtype):
 def test_moments_and_updates_in_two_bytes_fail(dtype, monkeypatch):
     updates = optimizer_experiments(dtype, 0)
     assert failed(updates, TorchBackend(dtype=dtype)) == set()
-    monkeypatch.setattr(trainer, "at_least_float32", lambda parameter: parameter)
+    monkeypatch.setattr(Float32Copies, "_copied", lambda self, parameter: parameter)
     assert failed(updates, TorchBackend(dtype=dtype)) == {("optimizer step", each.case) for each in updates}
 
 
@@ -71,12 +72,12 @@ def test_an_update_that_is_rounded_twice_fails(dtype, monkeypatch):
     """Its moments are float32, its steps are rounded before they are taken."""
     updates = optimizer_experiments(dtype, 0)
 
-    def write_rounded_steps(updated, parameters):
+    def write_rounded_steps(self):
         with torch.no_grad():
-            for copy, parameter in zip(updated, parameters, strict=True):
+            for copy, parameter in self.pairs:
                 parameter.sub_((parameter.float() - copy).to(parameter.dtype))
 
-    monkeypatch.setattr(trainer, "write_weights", write_rounded_steps)
+    monkeypatch.setattr(Float32Copies, "write", write_rounded_steps)
     assert failed(updates, TorchBackend(dtype=dtype)) == {("optimizer step", each.case) for each in updates}
 
 
@@ -86,16 +87,16 @@ def _forget_half(self):
         tensor.grad = None
 
 
-def _replace_gradients(updated, parameters):
-    for copy, parameter in zip(updated, parameters, strict=True):
+def _replace_gradients(self):
+    for copy, parameter in self.pairs:
         if parameter.grad is not None:
             copy.grad, parameter.grad = parameter.grad.float(), None
 
 
 IN_TRAINING = {
-    "gradients reach nothing": (trainer, "add_gradients", lambda updated, parameters: None),
-    "gradients of the last batch alone": (trainer, "add_gradients", _replace_gradients),
-    "weights that are set are ignored": (trainer, "read_weights", lambda updated, parameters: None),
+    "gradients reach nothing": (Float32Copies, "add_gradients", lambda self: None),
+    "gradients of the last batch alone": (Float32Copies, "add_gradients", _replace_gradients),
+    "weights that are set are ignored": (Float32Copies, "read", lambda self: None),
     "gradients of earlier steps are kept": (trainer.TorchTrainer, "_forget_gradients", _forget_half),
 }
 
@@ -114,13 +115,13 @@ def test_parts_that_are_summed_in_two_bytes_fail(monkeypatch):
     (parts,), backend = EqualParts.made("bfloat16", 0), TorchBackend(dtype="bfloat16")
     assert failed([parts], backend) == set()
 
-    def sum_in_two_bytes(updated, parameters):
-        for copy, parameter in zip(updated, parameters, strict=True):
+    def sum_in_two_bytes(self):
+        for copy, parameter in self.pairs:
             if parameter.grad is not None:
                 before = 0.0 if copy.grad is None else copy.grad.to(parameter.dtype)
                 copy.grad, parameter.grad = (before + parameter.grad).float(), None
 
-    monkeypatch.setattr(trainer, "add_gradients", sum_in_two_bytes)
+    monkeypatch.setattr(Float32Copies, "add_gradients", sum_in_two_bytes)
     (result,) = judged(parts, "torch", partial(compute, backend))
     assert result.status == FAILED and result.share > 1000.0
 
