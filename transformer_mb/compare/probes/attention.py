@@ -6,7 +6,7 @@ import numpy as np
 
 from ..facts import Ask, Probe
 from .attention_numbers import NUMBERS
-from .reading import NEAR, blank, reading, spread
+from .reading import NEAR, blank, named, reading, spread
 
 KEYS, MARKED = 4, 2  # of a mask with one number set
 
@@ -17,28 +17,27 @@ def _gradients_without_any_key(attention_gradients: Ask) -> str:
     return "NaN" if broken else spread(dvalues[0, :, 0, 0])
 
 
-def _layer_without_any_key(multi_head_attention: Ask, **options: object) -> str:
-    """Mask every key, after asking what True means in the layer's mask."""
-    arrays = [array[:, :, 0] for array in blank(1, KEYS)]
-    masked = _layer_mask(multi_head_attention) == "set is ignored"
-    return spread(multi_head_attention(*arrays, np.full((1, KEYS), masked), **options)[0, 0])
-
-
 def _mask(attention: Ask, dtype: str = "bool") -> str:
     mask = np.eye(1, KEYS, MARKED).astype(dtype)
     return reading(attention(*blank(1, KEYS), mask)[0, 0, 0], MARKED)
 
 
-def _layer_mask(multi_head_attention: Ask, dtype: str = "bool") -> str:
-    mask = np.eye(1, KEYS, MARKED).astype(dtype)
-    return reading(multi_head_attention(*(array[:, :, 0] for array in blank(1, KEYS)), mask)[0, 0], MARKED)
+def _one_head(layer: Ask) -> Ask:
+    """Make a function of [B, T, 1, D] of a layer for [B, T, D]."""
+    return lambda Q, K, V, mask, **options: layer(Q[:, :, 0], K[:, :, 0], V[:, :, 0], mask, **options)[:, :, None]
+
+
+def _layer_without_any_key(layer: Ask, **options: object) -> str:
+    """Mask every key, after asking what True means in the layer's mask."""
+    masked = _mask(_one_head(layer)) == "set is ignored"
+    return spread(_one_head(layer)(*blank(1, KEYS), np.full((1, KEYS), masked), **options)[0, 0, 0])
 
 
 def _causal(attention: Ask) -> str:
     T, S = 2, 5
     seen = attention(*blank(T, S), causal=True)[0, :, 0] > NEAR
     corners = {"top left": np.tri(T, S), "bottom right": np.tri(T, S, S - T), "what is to come": 1 - np.tri(T, S)}
-    return next((corner for corner, pattern in corners.items() if np.array_equal(seen, pattern != 0)), "another pattern")
+    return named(seen, corners, "another pattern")
 
 
 MASKS = (
@@ -108,7 +107,7 @@ MASKS = (
     Probe(
         name="boolean mask of the attention layer",
         operation="multi_head_attention",
-        measure=_layer_mask,
+        measure=lambda ask: _mask(_one_head(ask)),
         question="What does True mean in a mask of the layer?",
         meaning="torch's layer and its function disagree: the same mask hides in one what it shows in the other.",
         setting="`~mask`.",
@@ -134,7 +133,7 @@ MASKS = (
     Probe(
         name="mask of integers 0 and 1 of the attention layer",
         operation="multi_head_attention",
-        measure=lambda ask: _layer_mask(ask, "int32"),
+        measure=lambda ask: _mask(_one_head(ask), "int32"),
         question="What does a mask of integers 0 and 1 do in the layer?",
         meaning="Tokenizers give masks of this dtype; a layer may take what the function beside it refuses.",
         setting="A boolean mask.",

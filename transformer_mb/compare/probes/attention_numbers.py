@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import NEAR, bits, blank, rounded, spread
+from .reading import NEAR, bits, blank, named, rounded, spread
 
 KEYS = 4
 
@@ -40,9 +40,7 @@ def _nan(attention: Ask, where: int) -> str:
     arrays = blank(1, KEYS)
     arrays[where][0, -1] = np.nan
     row = attention(*arrays, np.arange(KEYS)[None] < KEYS - 1)[0, 0, 0]
-    if np.isnan(row).any():
-        return "NaN"
-    return "kept out" if np.allclose(row, [1 / 3, 1 / 3, 1 / 3, 0], atol=NEAR) else "other numbers"
+    return "NaN" if np.isnan(row).any() else named(row, {"kept out": [1 / 3, 1 / 3, 1 / 3, 0]}, "other numbers", NEAR)
 
 
 def _drawn(B: int, S: int) -> list[np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import found
+from .reading import found, named
 
 TABLE = np.arange(1, 4 * 64 + 1, dtype="float32").reshape(4, 64)
 NARROW, WIDE = 16, 2001  # what vector instructions take whole, and what sorts and threads divide
@@ -40,24 +40,20 @@ def _maximum_nan(maximum: Ask) -> str:
 
 
 def _top_ties(top_k: Ask, width: int) -> str:
-    places = top_k(np.zeros((2, width), "float32"), 5)[0].tolist()
-    if places == list(range(5)):
-        return "the first, in order"
-    return "the last" if places == [width - 1 - place for place in range(5)] else "others or in no order"
+    places, first = top_k(np.zeros((2, width), "float32"), 5)[0], np.arange(5)
+    return named(places, {"the first, in order": first, "the last": width - 1 - first}, "others or in no order")
 
 
 def _stable(argsort: Ask) -> str:
     row = (np.arange(WIDE) % 20).astype("float32")
-    order = argsort(row[None])[0]
-    if np.array_equal(order, np.argsort(row, kind="stable")):
-        return "stable"
-    return "reversed" if np.array_equal(order, WIDE - 1 - np.argsort(row[::-1], kind="stable")) else "not stable"
+    stable, reverse = np.argsort(row, kind="stable"), np.argsort(row[::-1], kind="stable")
+    return named(argsort(row[None])[0], {"stable": stable, "reversed": WIDE - 1 - reverse}, "not stable")
 
 
 def _one_hot(one_hot: Ask, id: int) -> str:
     row = one_hot(np.array([1, id]), 4)[1]
-    words = {"zeros": np.zeros(4), "ones": np.ones(4), "the last class": np.eye(4)[3], "the first class": np.eye(4)[0]}
-    return next((word for word, one in words.items() if np.array_equal(row, one)), "another row")
+    words = {"zeros": 0.0, "ones": 1.0, "the last class": np.eye(4)[3], "the first class": np.eye(4)[0]}
+    return named(row, words, "another row")
 
 
 PROBES = (

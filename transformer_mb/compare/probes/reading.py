@@ -30,9 +30,9 @@ def sort_of(value: float, otherwise: str) -> str:
     return "NaN" if math.isnan(value) else "zero" if value == 0.0 else "infinite" if math.isinf(value) else otherwise
 
 
-def named(value: float, names: Mapping[str, float], otherwise: str = "neither", within: float = 1e-4) -> str:
-    """Return the first name whose number is nearer to the value than ``within``."""
-    return next((name for name, one in names.items() if abs(value - one) < within), otherwise)
+def named(value: Any, names: Mapping[str, Any], otherwise: str = "neither", within: float = 1e-4) -> str:
+    """Return the first name whose number, or array, lies within that of the value."""
+    return next((name for name, one in names.items() if np.allclose(value, one, rtol=0.0, atol=within)), otherwise)
 
 
 def mean(values: Any) -> float:
@@ -66,11 +66,8 @@ def spread(row: np.ndarray) -> str:
         return "NaN"
     if np.isinf(row).any():
         return "infinity"
-    if np.allclose(row, 0.0, atol=NEAR):
-        return "zeros"
-    if np.allclose(row, row.sum() / len(row), atol=NEAR):
-        return "uniform"
-    return "the first key" if np.allclose(row[1:], 0.0, atol=NEAR) else "other weights"
+    names = {"zeros": 0.0, "uniform": row.mean(), "the first key": row[0] * np.eye(len(row))[0]}
+    return named(row, names, "other weights", NEAR)
 
 
 def reading(row: np.ndarray, marked: int) -> str:
@@ -83,10 +80,8 @@ def reading(row: np.ndarray, marked: int) -> str:
         "no effect": np.ones(len(row)),
         "set attends to the next": np.roll(mask, 1),
     }
-    for word, weights in words.items():
-        if np.allclose(row, weights / weights.sum(), atol=NEAR):
-            return word
-    return "NaN" if np.isnan(row).any() else "other weights"
+    shares = {word: weights / weights.sum() for word, weights in words.items()}
+    return named(row, shares, "NaN" if np.isnan(row).any() else "other weights", NEAR)
 
 
 def bits(alone: np.ndarray, among: np.ndarray) -> str:
@@ -99,6 +94,4 @@ def bits(alone: np.ndarray, among: np.ndarray) -> str:
 def found(row: np.ndarray, table: np.ndarray) -> str:
     """Name the row of a table that came for an index out of range."""
     names = {"the last row": table[-1], "the first row": table[0], "the second row": table[1], "zeros": np.zeros_like(row)}
-    if np.isnan(row).all():
-        return "NaN"
-    return next((name for name, one in names.items() if np.array_equal(row, one)), "memory beside the table")
+    return "NaN" if np.isnan(row).all() else named(row, names, "memory beside the table")

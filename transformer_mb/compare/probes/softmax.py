@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import bits, rounded, spread
+from .reading import bits, named, rounded, spread
 
 
 def _axis(softmax: Ask) -> str:
-    shape = (2, 3, 5)
-    first = float(softmax(np.zeros(shape, "float32"))[0, 0, 0])
-    axes = {"the first axis": 2, "the second axis": 3, "the last axis": 5, "every axis": 30}
-    return next((axis for axis, count in axes.items() if abs(first - 1 / count) < 1e-6), "another axis")
+    axes = {"the first axis": 1 / 2, "the second axis": 1 / 3, "the last axis": 1 / 5, "every axis": 1 / 30}
+    return named(softmax(np.zeros((2, 3, 5), "float32")), axes, "another axis", 1e-6)
 
 
 def _subnormal(softmax: Ask) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..facts import Ask, Probe
-from .reading import dtype_name, first_number
+from .reading import dtype_name, first_number, named
 
 HALVES = np.array([-1.5, -0.5, 0.5, 1.5, 2.5], "float32")
 
@@ -20,7 +20,7 @@ def _halves(whole: Ask) -> str:
         "up": np.floor(HALVES + 0.5),
         "down": np.ceil(HALVES - 0.5),
     }
-    return next((way for way, expected in ways.items() if np.array_equal(found, expected)), str(found.tolist()))
+    return named(found, ways, str(found.tolist()))
 
 
 def _cast(value: float, source: str, dtype: str) -> Callable[[Ask], str]:
