@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import transformer_mb as tmb
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.limits import error
 
 LIMIT = 1e-11
 

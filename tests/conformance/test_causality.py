@@ -5,7 +5,7 @@ import pytest
 
 from conformance.small_models import ONE_LAYER
 from transformer_mb.parity.rows.model_cases import BATCH, DECODER
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.limits import error
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 INPUTS = (SOURCE, BATCH["target_in"], LENS)

@@ -9,7 +9,7 @@ from conformance.small_models import ONE_LAYER
 from transformer_mb.built_in import BUILT_IN
 from transformer_mb.errors import ConfigError
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.limits import error
 
 SOURCE, LENS = BATCH["source"], BATCH["source_valid_lens"]
 STEPS = 7

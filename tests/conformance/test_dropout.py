@@ -9,7 +9,7 @@ from conformance.small_models import ONE_LAYER
 from transformer_mb.batch import Batch
 from transformer_mb.config import TransformerConfig
 from transformer_mb.errors import ShapeError
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.limits import error
 
 
 def test_rate_and_scale(backend32):

@@ -7,7 +7,7 @@ from conformance.small_models import ONE_LAYER, THE_BATCH
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.drawn_values import model_weights, random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, ENCODER
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.limits import error
 
 
 def with_weights(config, backend):

@@ -17,7 +17,7 @@ from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.rows import layer_cases, model_cases
 from transformer_mb.parity.rows.layers import layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
-from transformer_mb.parity.rows.optimizers import optimizer_experiments
+from transformer_mb.parity.rows.trained_steps import optimizer_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.registry import get_backend
 

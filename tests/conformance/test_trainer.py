@@ -12,7 +12,7 @@ from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import ConfigError, WeightsError
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.rows.model_cases import BATCH
-from transformer_mb.parity.verdict.measure import error, worst
+from transformer_mb.parity.verdict.limits import error, worst
 
 ADAM = {"optimizer": "adam", "learning_rate": 0.005}
 CLIPPED = {**ADAM, "clip_norm": 1.0}  # whoever needs one training step takes this one, which is compiled once

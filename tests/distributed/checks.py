@@ -6,7 +6,7 @@ import pytest
 
 from distributed.group import run
 from distributed.mistakes import MISTAKES
-from transformer_mb.parity.verdict.measure import worst
+from transformer_mb.parity.verdict.limits import worst
 
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 # Rows that two processes cannot halve; a single row leaves the second process padding alone.

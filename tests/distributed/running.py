@@ -11,7 +11,7 @@ import numpy as np
 
 from distributed.group import QUICKLY, ended, start
 from transformer_mb.checkpoint import read_checkpoint
-from transformer_mb.parity.verdict.measure import worst
+from transformer_mb.parity.verdict.limits import worst
 
 SMALL = "--epochs 3 --batch-size 15 --num-hiddens 8 --ffn-num-hiddens 12 --num-heads 2 --num-layers 1 --dropout 0"
 ENDLESS = SMALL.replace("--epochs 3", "--epochs 1000000 --save-every 1000000 --save-every-steps 20")

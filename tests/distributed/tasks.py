@@ -16,7 +16,7 @@ from transformer_mb.data import Batches, build_vocabularies, demo_pairs, pair_id
 from transformer_mb.distributed import Alone
 from transformer_mb.dropout_masks import dropout_masks
 from transformer_mb.errors import TransformerMBError
-from transformer_mb.parity.verdict.measure import worst
+from transformer_mb.parity.verdict.limits import worst
 from transformer_mb.registry import get_backend
 from transformer_mb.training import Job, Progress, TrainingInterrupted, TrainingRecipe, agreement, train_model
 from transformer_mb.training.validation import Translated

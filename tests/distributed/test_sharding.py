@@ -10,7 +10,7 @@ from distributed.checks import CASES, TRAININGS, agree, comparing, differ
 from distributed.group import QUICKLY, run
 from distributed.running import command, done
 from transformer_mb.built_in import BUILT_IN
-from transformer_mb.parity.verdict.measure import worst
+from transformer_mb.parity.verdict.limits import worst
 
 TWO_DEVICES = "--xla_force_host_platform_device_count=2"
 TASKS = {"files": TRAININGS["files"], "parts": ["parts", {}]}

@@ -13,7 +13,7 @@ from distributed.group import run
 from distributed.running import SMALL, command, done, endless, environment, running
 from distributed.test_command import LISTENING, LOOPBACK, sockets
 from transformer_mb.checkpoint import read_checkpoint
-from transformer_mb.parity.verdict.measure import worst
+from transformer_mb.parity.verdict.limits import worst
 
 
 @pytest.mark.long

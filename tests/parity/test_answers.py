@@ -17,8 +17,7 @@ from transformer_mb.parity.rows import hand_over
 from transformer_mb.parity.rows.hand_over import HandOverRun, HandOverStart
 from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.answers import Unusable, check_answer, judged
-from transformer_mb.parity.verdict.limits import Baseline, judge
-from transformer_mb.parity.verdict.measure import Errors, gradient_errors, worst, worst_errors
+from transformer_mb.parity.verdict.limits import Baseline, Errors, gradient_errors, judge, worst, worst_errors
 
 GRADIENTS = "layer gradients: encoder block, lens *|model gradients: d2l *|stepwise gradients: step 0 *"
 

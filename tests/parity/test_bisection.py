@@ -22,7 +22,7 @@ from transformer_mb.parity.rows.models import model_experiments, model_request
 from transformer_mb.parity.rows.training import stepwise_experiments
 from transformer_mb.parity.rows.training_job import Recording, make_job
 from transformer_mb.parity.verdict.comparison import Comparison
-from transformer_mb.parity.verdict.measure import error, errors, gradient_floor
+from transformer_mb.parity.verdict.limits import error, errors, gradient_floor
 from transformer_mb.parity.worker import Worker
 
 HEAD = SMALL["num_hiddens"] // SMALL["decoder_num_heads"]

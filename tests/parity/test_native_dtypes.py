@@ -10,7 +10,7 @@ from transformer_mb.checks import spelled
 from transformer_mb.columns.column import Column
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.precision import computed_in, made_of, native_dtypes, recorded_dtypes, with_dtypes
+from transformer_mb.parity.computing.messages import computed_in, made_of, native_dtypes, recorded_dtypes, with_dtypes
 from transformer_mb.parity.matrix import run_matrix
 from transformer_mb.parity.plan import Selection
 from transformer_mb.parity.rows.caches import cached_experiments

@@ -18,7 +18,7 @@ from transformer_mb.parity.report import to_json
 from transformer_mb.parity.sweeping.folder import SweepFolder
 from transformer_mb.parity.sweeping.sweep import found_in, in_turn, run_missing
 from transformer_mb.parity.sweeping.unit import units_of
-from transformer_mb.parity.verdict.measure import worst
+from transformer_mb.parity.verdict.limits import worst
 
 # The rows whose cases each seed draws, which take seconds; trajectories follow the seed too, and take minutes.
 DRAWN = "layer *|model *|cached *|optimizer *|trained *|*tokens: *"

@@ -12,12 +12,11 @@ from transformer_mb.backends.torch.shortcuts import decoding_steps
 from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing.computations import compute
 from transformer_mb.parity.computing.thresholds import TINY, tiny
+from transformer_mb.parity.plan import is_tiny, with_drawn_thresholds
 from transformer_mb.parity.rows.caches import cached_experiments
-from transformer_mb.parity.rows.drawn_thresholds import is_tiny, with_drawn_thresholds
 from transformer_mb.parity.rows.models import model_experiments
-from transformer_mb.parity.rows.optimizers import optimizer_experiments
 from transformer_mb.parity.rows.tokens import token_experiments
-from transformer_mb.parity.rows.trained_steps import training_experiments
+from transformer_mb.parity.rows.trained_steps import optimizer_experiments, training_experiments
 
 
 def test_thresholds_are_tiny_inside_and_what_they_were_afterwards():

@@ -16,12 +16,11 @@ from transformer_mb.parity.cells import FAILED, PASSED
 from transformer_mb.parity.computing import reference
 from transformer_mb.parity.computing.alterations import setting, shifted, transposed
 from transformer_mb.parity.computing.computations import compute
-from transformer_mb.parity.computing.precision import before_rounding
+from transformer_mb.parity.computing.messages import before_rounding
 from transformer_mb.parity.rows.layers import drawn_experiments, layer_experiments
 from transformer_mb.parity.rows.models import model_experiments
 from transformer_mb.parity.rows.one_answer import EqualParts
-from transformer_mb.parity.rows.optimizers import optimizer_experiments
-from transformer_mb.parity.rows.trained_steps import accumulated_experiments
+from transformer_mb.parity.rows.trained_steps import accumulated_experiments, optimizer_experiments
 from transformer_mb.parity.verdict.answers import judged
 from transformer_mb.rounding import rounded
 

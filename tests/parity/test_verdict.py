@@ -6,8 +6,18 @@ import pytest
 from transformer_mb.parity.ladder import LADDER
 from transformer_mb.parity.verdict.bands import FLOAT32_RUNS, Band, Curve, band, divergence
 from transformer_mb.parity.verdict.comparison import Comparison
-from transformer_mb.parity.verdict.limits import MORE_COPIES, PERTURBED_COPIES, TIMES_NORM, Baseline, judge, meets_the_cap
-from transformer_mb.parity.verdict.measure import Errors, error, errors, gradient_errors
+from transformer_mb.parity.verdict.limits import (
+    MORE_COPIES,
+    PERTURBED_COPIES,
+    TIMES_NORM,
+    Baseline,
+    Errors,
+    error,
+    errors,
+    gradient_errors,
+    judge,
+    meets_the_cap,
+)
 
 EPS32 = 2.0**-23
 

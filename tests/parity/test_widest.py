@@ -2,8 +2,7 @@
 
 from transformer_mb.parity.cells import Cell
 from transformer_mb.parity.notable import SHOWN, as_markdown, widest
-from transformer_mb.parity.verdict.limits import Baseline, judge
-from transformer_mb.parity.verdict.measure import Errors
+from transformer_mb.parity.verdict.limits import Baseline, Errors, judge
 
 
 def measured(row, dtype, limit, case="d2l"):

@@ -16,7 +16,7 @@ from transformer_mb.errors import PortError
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.drawn_values import random_weights
 from transformer_mb.parity.rows.model_cases import BATCH, CONFIGS, DECODER, ENCODER
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.limits import error
 from transformer_mb.porting import worker
 from transformer_mb.porting.exports import ctranslate2 as export
 from transformer_mb.porting.families import canonical

@@ -13,7 +13,7 @@ from porting.destinations import FILES, FOLDERS, source_for
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.parameters import parameter_shapes
 from transformer_mb.parity.rows.drawn_values import random_weights
-from transformer_mb.parity.verdict.measure import error
+from transformer_mb.parity.verdict.limits import error
 from transformer_mb.porting import port as port_module
 from transformer_mb.porting.files.targets import find_target
 from transformer_mb.porting.formats import FORMATS

@@ -23,7 +23,7 @@ from .computing.messages import Arrays, Request, under, without_arrays
 from .ladder import LADDER
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
-from .verdict.measure import error, gradient_floor, norm
+from .verdict.limits import error, gradient_floor, norm
 from .walk import part_request, walk
 
 ROW = "layer gradients"

@@ -25,7 +25,7 @@ from .computing.messages import Arrays, Request, under
 from .ladder import LADDER
 from .verdict.answers import judged
 from .verdict.comparison import Comparison
-from .verdict.measure import error, gradient_floor, norm
+from .verdict.limits import error, gradient_floor, norm
 from .walk import not_run, other_ways, part_request, walk
 
 BISECTED = ("model", "step", "decode", "cached")

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ..built_in import BUILT_IN, EVERY_DTYPE
+from ..built_in import BUILT_IN, EVERY_DTYPE, PLAIN_DTYPES
+from ..random_streams import stream
 from .cells import Cell, Experiment
+from .computing.thresholds import TINY
 from .ladder import LADDER
-from .rows.drawn_thresholds import is_tiny, with_drawn_thresholds
 from .selection import WHOLE, Selection, check_patterns, matches
 
 if TYPE_CHECKING:
     from .controls.requests import Control
     from .rows.training_job import Recording
+
+# A life draws its own sizes; layers are met in models.
+DRAWN = ("drawn model ", "drawn optimizer ", "drawn recipe", "drawn cache", "drawn search")
+
 
 FREE = "free-running"
 # What makes experiments, in the order in which they run: module and function in rows/, imported where a row of theirs may be
@@ -27,7 +32,7 @@ MAKERS = (
     ("layers", "drawn_experiments", ("layer",), ("seed",), "drawn "),
     ("models", "model_experiments", ("model",), ("seed",)),
     ("caches", "cached_experiments", ("cached",), ("seed",)),
-    ("optimizers", "optimizer_experiments", ("update",), ("seed",)),
+    ("trained_steps", "optimizer_experiments", ("update",), ("seed",)),
     ("trained_steps", "training_experiments", ("train",), ("seed",)),
     ("trained_steps", "accumulated_experiments", ("train",), ("seed",)),
     ("one_answer", "EqualParts.made", ("parts",), ("seed",)),
@@ -152,3 +157,19 @@ class Plan:
         """The trainings by themselves from the first step on, by dtype: there are curves to draw."""
         runs = (one for one in self.experiments if getattr(one, "row", None) == FREE)
         return {one.dtype: one for one in runs if not one.first}  # type: ignore[attr-defined]
+
+
+def with_drawn_thresholds(experiments: Iterable[Experiment], seed: int) -> list[Experiment]:
+    return [one.tiny() if _is_chosen(one, seed) else one for one in experiments]  # type: ignore[attr-defined]
+
+
+def is_tiny(experiment: Experiment) -> bool:
+    cell = next(iter(experiment.cells("")), None)
+    return cell is not None and cell.case.endswith(TINY)
+
+
+def _is_chosen(experiment: Experiment, seed: int) -> bool:
+    cell = next(iter(experiment.cells("")), None)
+    if cell is None or cell.dtype not in PLAIN_DTYPES or not cell.case.startswith(DRAWN):
+        return False
+    return bool(stream(seed, "parity", "thresholds", cell.case).integers(2))

@@ -25,8 +25,7 @@ from .making import (
     trainer_for,
     trainer_of,
 )
-from .messages import Arrays, Request, named, under, with_arrays
-from .precision import recorded_dtypes, with_dtypes
+from .messages import Arrays, Request, named, recorded_dtypes, under, with_arrays, with_dtypes
 from .thresholds import TINY, tiny
 
 Answer = dict[str, np.ndarray]

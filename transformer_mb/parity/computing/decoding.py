@@ -14,9 +14,8 @@ from ...decoding.beam_search import ScoredIds
 from ...decoding.sampling import Sampling
 from ...errors import ParityError
 from .making import Spec, check_mode, kept_unasked, model_of
-from .messages import Arrays, under
+from .messages import Arrays, made_of, under
 from .mistaken_searches import mistaken
-from .precision import made_of
 
 # Whatever the temperature and the numbers: of two tokens the likelier has half by itself, of equal ones the lower.
 LIKE_GREEDY = Sampling(temperature=100.0, top_k=2, top_p=0.5)

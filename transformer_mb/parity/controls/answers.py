@@ -13,8 +13,7 @@ from ..computing.messages import Arrays, Request
 from ..ladder import LADDER
 from ..verdict.answers import judged
 from ..verdict.comparison import Comparison
-from ..verdict.limits import TIMES_ROUNDED, Judgement, least_measure
-from ..verdict.measure import FLOOR, ByArray, Errors, errors, norm, worst_errors
+from ..verdict.limits import FLOOR, TIMES_ROUNDED, ByArray, Errors, Judgement, errors, least_measure, norm, worst_errors
 
 WRONG = {"NaN": np.nan, "infinity": np.inf}
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from ...config import CHOICES, TransformerConfig
 from ...random_streams import stream
-from ..computing.messages import Request, named
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Request, named, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .covering import CoveringArray, Row

@@ -17,11 +17,10 @@ from ...rounding import TF32_TOWARDS_ZERO
 from ..cells import Ask, Cell, Result, is_offered
 from ..computing import reference
 from ..computing.alterations import shifted
-from ..computing.messages import Arrays, Request, named
-from ..computing.precision import perturbed_copy, rounded_arrays
+from ..computing.messages import Arrays, Request, named, perturbed_copy, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
-from ..verdict.measure import ByArray, worst_by_array
+from ..verdict.limits import ByArray, worst_by_array
 from .drawn_values import model_weights, redrawn, with_uneven_rows
 from .model_cases import CONFIGS, SMALL, ModelCase
 from .models import drawn_batch, model_request

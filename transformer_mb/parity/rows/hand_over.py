@@ -13,8 +13,7 @@ import numpy as np
 from ...checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ...errors import WorkerError
 from ..cells import FAILED, Ask, Cell, Result
-from ..computing.messages import Arrays, Request, named, under
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Arrays, Request, named, rounded_arrays, under
 from ..ladder import LADDER
 from ..verdict.answers import Unusable, check_answer
 from ..verdict.bands import Band, divergence

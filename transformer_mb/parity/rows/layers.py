@@ -12,8 +12,7 @@ from ...built_in import PLAIN_DTYPES
 from ...interface import FUNCTIONS
 from ...random_streams import stream
 from ..computing import reference
-from ..computing.messages import Request, named, without_arrays
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Request, named, rounded_arrays, without_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_values import random_weights, redrawn

@@ -17,8 +17,7 @@ from ...errors import ParityError
 from ...random_streams import stream
 from ..cells import Ask, Result, is_offered
 from ..computing import reference
-from ..computing.messages import Request, named
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Request, named, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_values import model_weights

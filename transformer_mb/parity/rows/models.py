@@ -10,8 +10,7 @@ from ...built_in import PLAIN_DTYPES
 from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ..computing.alterations import shifted
-from ..computing.messages import Request, named
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Request, named, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_models import drawn_models

@@ -13,12 +13,10 @@ import numpy as np
 from ...random_streams import stream
 from ..cells import FAILED, PASSED, Ask, Cell, Result, is_offered
 from ..computing import reference
-from ..computing.messages import Arrays, Request, named, under
-from ..computing.precision import EPS, rounded_arrays
+from ..computing.messages import EPS, Arrays, Request, named, rounded_arrays, under
 from ..ladder import LADDER
 from ..verdict.answers import check_answer
-from ..verdict.limits import Judgement
-from ..verdict.measure import TINY, error, worst
+from ..verdict.limits import TINY, Judgement, error, worst
 from .drawn_values import model_weights
 from .model_cases import ADAM, CONFIGS, DECODER, ModelCase
 from .models import drawn_batch

@@ -17,8 +17,7 @@ from ...dropout_masks import dropout_masks
 from ...random_streams import stream
 from ..cells import Experiment
 from ..computing import reference
-from ..computing.messages import Request, named
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Request, named, rounded_arrays
 from ..ladder import rows_of
 from ..verdict.comparison import Comparison
 from .drawn_values import model_weights

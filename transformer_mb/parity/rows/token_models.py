@@ -18,9 +18,8 @@ from ...config import TransformerConfig
 from ...errors import ParityError
 from ...random_streams import stream
 from ..computing import reference
-from ..computing.messages import Arrays, Request, named
+from ..computing.messages import EPS, Arrays, Request, named, rounded_arrays
 from ..computing.mistaken_searches import HURRIED
-from ..computing.precision import EPS, rounded_arrays
 from .drawn_values import model_weights
 
 ROWS, STEPS, SOURCE_STEPS = 24, 8, 5

@@ -11,13 +11,11 @@ from ...built_in import PLAIN_DTYPES
 from ...config import TransformerConfig
 from ..cells import Ask, Cell, Result
 from ..computing import reference
-from ..computing.messages import Arrays, Request
-from ..computing.precision import perturbed_copy
+from ..computing.messages import Arrays, Request, perturbed_copy
 from ..computing.thresholds import TINY
 from ..ladder import rows_of
 from ..verdict.answers import check_answer
-from ..verdict.limits import PERTURBED_COPIES, Baseline, Draws, judge_by_draws
-from ..verdict.measure import NONE, Errors, errors, worst_errors
+from ..verdict.limits import NONE, PERTURBED_COPIES, Baseline, Draws, Errors, errors, judge_by_draws, worst_errors
 from .drawn_models import drawn_searches
 from .model_cases import CONFIGS, DECODER, SMALL
 from .token_models import Search, drawn, prompts

@@ -10,14 +10,12 @@ import numpy as np
 
 from ..cells import Ask, Cell, Result
 from ..computing import reference
-from ..computing.messages import Arrays, Request, named, under
-from ..computing.precision import rounded_arrays
+from ..computing.messages import Arrays, Request, named, rounded_arrays, under
 from ..ladder import LADDER, rows_of
 from ..verdict.answers import check_answer
 from ..verdict.bands import Band, Curve, divergence
 from ..verdict.comparison import Comparison
-from ..verdict.limits import Baseline, Judgement, judge
-from ..verdict.measure import NONE, Errors, errors
+from ..verdict.limits import NONE, Baseline, Errors, Judgement, errors, judge
 from .training_job import FREE_STEPS, SAMPLED, SAMPLED_EVERY, Recording
 
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from ...random_streams import stream
 from ..computing import reference
-from ..computing.messages import Arrays, Request
-from ..computing.precision import EPS, rounded_arrays
+from ..computing.messages import EPS, Arrays, Request, rounded_arrays
 from .limits import FLOOR_EPS, Judgement
 
 TIMES = 10.0

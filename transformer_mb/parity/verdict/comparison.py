@@ -16,13 +16,28 @@ from ...rounding import rounded
 from ..cells import Ask, Cell, Result
 from ..computing import reference
 from ..computing.kinks import Unit, answer_with, crossed, near_kinks
-from ..computing.messages import Arrays, Request, under
-from ..computing.precision import OUTPUTS, before_rounding, computed_in, perturbed_copy
+from ..computing.messages import OUTPUTS, Arrays, Request, before_rounding, computed_in, perturbed_copy, under
 from ..computing.thresholds import TINY
 from ..ladder import LADDER
 from .answers import check_answer
-from .limits import PERTURBED_COPIES, Baseline, Draws, Judgement, judge, judge_by_draws, lifts_the_cap, meets_the_cap
-from .measure import NONE, ByArray, Errors, errors, gradient_errors, norm, worst_by_array, worst_errors
+from .limits import (
+    NONE,
+    PERTURBED_COPIES,
+    Baseline,
+    ByArray,
+    Draws,
+    Errors,
+    Judgement,
+    errors,
+    gradient_errors,
+    judge,
+    judge_by_draws,
+    lifts_the_cap,
+    meets_the_cap,
+    norm,
+    worst_by_array,
+    worst_errors,
+)
 
 
 def outputs(request: Request, got: Arrays, expected: Arrays) -> ByArray:
