@@ -4,20 +4,10 @@ import numpy as np
 import pytest
 
 from transformer_mb.parity.ladder import LADDER
+from transformer_mb.parity.verdict import limits
 from transformer_mb.parity.verdict.bands import FLOAT32_RUNS, Band, Curve, band, divergence
 from transformer_mb.parity.verdict.comparison import Comparison
-from transformer_mb.parity.verdict.limits import (
-    MORE_COPIES,
-    PERTURBED_COPIES,
-    TIMES_NORM,
-    Baseline,
-    Errors,
-    error,
-    errors,
-    gradient_errors,
-    judge,
-    meets_the_cap,
-)
+from transformer_mb.parity.verdict.limits import Baseline, Errors, error, errors, gradient_errors, judge, meets_the_cap
 
 EPS32 = 2.0**-23
 
@@ -73,7 +63,7 @@ def test_a_gradient_of_zero_is_measured_against_all_of_the_whole(zero):
 @pytest.mark.parametrize("row", [row.name for row in LADDER.values() if row.limit])
 def test_float64_has_fixed_limits(row):
     limit = LADDER[row].limit
-    for figure, times in ((by_norm, 1.0), (in_one_element, TIMES_NORM)):
+    for figure, times in ((by_norm, 1.0), (in_one_element, limits.TIMES_NORM)):
         assert judge(row, "float64", figure(0.99 * times * limit), Baseline()).passed
         verdict = judge(row, "float64", figure(1.01 * times * limit), Baseline())
         assert not verdict.passed and (verdict.error, verdict.limit) == (1.01 * times * limit, pytest.approx(times * limit))
@@ -127,7 +117,7 @@ def test_ill_conditioned_inputs_move_the_proof_by_what_they_lose():
 def test_float32_is_held_to_numpy(baseline, limit):
     for figure in (by_norm, in_one_element):
         # The cap alone is no figure of NumPy's: it is a fixed limit, as those of float64 are.
-        times = TIMES_NORM if figure is in_one_element and limit == 1e-5 else 1.0
+        times = limits.TIMES_NORM if figure is in_one_element and limit == 1e-5 else 1.0
         allowed = Baseline(**{name: figure(value) for name, value in baseline.items()})
         assert judge("layer forward", "float32", figure(0.99 * times * limit), allowed).passed
         verdict = judge("layer forward", "float32", figure(1.01 * times * limit), allowed)
@@ -260,21 +250,21 @@ class Drawn(Comparison):
     def __init__(self):
         self.asked = []
 
-    def baseline(self, row, copies=PERTURBED_COPIES):
+    def baseline(self, row, copies=limits.PERTURBED_COPIES):
         self.asked.append(copies)
-        figure = both(1e-6 if copies == PERTURBED_COPIES else 2e-6)
+        figure = both(1e-6 if copies == limits.PERTURBED_COPIES else 2e-6)
         return Baseline(figure, both(EPS32), figure)
 
 
 @pytest.mark.parametrize(
     ("off", "passed", "asked"),
     [
-        (3.9e-6, True, [PERTURBED_COPIES]),
-        (7.9e-6, True, [PERTURBED_COPIES, MORE_COPIES]),
-        (8.1e-6, False, [PERTURBED_COPIES, MORE_COPIES]),
-        (4.1e-5, False, [PERTURBED_COPIES]),  # ten times the limit: no number of draws helps
-        (np.nan, False, [PERTURBED_COPIES]),
-        (np.inf, False, [PERTURBED_COPIES]),
+        (3.9e-6, True, [limits.PERTURBED_COPIES]),
+        (7.9e-6, True, [limits.PERTURBED_COPIES, limits.MORE_COPIES]),
+        (8.1e-6, False, [limits.PERTURBED_COPIES, limits.MORE_COPIES]),
+        (4.1e-5, False, [limits.PERTURBED_COPIES]),  # ten times the limit: no number of draws helps
+        (np.nan, False, [limits.PERTURBED_COPIES]),
+        (np.inf, False, [limits.PERTURBED_COPIES]),
     ],
 )
 def test_what_is_over_its_limit_by_little_is_judged_again_by_more_draws(off, passed, asked):

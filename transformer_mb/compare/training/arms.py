@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ...random_streams import stream
 from ...training.schedules import Span, linear
 from ...training.validation import mean_loss
 from .swaps import Arm
-from .updating import Updates
+from .updating import UpdateOptions, Updates
 
 # D2L's model (chapter 10.7, the defaults of TransformerConfig) on the built-in corpus. The schedule warms up and then falls to
 # zero, so that the last step is no accident of its batch.
@@ -72,16 +73,15 @@ def _batches(config: TransformerConfig, ids: Any, seed: int, shuffle: bool = Tru
 def order(seed: int, steps: int) -> Iterator[Batch]:
     """The batches of a training; the seed decides their order."""
     batches = _batches(corpus().config, corpus().pairs, seed)
-    for step in range(steps):
-        epoch, place = divmod(step, len(batches))
-        yield next(batches.epoch(epoch, place))
+    return islice((batch for epoch in count() for batch in batches.epoch(epoch)), steps)
 
 
 def trained(backend: Backend, arm: Arm, seed: int, steps: int = STEPS) -> Outcome:
     """Weights, order and dropout masks are the seed's own, so that two arms of a seed differ by the arm alone."""
     config = corpus().config.replace(**arm.model)
     model = backend.create_empty(config)
-    updates = Updates(arm.options(), _as(backend, starting_weights(config, seed, arm.initial)))
+    started = {name: value.astype(backend.dtype) for name, value in starting_weights(config, seed, arm.initial).items()}
+    updates = Updates(UpdateOptions(**arm.update), started)
     span = Span(WARMUP, steps, config.num_hiddens)
     for step, batch in enumerate(order(seed, steps)):
         backend.set_weights(model, updates.weights)
@@ -90,10 +90,6 @@ def trained(backend: Backend, arm: Arm, seed: int, steps: int = STEPS) -> Outcom
         updates.step(gradients, updates.options.learning_rate * linear(step + 1, span))
     backend.set_weights(model, updates.weights)
     return Outcome(mean_loss(backend, model, corpus().held_out), updates.weights)
-
-
-def _as(backend: Backend, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name: value.astype(backend.dtype) for name, value in weights.items()}
 
 
 def kept(config: TransformerConfig, seed: int, step: int, batch: Batch, shared: bool) -> dict[str, np.ndarray]:

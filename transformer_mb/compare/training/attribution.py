@@ -20,6 +20,7 @@ from .verdicts import DIFFERENT, MARGIN, Line, lines
 
 NEGLIGIBLE = 0.01  # of a seed deviation: rounding that always goes one way is certain too, and no cause
 ADDED, REMOVED = "added", "removed"
+FIGURES = ("verdict", "difference", "low", "high", "p", "sign_flip", "detectable")  # of a Line
 METRIC = "mean log loss"  # every step counts, so that it has the least noise
 
 
@@ -75,22 +76,9 @@ def effects(column: str, runs: Sequence[Run], reference: Sequence[float], margin
             # As if the reference had moved: the pair's difference, and the reference's own deviation.
             moved[switch, way] = [base + own - injected for own, injected, base in pairs]
     judged = lines(METRIC, reference, {f"{switch} {way}": each for (switch, way), each in moved.items()}, margin)
-    return [
-        Effect(
-            column=column,
-            switch=switch,
-            way=way,
-            verdict=line.verdict,
-            difference=line.difference,
-            low=line.low,
-            high=line.high,
-            p=line.p,
-            sign_flip=line.sign_flip,
-            detectable=line.detectable,
-            moves=_moves(line),
-        )
-        for (switch, way), line in zip(moved, judged, strict=True)
-    ]
+    figures = [{name: getattr(line, name) for name in FIGURES} for line in judged]
+    places = zip(moved, judged, figures, strict=True)
+    return [Effect(column=column, switch=name, way=way, moves=_moves(line), **own) for (name, way), line, own in places]
 
 
 def _moves(line: Line) -> bool:

@@ -15,7 +15,7 @@ from ...reports.record import read_record
 from ..scipy_stats import stats
 from .arms import STEPS, Outcome, moved_logits, trained
 from .statistics import FEWEST_PAIRED, Moved, moved
-from .swaps import CONTROL, EFFECTS, Arm, Effect
+from .swaps import CONTROL, EFFECTS, Effect
 
 
 @dataclass(frozen=True)
@@ -106,18 +106,10 @@ def _outcomes(
 
 
 def _found(backend: Any, effect: Effect, outcomes: dict[tuple[str, int], Outcome], seeds: Sequence[int]) -> Found:
-    base = [outcomes[effect.base.key, seed] for seed in seeds]
-    losses, swapped = _losses(base), _losses(outcomes[effect.swapped.key, seed] for seed in seeds)
-    logits = [_logits(backend, effect.base, effect.swapped, one) for one in base] if effect.forward else []
-    return Found(effect, losses, swapped, moved(losses, swapped), median(logits) if logits else None)
-
-
-def _losses(outcomes: Iterable[Outcome]) -> tuple[float, ...]:
-    return tuple(outcome.loss for outcome in outcomes)
-
-
-def _logits(backend: Any, base: Arm, swapped: Arm, outcome: Outcome) -> float:
-    return moved_logits(backend, outcome.weights, base, swapped)
+    base, swapped = (tuple(outcomes[arm.key, seed].loss for seed in seeds) for arm in (effect.base, effect.swapped))
+    weights = [outcomes[effect.base.key, seed].weights for seed in seeds] if effect.forward else []
+    logits = [moved_logits(backend, one, effect.base, effect.swapped) for one in weights]
+    return Found(effect, base, swapped, moved(base, swapped), median(logits) if logits else None)
 
 
 def record(study: Study) -> dict[str, Any]:
@@ -148,14 +140,11 @@ def read_study(path: Path) -> Study:
 
 def _study(content: Any) -> Study:
     known = {effect.name: effect for effect in EFFECTS}
-    found = [
-        Found(
-            known[one["name"]],
-            tuple(one["base losses"]),
-            tuple(one["swapped losses"]),
-            Moved(**one["loss moved"]),
-            one["logits moved"],
-        )
-        for one in content["effects"]
-    ]
-    return Study(tuple(found), tuple(content["seeds"]), content["steps"], content["backend"], content["version"])
+
+    def found(one: dict[str, Any]) -> Found:
+        base, swapped = tuple(one["base losses"]), tuple(one["swapped losses"])
+        return Found(known[one["name"]], base, swapped, Moved(**one["loss moved"]), one["logits moved"])
+
+    return Study(
+        tuple(map(found, content["effects"])), tuple(content["seeds"]), content["steps"], content["backend"], content["version"]
+    )

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .updating import UpdateOptions
-
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
@@ -28,9 +26,6 @@ class Arm:
     def key(self) -> str:
         """The same for equal arms, so that each is trained once."""
         return repr((sorted(self.model.items()), sorted(self.update.items()), self.initial, self.shared_masks))
-
-    def options(self) -> UpdateOptions:
-        return UpdateOptions(**self.update)
 
 
 @dataclass(frozen=True)
