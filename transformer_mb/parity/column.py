@@ -30,9 +30,9 @@ GRACE = 0.3
 class ColumnRun:
     """One backend's side of a run. ``dtypes`` are those that it must offer, until its worker says more."""
 
-    def __init__(self, spec: Column, run: Run):
-        self.spec, self.shared, self.label = spec, run, spec.label
-        self.dtypes = list(entries()[spec.backend].dtypes or PLAIN_DTYPES)
+    def __init__(self, column: Column, run: Run):
+        self.column, self.shared, self.label = column, run, column.label
+        self.dtypes = list(entries()[column.backend].dtypes or PLAIN_DTYPES)
         self.worker: Worker | None = None
         self.unable: str | None = None  # why nothing can be asked of it
 
@@ -55,15 +55,15 @@ class ColumnRun:
 
     def _start(self) -> None:
         try:
-            self.worker = Worker(self.spec, self.shared.folder, self.shared.timeout, self.shared.started)
+            self.worker = Worker(self.column, self.shared.folder, self.shared.timeout, self.shared.started)
         except WorkerError as error:
             self._wait_for_the_end()
             self.unable = str(error)
             self._note({"error": self.unable})
             return
         # What it must offer, and what it offers beside that.
-        self.dtypes = list({*entries()[self.spec.backend].dtypes, *self.worker.greeting["dtypes"]})
-        self._note({**self.worker.greeting, "device_asked_for": self.spec.device})
+        self.dtypes = list({*entries()[self.column.backend].dtypes, *self.worker.greeting["dtypes"]})
+        self._note({**self.worker.greeting, "device_asked_for": self.column.device})
         self.shared.will_execute({self.label: self.dtypes})
 
     def _note(self, greeting: dict[str, Any]) -> None:

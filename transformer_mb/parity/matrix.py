@@ -54,7 +54,7 @@ def run_matrix(
         try:
             runs = [ColumnRun(column, run) for column in columns]
             run.will_execute({one.label: one.dtypes for one in runs})
-            _compute(sorted(runs, key=lambda one: order.get(one.spec.backend, -1)))
+            _compute(sorted(runs, key=lambda one: order.get(one.column.backend, -1)))
         except BaseException as error:
             run.abandon()
             run.outcome.interrupted = error

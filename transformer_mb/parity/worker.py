@@ -31,16 +31,16 @@ class Worker:
     """A process that computes for one backend; every way in which it can fail is a WorkerError with the reason."""
 
     def __init__(
-        self, spec: Column, folder: Path, timeout: float = TIMEOUT, on_start: Callable[[Worker], None] = lambda worker: None
+        self, column: Column, folder: Path, timeout: float = TIMEOUT, on_start: Callable[[Worker], None] = lambda worker: None
     ):
         """``on_start`` is told when there is a process; to become an interpreter and to import a framework may take long."""
-        self.spec = spec
+        self.column = column
 
         def begun(gateway: Gateway) -> None:
             self.gateway = gateway
             on_start(self)
 
-        self.gateway = spec.open(__name__, (spec.backend, spec.device), folder, timeout, on_process=begun)
+        self.gateway = column.open(__name__, (column.backend, column.device), folder, timeout, on_process=begun)
         try:
             self.greeting = self._greeting()
         except WorkerError:
@@ -56,7 +56,7 @@ class Worker:
     def _greeting(self) -> dict[str, Any]:
         from ..built_in import EVERY_DTYPE
 
-        whose = f"The worker of {self.spec.label}"
+        whose = f"The worker of {self.column.label}"
         try:
             greeting: dict[str, Any] = json.loads(self._checked(self.gateway.greeting)[0])
             wrong = [name for name, kind in GREETING.items() if not isinstance(greeting[name], kind)]
@@ -65,7 +65,7 @@ class Worker:
         if wrong or not set(greeting["dtypes"]) <= set(EVERY_DTYPE):
             raise WorkerError(f"{whose} greeted with a wrong {', '.join(wrong) or 'dtype'}: {greeting}.")
         if greeting["digest"] != source_digest():
-            raise WorkerError(f"{whose} holds another transformer_mb than this process: {self.spec.install}")
+            raise WorkerError(f"{whose} holds another transformer_mb than this process: {self.column.install}")
         return greeting
 
     @property
@@ -80,15 +80,15 @@ class Worker:
         self.gateway.send(request.pack())
         text, data = self._checked(self.gateway.receive())
         if text:
-            raise WorkerError(f"{self.spec.label} raised {text}")
+            raise WorkerError(f"{self.column.label} raised {text}")
         try:
             return unpack_arrays(data)
         except Exception as error:  # safetensors raises what it meets
-            raise WorkerError(f"{self.spec.label} must answer with named arrays: {error}") from None
+            raise WorkerError(f"{self.column.label} must answer with named arrays: {error}") from None
 
     def _checked(self, answer: Any) -> Answer:
         if not (isinstance(answer, tuple) and [*map(type, answer)] == [str, bytes]):
-            raise WorkerError(f"The worker of {self.spec.label} must answer with a text and bytes, got {answer!r:.80}.")
+            raise WorkerError(f"The worker of {self.column.label} must answer with a text and bytes, got {answer!r:.80}.")
         return answer
 
 

@@ -98,14 +98,14 @@ def command(
     dtypes = tuple(names("--dtype", dtype, EVERY_DTYPE, lambda: EVERY_DTYPE))
     patterns, chosen_part = "|".join(cases) if cases is not None else None, part_of(part) if part else WHOLE
     selection = Selection(dtypes, patterns, seed, controls, data, chosen_part)
-    workers = parsed_columns(backends, dtypes, device or [], python or [], ssh or [])
+    columns = parsed_columns(backends, dtypes, device or [], python or [], ssh or [])
     if sweeping.wanted:
         require_execnet()
-        return tell_findings(run_sweep(sweeping, workers, selection, timeout, jobs), json_file)
-    plan = plan_of(selection, workers)
+        return tell_findings(run_sweep(sweeping, columns, selection, timeout, jobs), json_file)
+    plan = plan_of(selection, columns)
     plan.check()
     if list_ids:
-        offered = {spec.label: entries()[spec.backend].dtypes or EVERY_DTYPE for spec in workers}
+        offered = {column.label: entries()[column.backend].dtypes or EVERY_DTYPE for column in columns}
         print("\n".join(dict.fromkeys(cell.id for label, own in offered.items() for cell in plan.cells(label, own))))
         return
     require_execnet()
@@ -113,8 +113,8 @@ def command(
     files.check(plan, force)
     with ended_cleanly():
         with Progress() as progress:
-            outcome, _ = run_matrix(workers, selection, plan=plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
-        show(outcome, [spec.label for spec in workers], every_case, seed)
+            outcome, _ = run_matrix(columns, selection, plan=plan, timeout=timeout, jobs=jobs, watcher=progress, dump=dump)
+        show(outcome, [column.label for column in columns], every_case, seed)
         settings: dict[str, Any] = {
             "seed": seed,
             "cases": selection.cases,

@@ -123,7 +123,7 @@ def read_sweep(folder: Path, seeds: str | None) -> Findings:
     return findings
 
 
-def run_sweep(asked: Sweeping, workers: Sequence[Column], selection: Selection, timeout: float, jobs: int | None) -> Findings:
+def run_sweep(asked: Sweeping, columns: Sequence[Column], selection: Selection, timeout: float, jobs: int | None) -> Findings:
     """Run what ``--out`` does not hold yet, and read it all."""
     from ....files.whole_file import check_writable
     from ....parity.matrix import plan_of
@@ -134,33 +134,33 @@ def run_sweep(asked: Sweeping, workers: Sequence[Column], selection: Selection, 
 
     assert asked.out is not None and asked.seeds is not None
     check_writable(asked.out / "units" / "a file")
-    folder, units = SweepFolder(asked.out), units_of(selection, workers, seeds_of(asked.seeds), timeout)
+    folder, units = SweepFolder(asked.out), units_of(selection, columns, seeds_of(asked.seeds), timeout)
     new = missing(units, folder)
     _tell(f"{counted(len(units), 'unit')}, {len(units) - len(new)} of them in {asked.out} already")
     unable: dict[str, str] = {}
     if new:
         if selection.cases is not None:
-            plan_of(new[0].selection, workers).check()
-        with ended_cleanly(), _engine(asked, workers, jobs) as engine:
+            plan_of(new[0].selection, columns).check()
+        with ended_cleanly(), _engine(asked, columns, jobs) as engine:
             unable = run_missing(units, folder, engine, _tell)
     return found_in(units, folder, unable)
 
 
-def _engine(asked: Sweeping, workers: Sequence[Column], jobs: int | None) -> AbstractContextManager[Engine]:
+def _engine(asked: Sweeping, columns: Sequence[Column], jobs: int | None) -> AbstractContextManager[Engine]:
     if asked.on == HERE:
         from ....parity.sweeping.sweep import in_turn
 
         return nullcontext(in_turn(jobs))
     from ....parity.sweeping.on_ray import on_ray
 
-    return on_ray(asked.address, _needs(asked.needs, workers), jobs, asked.without_token)
+    return on_ray(asked.address, _needs(asked.needs, columns), jobs, asked.without_token)
 
 
-def _needs(given: Sequence[str], workers: Sequence[Column]) -> dict[str, float]:
+def _needs(given: Sequence[str], columns: Sequence[Column]) -> dict[str, float]:
     """By resource; a GPU for columns that compute on one, unless more or fewer are asked for."""
     from ....errors import ParityError
 
-    needs: dict[str, float] = {"GPU": 1.0} if any(spec.on_gpu for spec in workers) else {}
+    needs: dict[str, float] = {"GPU": 1.0} if any(column.on_gpu for column in columns) else {}
     for one in given:
         match = re.fullmatch(r"\s*(.+?)\s*=\s*(\d*\.?\d+(?:e[+-]?\d+)?)\s*", one)
         if match is None or match[1] == "CPU" or not float(match[2]):
