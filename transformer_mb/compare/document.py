@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from ..reports.table import Table, bullets, escaped
 from .facts import Fact, Probe
 from .probes import PROBES
 from .surprises import SURPRISES
@@ -19,7 +20,7 @@ come with. Keras stands under tensorflow, Flax and Optax under jax. Versions: {v
 
 
 def _answers(facts: Sequence[Fact]) -> str:
-    return "; ".join(f"{_cell(value)}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items())
+    return "; ".join(f"{value}: {', '.join(frameworks)}" for value, frameworks in by_value(facts).items())
 
 
 def document(facts: Sequence[Fact]) -> str:
@@ -44,12 +45,8 @@ def _index(found: Mapping[str, Sequence[Fact]]) -> list[str]:
         if any(len(frameworks) > 1 for frameworks in answers):
             for (framework,) in (frameworks for frameworks in answers if len(frameworks) == 1):
                 alone.setdefault(framework, []).append(f"[{name}](#{_anchor(name)})")
-    rows = [f"- **{framework}**: {', '.join(links)}." for framework, links in sorted(alone.items())]
-    return [f"## Where one framework differs from the others\n\n{_lines(rows)}"] if rows else []
-
-
-def _lines(rows: Sequence[str]) -> str:
-    return "".join(f"{row}\n" for row in rows)
+    rows = [f"**{framework}**: {', '.join(links)}." for framework, links in sorted(alone.items())]
+    return [f"## Where one framework differs from the others\n\n{bullets(rows)}"] if rows else []
 
 
 def _anchor(heading: str) -> str:
@@ -68,19 +65,19 @@ def _surprises(found: Mapping[str, Sequence[Fact]]) -> list[str]:
     """List the measured ones of ``SURPRISES``; an empty list where none was measured."""
     rows = []
     for number, name in enumerate((name for name in SURPRISES if name in found), 1):
-        sources = ", ".join(PROBES[name].sources)
-        rows.append(f"| {number} | {name} | {_answers(found[name])} | {_cell(SURPRISES[name])} | {sources} |")
+        cells = (name, _answers(found[name]), SURPRISES[name], ", ".join(PROBES[name].sources))
+        rows.append(f"| {number} | {' | '.join(map(escaped, cells))} |")
     heading = ["## Facts that surprise\n", "| | fact | who does it how | why it surprises | sources |"]
     return ["\n".join([*heading, "| --- | --- | --- | --- | --- |", *rows, ""])] if rows else []
 
 
 def _section(probe: Probe, facts: Sequence[Fact], said: Sequence[str]) -> str:
-    rows = [f"| {_cell(value)} | {', '.join(frameworks)} |" for value, frameworks in by_value(facts).items()]
+    answers = Table(("answer", "of"), [(value, ", ".join(frameworks)) for value, frameworks in by_value(facts).items()])
     reasons = dict.fromkeys(fact.reason for fact in facts if fact.value is None and fact.reason not in said)
     lines = [
         f"### {probe.name.capitalize()}\n",
         f"{probe.question}\n",
-        *("| answer | of |", "| --- | --- |", *rows, ""),
+        answers.markdown(),
         f"{probe.meaning} To have it otherwise: {probe.setting[:1].lower()}{probe.setting[1:]}\n",
     ]
     if reasons:
@@ -88,7 +85,3 @@ def _section(probe: Probe, facts: Sequence[Fact], said: Sequence[str]) -> str:
     if probe.sources:
         lines.append(f"Sources: {', '.join(probe.sources)}.\n")
     return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
