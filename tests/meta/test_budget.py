@@ -13,7 +13,7 @@ ROOMS = {
     "transformer_mb": (3_624, 36),
     "transformer_mb/checkpoint": (777, 6),
     "transformer_mb/cli": (3_080, 39),
-    "transformer_mb/compare": (7_974, 82),
+    "transformer_mb/compare": (7_967, 82),
     "transformer_mb/data": (3_068, 24),
     "transformer_mb/decoding": (919, 11),
     "transformer_mb/distributed": (657, 6),
