@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .config import TransformerConfig
-from .counted import counted
 from .errors import WeightsError
+from .printable import counted
 
 Shapes = dict[str, tuple[int, ...]]
 SHOWN = 3  # tensors of each kind that a message names

@@ -8,12 +8,29 @@ num_heads=2)``. Unknown fields, and values that cannot be, raise ConfigError.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
-from .both_sides import BOTH_SIDES, on_both_sides
 from .config import TransformerConfig
 from .errors import ConfigError
 from .fields import check_names
+
+BOTH_SIDES = ("num_layers", "num_heads")  # the encoder's and the decoder's at once
+
+
+def on_both_sides(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of TransformerConfig that are meant. Raises ConfigError where a side is given another number beside it."""
+    fields = dict(given)
+    for name in BOTH_SIDES:
+        if name in fields:
+            both = dict.fromkeys((f"encoder_{name}", f"decoder_{name}"), fields.pop(name))
+            if other := [
+                f"{side} = {fields[side]}" for side, value in both.items() if side in fields and fields[side] != value
+            ]:
+                raise ConfigError(f"{name} says it of both sides, got {name} = {given[name]} beside {' and '.join(other)}.")
+            fields.update(both)
+    return fields
+
 
 _BASE_SIZE: dict[str, Any] = {
     "num_hiddens": 512,

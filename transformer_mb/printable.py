@@ -1,4 +1,4 @@
-"""Text from files, frameworks and other processes, as it may be shown: it must not move a cursor, nor break a document."""
+"""Text for people: counts with their nouns, and only characters that a terminal can show."""
 
 from __future__ import annotations
 
@@ -12,3 +12,13 @@ def table_cell(text: str) -> str:
     """The same in a cell of a Markdown table, where a bar and a tag mean something."""
     shown = printable(text).replace("&", "&amp;").replace("<", "&lt;")
     return shown.replace("|", "\\|")
+
+
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """``1 pair``, ``2,000 pairs``; ``plural`` where it is not the singular with an s."""
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
+
+
+def skipped_lines(number: int) -> str:
+    """``1 line with a blank side was skipped``."""
+    return counted(number, "line with a blank side was skipped", "lines with a blank side were skipped")

@@ -86,7 +86,7 @@ def test_decoding_is_what_the_validation_is_scored_with(cli, settings_file, data
 
 
 def test_the_words_of_decoding_are_those_of_its_options():
-    from transformer_mb.training.decoding_options import DecodingOptions
+    from transformer_mb.training.settings import DecodingOptions
     from transformer_mb.training_options import DECODING
 
     assert list(DECODING) == [field.name for field in dataclasses.fields(DecodingOptions)]

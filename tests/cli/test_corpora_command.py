@@ -9,7 +9,7 @@ import pytest
 
 from transformer_mb.checkpoint import read_checkpoint
 from transformer_mb.data import SubwordVocabulary, build_vocabularies, demo_pairs, train_subwords
-from transformer_mb.data.swapped import swapped_note
+from transformer_mb.data.vocabulary import swapped_note
 from transformer_mb.training import corpus_source
 
 SMALL = ("--num-hiddens", 8, "--ffn-num-hiddens", 8, "--num-layers", 1, "--num-heads", 2, "--backend", "numpy")

@@ -13,8 +13,7 @@ import transformer_mb as tmb
 from trainings import TEST, TINY, TRAINED_ON, UNSEEN, InterruptAt, files
 from transformer_mb.errors import CheckpointError, ConfigError, DataError
 from transformer_mb.training import TrainingInterrupted, TrainingState
-from transformer_mb.training.ranking import decided_by, without_bleu
-from transformer_mb.training.records import ValidationRecord
+from transformer_mb.training.records import ValidationRecord, decided_by, without_bleu
 
 
 def train(*arguments, **options):

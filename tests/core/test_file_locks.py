@@ -15,7 +15,7 @@ import pytest
 
 import transformer_mb as tmb
 from transformer_mb.checkpoint import read_checkpoint, write_checkpoint
-from transformer_mb.cli.termination import ended_cleanly
+from transformer_mb.cli.reporting import ended_cleanly
 from transformer_mb.data import CorpusFiles, TokenCache, build_vocabularies, token_cache
 from transformer_mb.errors import CheckpointError, ConfigError
 from transformer_mb.files import locks, made_parents, staging, unbroken, waiting, whole_file, whole_folder

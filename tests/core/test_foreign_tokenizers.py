@@ -153,11 +153,11 @@ def test_a_crash_at_one_text_is_an_error_of_that_text(monkeypatch):
 
 PROGRAM = """
 import os, resource, sys
-from transformer_mb.data import tokenizer_trial
+from transformer_mb.data import tokenizer_json
 from transformer_mb.errors import DataError
-tokenizer_trial.PROGRAM = sys.argv[1]
+tokenizer_json.PROGRAM = sys.argv[1]
 try:
-    tokenizer_trial.check_reading("json", b"{}")
+    tokenizer_json.check_reading("json", b"{}")
 except DataError as error:
     print(error)
 """

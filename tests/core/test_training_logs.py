@@ -119,7 +119,7 @@ def test_writing_for_tensorboard_imports_no_framework(tmp_path):
     code = f"""
 import sys
 from transformer_mb.training.logs import opened_logs
-from transformer_mb.training.whereabouts import LogPlaces
+from transformer_mb.training.named_places import LogPlaces
 with opened_logs(LogPlaces(tensorboard={str(tmp_path)!r}), 0) as (writer,):
     writer.write(1, 1, {{"loss": 1.0}})
 assert not {{"tensorflow", "torch", "jax"}} & set(sys.modules), sys.modules.keys()

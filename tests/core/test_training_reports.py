@@ -11,9 +11,9 @@ import pytest
 import trainings
 import transformer_mb as tmb
 from trainings import TINY, TRAINED_ON, UNSEEN
-from transformer_mb.counted import counted, skipped_lines
 from transformer_mb.data import Batches
 from transformer_mb.errors import DataError
+from transformer_mb.printable import counted, skipped_lines
 from transformer_mb.training import Progress
 
 HINT = r"Note: the perplexity of training is (\d+) after (\d+) steps: translations are poor, .*\(--resume with more (\w+)\)\."

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from transformer_mb.cli.commands.parity.progress import Progress
+from transformer_mb.cli.commands.parity.screen import Progress
 from transformer_mb.parity.cells import Cell, Result
 
 

@@ -180,7 +180,7 @@ def placing(*arguments, **options):
         setattr(renames, name, deadly(getattr(renames, name)))
     return true(*arguments, **options)
 port_module.put_in_place = placing
-from transformer_mb.cli.termination import ended_cleanly
+from transformer_mb.cli.reporting import ended_cleanly
 with ended_cleanly():
     port_module.port(sys.argv[1], sys.argv[2], sys.argv[3], force=True)
 """

@@ -1,4 +1,4 @@
-"""The user's side of a command: errors in words with their exit status, and lines on the standard streams."""
+"""The user's side of a command: errors in words with their exit status, lines on the standard streams, and how it ends."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from .standard_output import STANDARD_OUTPUT, give_up, naming
 
 if TYPE_CHECKING:
     from ..data import BadLines
+
+
+import signal
+import threading
+from contextlib import contextmanager
+from types import FrameType
 
 INTERRUPTED = 130  # as a shell counts a process that Ctrl-C ended
 
@@ -124,3 +130,29 @@ def told(error: Exception) -> int:
         give_up()
     tell(f"Error: {describe(error)}")
     return exit_status(error)
+
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def ended_cleanly() -> Iterator[None]:
+    """Inside the block such a signal raises SystemExit, with the status that a shell counts, instead of ending at once.
+
+    It does nothing outside the main thread, and where a signal is ignored (``nohup``) or has a handler already.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for ours in before:
+            signal.signal(ours, signal.SIG_IGN)  # a second one is not to stop the cleaning up
+        raise SystemExit(128 + number)
+
+    main = threading.current_thread() is threading.main_thread()
+    before = [one for one in SIGNALS if main and signal.getsignal(one) is signal.SIG_DFL]
+    for one in before:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in before:
+            signal.signal(one, signal.SIG_DFL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..counted import counted
+from ..printable import counted
 from .facts import Fact
 from .installed.measuring import differs
 from .words import by_probe, value_text

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..counted import counted
 from ..errors import ConfigError
 from ..files.whole_file import write_whole
+from ..printable import counted
 from .facts import Fact, Value, same
 from .probes import PROBES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..counted import counted as number_of
+from ..printable import counted as number_of
 from .expectations import Standing
 from .facts import Fact, Value
 

@@ -14,7 +14,7 @@ Only NumPy and the standard library are imported here; subwords load ``tokenizer
 from .bad_lines import BadLines
 from .batching import Batches, EncodedPairs, SourceBatch, encode_pairs, pair_ids, restore_order, source_batches
 from .corpus_files import CorpusFiles
-from .demo_corpus import demo_pairs, demo_sentences
+from .demo_grammar import demo_pairs, demo_sentences
 from .lines import read_lines
 from .padding import BUCKET_WIDTHS
 from .readers import Pairs, iterate_pairs, read_pairs

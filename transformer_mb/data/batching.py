@@ -11,8 +11,7 @@ import numpy as np
 from ..batch import Batch
 from ..errors import ConfigError, DataError
 from ..random_streams import stream
-from .flat_ids import FlatIds, Ids
-from .padding import BUCKET_WIDTHS, Sentences, batch_plan, check_limits, padded_widths
+from .padding import BUCKET_WIDTHS, FlatIds, Ids, Sentences, batch_plan, check_limits, padded_widths
 from .tokenizing import TokenizedPairs
 from .vocabulary import Vocabulary
 

@@ -9,8 +9,8 @@ from os import fspath
 from pathlib import Path
 from typing import Any
 
-from ..counted import counted
 from ..errors import DataError
+from ..printable import counted
 from .bad_lines import BadLines
 from .lines import open_file
 from .readers import Pair, iterate_pairs

@@ -10,8 +10,8 @@ from itertools import islice, repeat, zip_longest
 from os import fspath
 from typing import Any
 
-from ..counted import counted
 from ..errors import ConfigError, DataError
+from ..printable import counted
 from .bad_lines import KINDS, BadLines, described
 from .columns import Columns, UnusableFile, check_columns, excerpt, is_header
 from .lines import Open, Path, lines_of, open_file

@@ -11,8 +11,7 @@ from typing import Any
 
 from ..errors import DataError
 from ..extras import install_command
-from .tokenizer_json import EXPECTED, amended
-from .tokenizer_trial import check_reading
+from .tokenizer_json import EXPECTED, amended, check_reading
 
 SPACE = "\u2581"  # how SentencePiece writes a space
 # What the four roles are called in tokenizers of the field; our own name first. A decoder may start with <pad>, and a

@@ -10,7 +10,7 @@ from ..config import check_sizes
 from ..errors import ConfigError, DataError
 from .subword_models import library
 from .subwords import SubwordVocabulary
-from .tokenizer_trial import trust
+from .tokenizer_json import trust
 from .vocabulary import SPECIAL_TOKENS
 
 MODELS = ("bpe", "unigram")

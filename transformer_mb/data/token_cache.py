@@ -26,7 +26,7 @@ from ..files.renames import rename_new
 from ..files.staging import finish, staged, sync
 from ..files.whole_file import write_whole
 from .corpus_files import CorpusFiles
-from .flat_ids import FlatIds
+from .padding import FlatIds
 from .tokenizing import IdsWriter, TokenizedCounts, TokenizedPairs, ids_dtype, write_tokens
 from .vocabulary import Vocabulary
 

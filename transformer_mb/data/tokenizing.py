@@ -11,10 +11,10 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from ..counted import counted
 from ..errors import DataError
+from ..printable import counted
 from .bad_lines import BadLines
-from .flat_ids import FlatIds, Ids
+from .padding import FlatIds, Ids
 from .vocabulary import Vocabulary
 
 CHUNK = 10_000  # pairs that are in memory as text and lists at one time

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..counted import counted
+from ..printable import counted
 from .files import save_figure
 from .style import new_figure, plain
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..counted import counted
 from ..errors import PictureError
+from ..printable import counted
 
 
 class Attention(NamedTuple):

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from ..counted import counted
 from ..files.whole_file import replaced_file
 from ..machine.processor import described
-from ..printable import printable, table_cell
+from ..printable import counted, printable, table_cell
 from .cells import EXPECTED, FAILED, PASSED, SURPRISING, Result
 from .ladder import LADDER
 from .notable import as_json, as_markdown, closest

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..counted import counted
+from ..printable import counted
 from .loading import Loading
 from .origins import Origins, origin_lines
 from .proof.proving import LIMIT, Proof

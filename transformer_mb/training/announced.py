@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..built_in import BUILT_IN
-from ..data.swapped import swapped_note
+from ..checkpoint import Checkpoint
+from ..data.vocabulary import swapped_note
 from ..machine.processor import slowed_down
-from .begun import begun_otherwise, listed
+from ..printable import counted
+from .begun import begun_otherwise, listed, recipe_of
 from .initial_model import initial_notes
 from .job import PreparedJob
-from .schedule_notes import schedule_notes
+from .recipe import TrainingRecipe
+from .schedules import WITH_END
 
 MOST_UNKNOWN = 0.5  # share of a side's words
 
@@ -65,3 +70,24 @@ def opening(job: PreparedJob) -> str:
     how = f"which began with {listed(changed)}" if changed else "as it began"
     of = f" of {recipe.epochs}" if recipe.max_steps is None else f", step {state.step + 1:,} of {recipe.max_steps:,}"
     return f"continuing epoch {state.epoch + 1}{of}{batch} with {job.place}, {how}"
+
+
+def schedule_notes(recipe: TrainingRecipe, resume: Checkpoint | None, batches: int) -> Iterator[str]:
+    """In words, for a training of so many batches an epoch."""
+    if recipe.schedule not in WITH_END:
+        return
+    steps, total = recipe.schedule_steps, recipe.total_steps(batches)
+    if resume is not None:
+        before = recipe_of(resume)
+        began = before.schedule_steps or before.total_steps(batches)
+        if before.schedule == recipe.schedule and began != (steps or total):
+            yield (
+                f"the schedule {recipe.schedule} came to zero at step {began:,} and does so at step {steps or total:,} now, so "
+                "that all rates from here on are others, and not those of one training of this length; schedule_steps = "
+                f"{began} keeps its end, and said from the beginning it makes both the same"
+            )
+    if steps is not None and steps < total:
+        yield f"the learning rate is zero after step {steps:,} (schedule_steps), though there are {total:,}"
+    if recipe.warmup_steps >= (end := steps or total):
+        warmup = counted(recipe.warmup_steps, "step")
+        yield f"the warm-up of {warmup} does not end before the schedule does, at step {end:,}"

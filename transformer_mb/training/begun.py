@@ -12,16 +12,16 @@ from ..checkpoint import Checkpoint, read_checkpoint
 from ..checkpoint.files import TRAINER
 from ..checkpoint.ties import check_unaltered
 from ..config import TransformerConfig
-from ..counted import counted
 from ..distributed import Place
 from ..errors import CheckpointError, ConfigError, DataError
+from ..printable import counted
 from ..training_options import FILES, RUN, RUN_DEFAULTS, TRAINING
+from .corpus_source import Vocabularies
 from .destination import check_folder, check_untrained, contents
 from .named_places import check_named_places
 from .recipe import TrainingRecipe, check_unchanged
 from .settings import WHOLE_NUMBERS, Settings, from_checkpoint
 from .state import TrainingState
-from .vocabularies import Vocabularies
 
 WHERE = ("backend", "device", "dtype")
 GROW = ("epochs", "max_steps")

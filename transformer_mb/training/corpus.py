@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..counted import counted, skipped_lines
 from ..data import TokenizedPairs, Vocabulary
 from ..data.bad_lines import described
-from ..data.flat_ids import FlatIds
+from ..data.padding import FlatIds
+from ..printable import counted, skipped_lines
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Where a training's sentence pairs come from: objects in Python, small files in memory, or large ones through a cache."""
+"""Where a training's sentence pairs and vocabularies come from: objects in Python, small files in memory, or large ones
+through a cache."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..data import CorpusFiles, Pairs, TokenCache, TokenizedPairs, Vocabulary, build_vocabularies, read_pairs, tokenized
+from ..data.subwords import read_tokenizers_of
+from ..data.vocabulary_files import read_vocabulary_files
 from ..errors import ConfigError
 from ..files.addresses import is_address
 
@@ -83,3 +86,25 @@ class CorpusSource:
         if self.cache is not None:
             return self.cache.tokenized(vocabularies, longest)
         return tokenized(self.pairs, vocabularies, longest)
+
+
+Vocabularies = tuple[Vocabulary, Vocabulary]
+
+
+def named_vocabularies(data: Mapping[str, Any], pipeline: str) -> Vocabularies | None:
+    """Those that ``[data]`` names: of subwords by ``tokenizer``, or of words by ``vocabulary``; None: those of its pairs."""
+    if words := read_vocabulary_files(data, pipeline):
+        return words
+    return read_tokenizers_of(data["tokenizer"]) if data.get("tokenizer") else None
+
+
+def check_together(source: Vocabulary, target: Vocabulary, shared: bool) -> None:
+    """Refuse two that one model cannot have; ``shared``: it has one table for both sides. Raises ConfigError."""
+    for role in ("pad", "bos", "eos"):  # a model has one of each
+        if source.special[role] != target.special[role]:
+            got = f"{source.special[role]} and {target.special[role]}"
+            raise ConfigError(f"Both vocabularies must have the same id for {role}, got {got}.")
+    if shared and source.entries != target.entries:
+        raise ConfigError(
+            "share_embeddings needs one vocabulary for both sides (tokenizer train --shared, or a single file), got two."
+        )

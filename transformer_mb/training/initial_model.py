@@ -11,9 +11,9 @@ from ..config import TransformerConfig
 from ..errors import CheckpointError, ConfigError
 from ..training_options import TRAINING
 from .begun import damaged_in, listed, recipe_of
+from .corpus_source import Vocabularies, check_together
 from .recipe import TrainingRecipe
 from .settings import Settings
-from .vocabularies import Vocabularies, check_together
 
 # Fields that no weight depends on: they may be others than those that the model was trained with.
 FREE = ("dropout", "attention_dropout", "embedding_dropout", "ffn_dropout", "suppress_ids", "compat_decode")

@@ -22,20 +22,17 @@ from ..trainer import check_offered
 from ..training_options import FILES, RUN_DEFAULTS
 from .begun import Saved, begun_model, check_pairs, damaged_in, recipe_of, saved_in
 from .corpus import CorpusCounts, count_corpus
-from .corpus_source import CorpusSource, validation_pairs
-from .decoding_options import DecodingOptions
+from .corpus_source import CorpusSource, Vocabularies, named_vocabularies, validation_pairs
 from .initial_model import Model, config_of, ignored_initial, initial_model, new_model
 from .lengths import within_lengths
 from .logs import LogPlaces
 from .loop import Job
-from .named_places import check_named_places, check_used
+from .named_places import check_named_places, check_used, in_names, log_places, own_cache, own_device, where
 from .own_files import id_in, id_of
 from .recipe import TrainingRecipe
-from .settings import Settings
+from .settings import DecodingOptions, Settings
 from .state import TrainingState
 from .validation import Translated, check_validation
-from .vocabularies import Vocabularies, named_vocabularies
-from .whereabouts import in_names, log_places, own_cache, own_device, where
 
 SAVES = ("save_every", "save_every_steps")
 MANY = 1 << 20  # words, where the model's own options are looked at before there are vocabularies

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..counted import counted
 from ..data import BadLines, Pairs, TokenizedPairs, Vocabulary
 from ..data.readers import Pair, numbered_pairs
 from ..errors import DataError
+from ..printable import counted
 from ..training_options import FILES
 from .corpus_source import CorpusSource, reading
 from .recipe import TrainingRecipe

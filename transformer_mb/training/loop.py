@@ -25,8 +25,8 @@ from .begun import recipe_of, state_of
 from .destination import SAVE, check_as_found, contents
 from .interruption import CTRL_C, Interruption
 from .progress import Progress, Reading
-from .ranking import without_bleu
 from .recipe import TrainingRecipe
+from .records import without_bleu
 from .schedules import SCHEDULES, Span
 from .state import TrainingState
 from .validation import KeptWeights, Translated, check_finite, check_validation, validate

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..counted import counted
 from ..data.text import text_pipeline
 from ..errors import ConfigError, DataError
 from ..fields import check_names
 from ..inference.evaluation import TOKENIZATIONS
 from ..initialization import check_scheme
+from ..printable import counted
 from ..trainer import TrainerOptions
 from ..training_options import EITHER, FIXED, TRAINING
-from .ranking import METRICS
+from .records import METRICS
 from .schedules import SCHEDULES, WITH_END
 
 KEEP = ("best", "last")

@@ -1,8 +1,9 @@
-"""What a training measured of an epoch, and of a validation."""
+"""What a training measured of an epoch and of a validation, which validation is better, and since how many none was."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -58,3 +59,59 @@ class ValidationRecord(NamedTuple):
 def perplexity(loss: float) -> float:
     """Of a cross-entropy in nats per token; infinite where it is too large for a number."""
     return math.exp(loss) if loss < 700 else math.inf
+
+
+METRICS = ("loss", "bleu", "chrf")  # what can say which of two validations is better
+# Where the metric says nothing, these do, in this order: BLEU is 0 for long, while chrF and the loss get better.
+ALSO = ("chrf", "loss", "bleu")
+DIGITS = 2  # of BLEU and chrF: what prints alike is alike
+
+
+def badness(record: ValidationRecord, metric: str, ties: bool = True) -> tuple[float, ...]:
+    """The lower, the better by this metric; with ``ties`` what is alike by it is told apart by the others."""
+    names = (metric, *(name for name in ALSO if name != metric)) if ties else (metric,)
+    return tuple(_badness(record, name, ties) for name in names)
+
+
+def _badness(record: ValidationRecord, name: str, rounded: bool) -> float:
+    if name == "loss":
+        return record.validation_loss
+    score = getattr(record, name) or 0.0
+    return -(round(score, DIGITS) if rounded else score)
+
+
+def ranked(records: Iterable[ValidationRecord], metric: str, ties: bool = True) -> list[ValidationRecord]:
+    """The best first. Of those that are alike in everything the latest comes first; without ``ties`` the earliest."""
+    return sorted(records, key=lambda one: (badness(one, metric, ties), -one.step if ties else one.step))
+
+
+def waited(records: Sequence[ValidationRecord], metric: str, ties: bool = True, after: int = 0) -> int:
+    """How many validations were no new best, since the last that was one and since the step ``after``."""
+    best = min(records, key=lambda one: (badness(one, metric, ties), one.step), default=None)
+    return 0 if best is None else sum(one.step > max(best.step, after) for one in records)
+
+
+def decided_by(records: Sequence[ValidationRecord], metric: str) -> str:
+    """In words, what told the best from others that are alike by the metric; empty where the metric did. Of one at least."""
+    best, *others = ranked(records, metric)
+    alike = [one for one in others if badness(one, metric)[0] == badness(best, metric)[0]]
+    if not alike:
+        return ""
+    names = [name for name in ALSO if name != metric]
+    shown = {"chrf": "chrF", "bleu": "BLEU", "loss": "the loss"}
+    for place, name in enumerate(names, 1):
+        if badness(alike[0], metric)[place] != badness(best, metric)[place]:
+            return f"of {len(alike) + 1} with this {shown[metric].removeprefix('the ')} the best by {shown[name]}"
+    return f"of {len(alike) + 1} that are alike the latest"
+
+
+def without_bleu(records: Sequence[ValidationRecord], metric: str, tokenize: str) -> str:
+    """A warning, where BLEU was to decide and never had anything to count; else empty."""
+    if metric != "bleu" or not records or any(round(one.bleu or 0.0, DIGITS) for one in records):
+        return ""
+    count = f"all {len(records)} validations have" if len(records) > 1 else "the only validation has"
+    return (
+        f"BLEU decided nothing: {count} 0.00, for want of a sequence of four words that is right, so that chrF and the loss "
+        "did. validation_metric chrf sees smaller differences; a validation_tokenize other than "
+        f"{tokenize} may fit the language (such as zh, ja-mecab or char)."
+    )

@@ -19,7 +19,7 @@ from ..fields import check_names
 from ..inference.translation import Translator
 from ..registry import chosen_backend
 from ..training_options import TRAINING, TrainingOptions
-from .announced import notes, opening
+from .announced import notes, opening, schedule_notes
 from .corpus import CorpusCounts
 from .destination import trained_alone
 from .interruption import CTRL_C
@@ -30,7 +30,6 @@ from .named_places import check_kinds
 from .printed_progress import training_progress
 from .progress import Progress, Together, check_called
 from .records import EpochRecord, ValidationRecord
-from .schedule_notes import schedule_notes
 from .settings import MODEL_OPTIONS, Settings
 from .state import TrainingState
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CheckpointError
-from .ranking import METRICS, ranked, waited
 from .recipe import TrainingRecipe
-from .records import EpochRecord, ValidationRecord
+from .records import METRICS, EpochRecord, ValidationRecord, ranked, waited
 
 LARGEST = 1 << 53  # what a float still counts
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..config import TransformerConfig
 from ..training_options import DECODING, MODEL, NONE_AS_ZERO, TRAINING
-from .decoding_options import DecodingOptions
+from .settings import DecodingOptions
 
 
 def documented_tables() -> str:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...counted import counted
-from ...printable import printable
+from ...printable import counted, printable
 from ...reports.output import Output
 from .. import options
 from ..options import option

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ...counted import counted, skipped_lines
+from ...printable import counted, skipped_lines
 from ...reports.output import Output, each_written, tell
 from .. import decoding_options, options
 from ..decoding_options import as_one, chosen_length_penalty, tell_long_lines, tell_unended
@@ -57,7 +57,7 @@ def command(
     """Score a checkpoint, or given translations, on sentence pairs: sacreBLEU, chrF and exact matches."""
     from ...data.beside import lines_beside, spread
     from ...data.readers import read_pairs
-    from ...data.swapped import swapped_note
+    from ...data.vocabulary import swapped_note
     from ...decoding.beam_search import check_search
     from ...decoding.coverage_penalty import check_coverage_penalty
     from ...errors import ConfigError

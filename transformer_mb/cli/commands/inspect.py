@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from ...counted import counted
-from ...printable import printable
+from ...printable import counted, printable
 from ...reports.output import Output
 from .. import options
 from ..options import argument
@@ -28,7 +27,7 @@ def command(
     from ...porting.inspection import inspect
     from ...porting.origins import origin_lines
     from ...porting.settings import read_settings
-    from ..termination import ended_cleanly
+    from ..reporting import ended_cleanly
 
     settings = read_settings(config)
     output = Output(json_file, force=force)

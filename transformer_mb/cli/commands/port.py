@@ -24,7 +24,7 @@ def command(
     verbose: Annotated[bool, option("--verbose", "List checksums, tokens and recorded fields too.")] = False,
 ) -> None:
     """Port a model to another format, and prove on a padded batch that it computes the same."""
-    from ..termination import ended_cleanly
+    from ..reporting import ended_cleanly
 
     with ended_cleanly():
         from ...porting.port import port

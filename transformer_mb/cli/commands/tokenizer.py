@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ...counted import counted
+from ...printable import counted
 from .. import options
 from ..arguments import Command
 from ..options import option

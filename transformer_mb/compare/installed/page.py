@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...counted import counted
 from ...parity.cells import PASSED
+from ...printable import counted
 from ...reports.table import Row, Table, bullets
 from ..facts import Fact
 from ..words import value_text

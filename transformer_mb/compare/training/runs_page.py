@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...counted import counted
+from ...printable import counted
 from ...reports.table import Table, bullets
 from .attribution import ADDED, REMOVED, Effect
 from .comparison import Comparison, Cost

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ...counted import counted
 from ...errors import KilledError, WorkerError
+from ...printable import counted
 from .findings import Findings
 from .folder import SweepFolder
 from .unit import Answer, Unit, answered

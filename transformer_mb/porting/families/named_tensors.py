@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...counted import counted
 from ...errors import PortError, WeightsError
 from ...parameters import check_weights, parameter_shapes
+from ...printable import counted
 from ..formats.others import elsewhere
 from ..model import Arrays, NativeFile, PortedModel, renamed_moments
 from ..safety.port_errors import port_errors

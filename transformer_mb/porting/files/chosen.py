@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...counted import counted
 from ...errors import PortError
+from ...printable import counted
 from ..formats.adam_powers import beta1_shows, inferred
 from ..formats.others import same_names
 from ..formats.wrappers import plain_names

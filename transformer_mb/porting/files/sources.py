@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ...checkpoint.files import CONFIG
-from ...counted import counted
 from ...errors import PortError
 from ...files.regular import read_regular_file, regular_size
+from ...printable import counted
 from ..exports import EXPORTS
 from ..families import FAMILIES, OF_HUGGING_FACE, Family
 from ..families.hugging_face import named_model

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ...counted import counted
 from ...errors import CheckpointError
 from ...files.regular import regular_size
 from ...files.tensors import BFLOAT16, read_tensor_file, write_tensors
+from ...printable import counted
 from ..model import NativeFile
 from ..safety.port_errors import port_errors
 from ..safety.raw_arrays import check_names, first_bytes, widened_bfloat16

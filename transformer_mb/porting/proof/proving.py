@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...counted import counted
+from ...printable import counted
 from ..exports.ctranslate2 import adds_source_eos
 from ..families import FAMILIES
 from ..files.sources import Source

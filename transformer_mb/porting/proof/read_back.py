@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...counted import counted
 from ...errors import PortError
 from ...files.digests import digest
+from ...printable import counted
 from ..families import Family
 from ..files.sources import read_file
 from ..files.targets import Target

@@ -79,10 +79,9 @@ def command(
     from ....parity.matrix import plan_of, run_matrix
     from ....parity.selection import WHOLE, Selection, part_of
     from ....registry import entries
-    from ...termination import ended_cleanly
+    from ...reporting import ended_cleanly
     from .files import Files
-    from .progress import Progress
-    from .screen import show
+    from .screen import Progress, show
     from .sweep import check_json, read_sweep, run_sweep, tell_findings
 
     sweeping = Sweeping(seeds, out, collect, on, address, tuple(needs or ()), without_token)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ....counted import counted
-from ....printable import printable
+from ....printable import counted, printable
 from ....reports.output import Output, each_written
 from ....reports.table import matrix_console
 from ...options import option
@@ -130,7 +129,7 @@ def run_sweep(asked: Sweeping, columns: Sequence[Column], selection: Selection, 
     from ....parity.sweeping.folder import SweepFolder
     from ....parity.sweeping.sweep import found_in, missing, run_missing
     from ....parity.sweeping.unit import units_of
-    from ...termination import ended_cleanly
+    from ...reporting import ended_cleanly
 
     assert asked.out is not None and asked.seeds is not None
     check_writable(asked.out / "units" / "a file")

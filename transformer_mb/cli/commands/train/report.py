@@ -37,9 +37,8 @@ def told_scores(job: PreparedJob, trained: Trained) -> Evaluation | None:
 
 def closing_lines(job: PreparedJob, trained: Trained) -> Iterator[str]:
     """The loss, the speed of what was trained now, and what the validation measured."""
-    from ....counted import counted
-    from ....training.ranking import decided_by
-    from ....training.records import perplexity
+    from ....printable import counted
+    from ....training.records import decided_by, perplexity
 
     state, recipe = trained.state, job.recipe
     # Of a mean over steps, or of a smoothed one, exp is no perplexity.
@@ -62,7 +61,7 @@ def closing_lines(job: PreparedJob, trained: Trained) -> Iterator[str]:
 
 def little_learned(job: PreparedJob, trained: Trained) -> str:
     """A hint where the model has learned little more than how frequent words are; else empty."""
-    from ....counted import counted
+    from ....printable import counted
 
     measured, length = _perplexity(job, trained), "epochs" if job.recipe.max_steps is None else "max_steps"
     if measured is None or measured <= LITTLE:

@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ....counted import counted, skipped_lines
+from ....printable import counted, skipped_lines
 from ....training_options import DATA, FILES, RUN, TRAINING
 from ... import options
 from ...counting import Counting
 from ...options import ALONE
 from .flags import with_flags
-from .processes import of_several, said_by, started
 
 if TYPE_CHECKING:
     from ....training.job import PreparedJob
+
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ....reports.output import tell
+
+if TYPE_CHECKING:
+    from ....distributed import Place
 
 NAME = "train"
 
@@ -141,3 +150,43 @@ def _settings(given: dict[str, Any]) -> Any:
     values |= {"columns": options.columns_of(values["columns"])} if "columns" in values else {}
     tables = {"model": MODEL_OPTIONS, "training": TRAINING, "data": DATA, "run": RUN}
     return Settings(**{table: {name: values[name] for name in names if name in values} for table, names in tables.items()})
+
+
+MOST = 1024  # on one machine
+
+
+def started(arguments: Sequence[str], size: int) -> None:
+    """Run the same command as so many processes, each of which is told that it is one of them; raises ConfigError."""
+    from ....errors import ConfigError
+    from ....training.launch import launch
+
+    if size > MOST:
+        raise ConfigError(f"processes must be at most {MOST}, got {size}.")
+    status, words = launch([*map(str, arguments), "--distributed"], size)
+    if words:
+        tell(f"Error: {words}")
+    if status:
+        raise typer.Exit(status)
+
+
+def of_several(expected: int | None) -> Place:
+    """Which process this is; raises DistributedError, or ConfigError where there are not as many as ``--processes`` says."""
+    from ....distributed import Place
+    from ....errors import ConfigError
+
+    place = Place.from_environment()
+    if expected is not None and expected != place.size:
+        raise ConfigError(f"processes must be how many are started with --distributed, {place.size}, got {expected}.")
+    return place
+
+
+@contextmanager
+def said_by(place: Place | None) -> Iterator[None]:
+    """Inside, an error says which of several processes it comes from."""
+    try:
+        yield
+    except Exception as error:
+        name = "" if place is None or place.size == 1 else f"rank {place.rank} of {place.size}"
+        if name and not isinstance(error, typer.Exit) and name not in str(error).lower():
+            error.args = (f"{name}: {error}",)
+        raise
