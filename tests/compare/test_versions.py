@@ -9,7 +9,7 @@ import pytest
 from transformer_mb.cli.main import main
 from transformer_mb.columns.column import Column
 from transformer_mb.compare.facts import Fact
-from transformer_mb.compare.installed.measuring import Comparison, Version, check_columns, read_comparison
+from transformer_mb.compare.installed.measuring import Version, Versions, check_columns, read_versions
 from transformer_mb.compare.installed.page import CAUSES, behaviours, page, summary
 from transformer_mb.compare.installed.speed import FIGURES
 from transformer_mb.errors import ConfigError
@@ -23,7 +23,7 @@ def comparison(**values):
     labels = ("a@old", "a")
     facts = [Fact(name, label, "", value) for name, pair in values.items() for label, value in zip(labels, pair, strict=True)]
     columns = [Version(label, {"a": label}, dict.fromkeys(FIGURES, 1.0)) for label in labels]
-    return Comparison(tuple(columns), tuple(facts))
+    return Versions(tuple(columns), tuple(facts))
 
 
 def test_what_differs_comes_first_and_refusals_after_it():
@@ -62,7 +62,7 @@ def test_the_command_finds_nothing_where_nothing_differs(tmp_path, capsys):
     assert main([*command, "--cases", "optimizer step: sgd*", *files]) == 0
     out = capsys.readouterr().out
     assert "numpy@twin, numpy: 0 differ" in out and max(map(len, out.splitlines())) <= 100
-    found = read_comparison(tmp_path / "v.json")
+    found = read_versions(tmp_path / "v.json")
     assert [one.label for one in found.versions] == ["numpy@twin", "numpy"] and not found.different()
     for one in found.versions:
         assert set(one.speed) == set(FIGURES) and all(figure > 0.0 for figure in one.speed.values())
@@ -89,16 +89,16 @@ def test_an_interpreter_without_this_package_is_told_how_to_get_it(tmp_path, cap
 def test_a_file_of_something_else_is_refused(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(ConfigError, match="must be what `compare versions --json` writes"):
-        read_comparison(tmp_path / "other.json")
+        read_versions(tmp_path / "other.json")
 
 
 def test_the_document_is_the_committed_runs():
-    assert (ROOT / "docs" / "VERSIONS.md").read_text() == page([read_comparison(path) for path in RESULTS])
+    assert (ROOT / "docs" / "VERSIONS.md").read_text() == page([read_versions(path) for path in RESULTS])
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_two_versions_differ_in_more_than_what_one_of_them_lacks(path):
-    found = read_comparison(path)
+    found = read_versions(path)
     both = [facts for facts in found.different().values() if not any(str(fact.value).startswith("raises") for fact in facts)]
     assert set(CAUSES[path.stem.removeprefix("versions_")]) <= set(found.different())
     assert both and "/" not in json.dumps([one.packages for one in found.versions])

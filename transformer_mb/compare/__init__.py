@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..columns.column import Column
     from .facts import Fact, Probe
-    from .installed.measuring import versions
+    from .installed.measuring import Versions, versions
     from .survey import behaviours
     from .training.comparison import Comparison
     from .training.effects import Study, effects
@@ -26,6 +26,7 @@ _HOMES = {
     "Probe": ".facts",
     "Study": ".training.effects",
     "TrainingJob": ".training.job",
+    "Versions": ".installed.measuring",
     "behaviours": ".survey",
     "effects": ".training.effects",
     "runs": ".training.runs",
@@ -38,6 +39,7 @@ __all__ = [
     "Probe",
     "Study",
     "TrainingJob",
+    "Versions",
     "behaviours",
     "effects",
     "runs",

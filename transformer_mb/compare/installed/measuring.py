@@ -50,7 +50,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Versions:
     """Versions of one framework, and the facts of each."""
 
     versions: tuple[Version, ...]
@@ -85,7 +85,7 @@ def versions(
     cases: str = CELLS,
     timeout: float = TIMEOUT,
     told: Callable[[str], None] = lambda text: None,
-) -> Comparison:
+) -> Versions:
     """The behaviors, a little speed figure and a choice of the parity matrix's cells for each column.
 
     Args:
@@ -104,7 +104,7 @@ def versions(
     quick = {column.label: _speed(column, timeout) for column in columns}
     told("cells of the parity matrix")
     outcome, _ = run_matrix(columns, Selection(cases=cases), timeout=timeout)
-    return Comparison(tuple(_version(column, *quick[column.label], outcome) for column in columns), tuple(facts))
+    return Versions(tuple(_version(column, *quick[column.label], outcome) for column in columns), tuple(facts))
 
 
 def _speed(column: Column, timeout: float) -> tuple[dict[str, str], dict[str, float | str]]:
@@ -130,12 +130,12 @@ def _version(column: Column, packages: Mapping[str, str], figures: Mapping[str, 
     return Version(column.label, packages, figures, cells, nearest and nearest.share, reason)
 
 
-def record(comparison: Comparison) -> dict[str, Any]:
+def record(comparison: Versions) -> dict[str, Any]:
     return {"versions": [asdict(one) for one in comparison.versions], **facts_record(comparison.facts)}
 
 
-def read_comparison(path: Path) -> Comparison:
-    return read_record(path, "versions", lambda content: Comparison(_versions(content), tuple(facts_of(content))))
+def read_versions(path: Path) -> Versions:
+    return read_record(path, "versions", lambda content: Versions(_versions(content), tuple(facts_of(content))))
 
 
 def _versions(content: Any) -> tuple[Version, ...]:

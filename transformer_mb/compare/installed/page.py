@@ -9,7 +9,7 @@ from ...printable import counted
 from ...reports.table import Row, Table, bullets
 from ..facts import Fact
 from ..words import value_text
-from .measuring import Comparison, Version
+from .measuring import Version, Versions
 from .speed import BATCH, FIGURES, STEPS, TIMES
 
 # Why versions differ, read in their installed sources: by framework and probe.
@@ -43,14 +43,14 @@ CAUSES = {
 }
 
 
-def packages(comparison: Comparison) -> list[Row]:
+def packages(comparison: Versions) -> list[Row]:
     """Those whose versions differ, and the interpreters."""
     names = dict.fromkeys(name for one in comparison.versions for name in one.packages)
     rows = [(name, *(one.packages.get(name, "none") for one in comparison.versions)) for name in names]
     return [row for row in rows if len(set(row[1:])) > 1]
 
 
-def behaviours(comparison: Comparison) -> list[Row]:
+def behaviours(comparison: Versions) -> list[Row]:
     """The facts that are not the same; probes with the same answers share a row."""
     labels = [one.label for one in comparison.versions]
     rows: dict[Row, list[str]] = {}
@@ -65,7 +65,7 @@ def _answer(fact: Fact) -> str:
     return f"{text}: {fact.reason}" if fact.reason and text.startswith("raises") else text
 
 
-def speed(comparison: Comparison) -> list[Row]:
+def speed(comparison: Versions) -> list[Row]:
     """Empty where none was measured."""
     if not any(one.speed for one in comparison.versions):
         return []
@@ -76,7 +76,7 @@ def _milliseconds(figure: float | str) -> str:
     return figure if isinstance(figure, str) else f"{figure:.3g}"
 
 
-def cells(comparison: Comparison) -> list[Row]:
+def cells(comparison: Versions) -> list[Row]:
     """Empty where none was asked for."""
     measured = comparison.versions
     if not any(one.cells for one in measured):
@@ -95,14 +95,14 @@ def _passed(one: Version) -> str:
     return f"{passed}, {others}" if others else passed
 
 
-def table(comparison: Comparison, rows: Sequence[Row] | None = None) -> Table:
+def table(comparison: Versions, rows: Sequence[Row] | None = None) -> Table:
     """Return some rows under the columns' labels; by default all of them, what differs first."""
     every = (behaviours, packages, speed, cells)
     rows = [row for part in every for row in (*part(comparison), ())] if rows is None else rows
     return Table(("", *(one.label for one in comparison.versions)), rows)
 
 
-def summary(comparison: Comparison) -> str:
+def summary(comparison: Versions) -> str:
     different = len(comparison.different())
     columns: Sequence[str] = [one.label for one in comparison.versions]
     differ, same = counted(different, "differs", "differ"), counted(comparison.probes - different, "is", "are")
@@ -118,11 +118,11 @@ this package computes the same on both. What is the same in all columns is left 
 """
 
 
-def page(comparisons: Sequence[Comparison]) -> str:
+def page(comparisons: Sequence[Versions]) -> str:
     return "\n".join([HEAD, *(_section(comparison) for comparison in comparisons)])
 
 
-def _section(comparison: Comparison) -> str:
+def _section(comparison: Versions) -> str:
     framework = comparison.versions[0].label.partition("@")[0]
     parts = [f"## {framework}\n", f"{summary(comparison)}.\n"]
     if not speed(comparison) or not cells(comparison):

@@ -11,7 +11,7 @@ from ... import options
 from ...options import argument, option
 
 if TYPE_CHECKING:
-    from ....compare.installed.measuring import Comparison
+    from ....compare.installed.measuring import Versions
 
 NAME = "versions"
 Columns = Annotated[list[str] | None, argument("[COLUMN...]", "NAME, or NAME@LABEL=INTERPRETER: as --backends and --python.")]
@@ -52,7 +52,7 @@ def command(
     output.write(record(comparison), lambda: page([comparison]))
 
 
-def show(comparison: Comparison) -> None:
+def show(comparison: Versions) -> None:
     """Print what differs first."""
     from ....compare.installed.page import summary, table
 
