@@ -13,7 +13,7 @@ ROOMS = {
     "transformer_mb": (3_614, 34),
     "transformer_mb/checkpoint": (777, 6),
     "transformer_mb/cli": (3_056, 36),
-    "transformer_mb/compare": (7_967, 82),
+    "transformer_mb/compare": (7_969, 82),
     "transformer_mb/data": (3_038, 20),
     "transformer_mb/decoding": (919, 11),
     "transformer_mb/distributed": (657, 6),
